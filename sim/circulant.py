@@ -1,0 +1,179 @@
+"""Block-circulant matrices: their algebra in float64, and their product with a vector in integers.
+
+A matrix (m × n) is cut into p × q blocks of size k; ragged edges are zero-padded. A block is given by its first
+column c: ``C[i, j] = c[(i - j) mod k]``, so that ``C @ x = ifft(fft(c) * fft(x))`` (CirCNN eq. 2, E-RNN eq. 4).
+"""
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circulant.sim import fft
+from circulant.sim.fixed import Format, Integers, Reals, requantize, round_shift, saturate
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Product", "dense", "multiplications", "pack", "pad", "project"]
+
+EXACT = 1 << 53
+"""Integers below it, and sums of them, are exact in float64, in any order."""
+
+
+def pad(x: ArrayLike, size: int) -> np.ndarray:
+    """x (…, n) with zeros behind it, up to (…, size)."""
+    x = np.asarray(x)
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, size - x.shape[-1])])
+
+
+def project(w: ArrayLike, k: int) -> Reals:
+    """First columns (p, q, k) of the block-circulant matrix nearest to w (m, n) in the Euclidean norm.
+
+    The mean over each wrapped diagonal, of those entries that a ragged edge leaves (E-RNN, section 4: the projection).
+    """
+    w = np.asarray(w, np.float64)
+    (m, n), i = w.shape, np.arange(k)
+    p, q = -(-m // k), -(-n // k)
+    inside = np.zeros((p * k, q * k))
+    inside[:m, :n] = 1
+
+    def diagonals(a: Reals) -> Reals:
+        blocks = a.reshape(p, k, q, k).transpose(0, 2, 1, 3)  # (p, q, row, column)
+        return np.asarray(blocks[:, :, (i[:, None] + i) % k, i].sum(-1))
+
+    whole = np.zeros((p * k, q * k))
+    whole[:m, :n] = w
+    return diagonals(whole) / np.maximum(diagonals(inside), 1)
+
+
+def dense(blocks: ArrayLike) -> Reals:
+    """The matrix (p·k, q·k) of first columns (p, q, k)."""
+    blocks = np.asarray(blocks, np.float64)
+    (p, q, k), i = blocks.shape, np.arange(blocks.shape[-1])
+    return blocks[:, :, (i[:, None] - i) % k].transpose(0, 2, 1, 3).reshape(p * k, q * k)
+
+
+def pack(spectra: np.ndarray, k: int) -> Reals:
+    """Half spectra (…, k//2 + 1), as `numpy.fft.rfft` gives them, in the order of `sim.fft`, (…, k)."""
+    packed = np.empty((*spectra.shape[:-1], k))
+    packed[..., 0] = spectra[..., 0].real
+    if k > 1:
+        packed[..., 1] = spectra[..., k // 2].real
+        packed[..., 2::2] = spectra[..., 1:k // 2].real
+        packed[..., 3::2] = spectra[..., 1:k // 2].imag
+    return packed
+
+
+def multiplications(k: int) -> int:
+    """Real multiplications of one block product, three for each complex bin: the minimum for a real circular convolution."""
+    return k if k <= 2 else 2 + 3 * (k // 2 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """y = W x + b in integers, W block-circulant and stored as quantized spectra.
+
+    Parameters:
+        weights: spectra (p, q, k) of the first columns, integers of the format ``weight``.
+        bias: (p·k,) integers of the format ``output``.
+        input, spectrum, product, output: formats of x, of FFT(x), of Σ FFT(w)∘FFT(x), of y.
+        twiddle_bits: fraction bits of the twiddle factors in both transforms.
+
+    The spectrum, the sum of products and the result are each rounded half-up and saturated into their format; the sum
+    over j is exact. The factor 1/k of the inverse transform is part of the last rounding.
+
+    Raises:
+        Refusal: when a sum could leave int64, or the shapes or formats contradict each other.
+    """
+
+    weights: Integers
+    bias: Integers
+    weight: Format
+    input: Format
+    spectrum: Format
+    product: Format
+    output: Format
+    twiddle_bits: int
+
+    def __post_init__(self) -> None:
+        p, q, k = self.weights.shape
+        fft.check_block_size(k)
+        if self.bias.shape != (p * k,):
+            raise Refusal(f"The bias must have one value per row, ({p * k},), not {self.bias.shape}; pad it with zeros")
+        for name, array, form in (("weights", self.weights, self.weight), ("bias", self.bias, self.output)):
+            if array.size and (array.min() < form.lo or array.max() > form.hi):
+                raise Refusal(f"The {name} must lie in the {form.width}-bit format from {form.lo} to {form.hi}, "
+                              f"not from {array.min()} to {array.max()}; quantize them again")
+        transform = self.input.width + math.log2(k) + self.twiddle_bits + 2
+        back = self.product.width + math.log2(k) + self.twiddle_bits + 3
+        if max(transform, back, math.log2(self.reach) + 1) > 63:
+            raise Refusal("The sums of a block-circulant product must fit into 63 bits, but the formats "
+                          f"{self.input}, {self.spectrum}, {self.weight}, {self.product} with {self.twiddle_bits} "
+                          "twiddle bits do not; choose narrower ones")
+
+    @property
+    def block_size(self) -> int:
+        return int(self.weights.shape[2])
+
+    @property
+    def rows(self) -> int:
+        """Length of y, a multiple of the block size."""
+        return int(self.weights.shape[0]) * self.block_size
+
+    @property
+    def columns(self) -> int:
+        """Length of x, a multiple of the block size."""
+        return int(self.weights.shape[1]) * self.block_size
+
+    @property
+    def multiplications(self) -> int:
+        """Real multiplications of one product."""
+        p, q, k = self.weights.shape
+        return p * q * multiplications(k)
+
+    @property
+    def reach(self) -> int:
+        """A bound of |Σ FFT(w)∘FFT(x)|, from the formats."""
+        return 2 * self.weights.shape[1] * -self.weight.lo * -self.spectrum.lo
+
+    def __call__(self, x: Integers) -> Integers:
+        """y (…, rows) for x (…, columns or less: zeros are appended)."""
+        k = self.block_size
+        blocks = pad(x, self.columns).reshape(*x.shape[:-1], -1, k)
+        spectra = requantize(fft.forward(blocks, self.twiddle_bits), self.input.frac, self.spectrum)
+        sums = requantize(self.accumulate(spectra), self.spectrum.frac + self.weight.frac, self.product)
+        y = fft.inverse(sums, self.twiddle_bits)
+        y = round_shift(y, self.product.frac + int(math.log2(k)) - self.output.frac).reshape(*x.shape[:-1], -1)
+        return np.asarray(saturate(y + self.bias, self.output.width))
+
+    def accumulate(self, spectra: Integers) -> Integers:
+        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (…, q, k) integers to (…, p, k) ones.
+
+        A matrix product per bin, in float64 where 2**53 guards it and in int64 elsewhere.
+        """
+        p, q, k = self.weights.shape
+        number = np.float64 if self.reach < EXACT else np.int64
+        data = spectra.reshape(-1, q, k).astype(number)
+        sums = np.empty((len(data), p, k), number)
+        for part, matrix in zip(self._parts, self._matrices, strict=True):
+            flat = data[:, :, part].reshape(len(data), -1)
+            sums[:, :, part] = (flat @ matrix.astype(number)).reshape(len(data), p, -1)
+        return sums.astype(np.int64).reshape(*spectra.shape[:-2], p, k)
+
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """The places of each bin in a spectrum: one real number, or a complex one."""
+        k = self.block_size
+        return [slice(i, i + 1) for i in range(min(k, 2))] + [slice(i, i + 2) for i in range(2, k, 2)]
+
+    @cached_property
+    def _matrices(self) -> list[np.ndarray]:
+        """For each bin the matrix (q·parts, p·parts): [[re, im], [-im, re]] for a complex one."""
+        p, q, _ = self.weights.shape
+        number = np.float64 if self.reach < EXACT else np.int64
+        matrices = []
+        for part in self._parts:
+            w = self.weights[:, :, part].transpose(1, 0, 2)  # (q, p, parts)
+            turned = [w] if w.shape[2] == 1 else [w, np.stack([-w[..., 1], w[..., 0]], axis=-1)]
+            matrices.append(np.stack(turned, axis=1).reshape(q * len(turned), p * len(turned)).astype(number))
+        return matrices

@@ -1,0 +1,51 @@
+"""Test vectors: integer inputs and the outputs that the golden model expects, in ``vectors.npz``."""
+from dataclasses import dataclass
+from pathlib import Path
+
+from circulant.sim import artifact
+from circulant.sim.fixed import Integers
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Vectors"]
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Integer inputs (N, T, inputs) or (N, inputs) and expected outputs (N, outputs) or (N, T, outputs).
+
+    Parameters:
+        network: hash of the network that computed the outputs.
+
+    Raises:
+        Refusal: when the counts of inputs and outputs differ.
+    """
+
+    inputs: Integers
+    outputs: Integers
+    network: str
+
+    KIND = "circulant-vectors"
+    VERSION = 1
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.outputs):
+            raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and {len(self.inputs)}; "
+                          "make them anew with Network.vectors")
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def save(self, path: str | Path) -> str:
+        """Write ``vectors.npz``; returns its hash."""
+        return artifact.write_npz(path, self.KIND, self.VERSION, {"inputs": self.inputs, "outputs": self.outputs},
+                                  network=self.network)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vectors":
+        """Read what `save` wrote.
+
+        Raises:
+            Refusal: when the file is missing, damaged or of another version.
+        """
+        arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION)
+        return cls(arrays["inputs"], arrays["outputs"], meta["network"])
