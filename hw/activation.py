@@ -1,0 +1,58 @@
+"""Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.activation.Pwl`."""
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.target import Rom
+from circulant.sim.activation import Pwl
+
+__all__ = ["Activation"]
+
+
+class Activation(wiring.Component):
+    """A piecewise-linear function; ``latency`` cycles from x to y, without stalls.
+
+    Parameters:
+        pwl: tables and formats.
+        image: name of the table's image: slope in the low bits, base above. Copies of a unit may share it.
+
+    Members:
+        x: argument, of the format ``pwl.input``.
+        y: value, of the format ``pwl.output``.
+    """
+
+    latency = 4
+    """Cycles: clip, table, product, sum."""
+
+    def __init__(self, pwl: Pwl, *, image: str) -> None:
+        self._pwl = pwl
+        self._image = image
+        super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        pwl = self._pwl
+        slope_width, base_width = pwl.slope_format.width, pwl.output.width
+        words = [(base << slope_width) | (slope & ((1 << slope_width) - 1))
+                 for slope, base in zip(pwl.slope.tolist(), pwl.base.tolist(), strict=True)]
+        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image)
+
+        clipped = Signal(signed(pwl.input_bits))
+        place, base = Signal(pwl.place_bits), Signal(signed(base_width))
+        product = Signal(signed(slope_width + pwl.place_bits + 1))
+        segment: Value = clipped[pwl.place_bits:]
+        m.d.comb += [
+            table.en.eq(1),
+            table.addr.eq(Cat(segment[:-1], ~segment[-1])),  # from two's complement to ascending order
+        ]
+        m.d.sync += [
+            clipped.eq(saturate(self.x, pwl.input_bits)),
+            place.eq(clipped[:pwl.place_bits]),
+            product.eq(table.data[:slope_width].as_signed() * place),
+            base.eq(table.data[slope_width:].as_signed()),
+            self.y.eq(saturate(base + round_shift(product, pwl.shift), base_width)),
+        ]
+        return m

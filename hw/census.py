@@ -1,0 +1,71 @@
+"""What a generated design is made of, counted in its Verilog: multiplications and memory bits, through the hierarchy."""
+import re
+from dataclasses import dataclass, field
+
+__all__ = ["Census", "census"]
+
+
+@dataclass
+class _Module:
+    multipliers: int = 0
+    memory_bits: int = 0
+    children: list[tuple[str, dict[str, int]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Census:
+    """``multipliers``: products of two variables, each an operator of its own. ``memory_bits``: of all memories."""
+
+    multipliers: int
+    memory_bits: int
+
+
+_NAME = r"(\\\S+|[A-Za-z_]\w*)"
+_MODULE = re.compile(rf"^module\s+{_NAME}\s*(.*?)^endmodule", re.M | re.S)
+_PRODUCT = re.compile(r"^\s*assign\s[^;]*?=\s*([^;]*?\s\*\s[^;]*);", re.M)
+_MEMORY = re.compile(rf"\breg\s+(?:signed\s+)?(?:\[(\d+):0\]\s+)?{_NAME}\s+\[(?:(\d+):0|0:(\d+))\]\s*;")
+_INSTANCE = re.compile(rf"^\s*{_NAME}\s+(?:#\((.*?)\)\s*)?{_NAME}\s*\(\s*\.", re.M | re.S)
+_PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
+
+
+def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
+    """Count what ``top`` and all below it hold; instances of ``rom`` count by their parameters WIDTH and DEPTH.
+
+    Raises:
+        ValueError: when an instantiated module is missing, or a line multiplies more than two values.
+    """
+    modules = {name.lstrip("\\"): _parse(body) for name, body in _MODULE.findall(re.sub(r"//[^\n]*|\(\*.*?\*\)", "", verilog))}
+    sums: dict[str, Census] = {}
+
+    def total(name: str) -> Census:
+        if name not in modules:
+            raise ValueError(f"The Verilog must define every module that it instantiates, but {name!r} is missing")
+        if name not in sums:
+            module = modules[name]
+            multipliers, bits = module.multipliers, module.memory_bits
+            for child, parameters in module.children:
+                if child == rom:
+                    bits += parameters["WIDTH"] * parameters["DEPTH"]
+                    continue
+                below = total(child)
+                multipliers, bits = multipliers + below.multipliers, bits + below.memory_bits
+            sums[name] = Census(multipliers, bits)
+        return sums[name]
+
+    return total(top)
+
+
+def _parse(body: str) -> _Module:
+    module = _Module()
+    for expression in _PRODUCT.findall(body):
+        if len(re.findall(r"\s\*\s", expression)) > 1:
+            raise ValueError(f"A line of Verilog must hold one product at the most, not {expression!r}")
+        module.multipliers += 1
+    for msb, _, high, end in _MEMORY.findall(body):
+        module.memory_bits += (int(msb or 0) + 1) * (int(high or end) + 1)
+    for child, parameters, _ in _INSTANCE.findall(body):
+        if child not in ("module", "assign", "always", "initial", "if", "else", "case", "begin"):
+            module.children.append((child.lstrip("\\"), {
+                key: int(value, 16 if re.search(rf"\.{key}\(\s*\d+'[sS]?h", parameters) else 10)
+                for key, value in _PARAMETER.findall(parameters) if re.fullmatch(r"[0-9a-fA-F]+", value)}))
+    return module

@@ -1,0 +1,111 @@
+"""From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from circulant.hw.census import Census, census
+from circulant.hw.plan import LayerPlan, layer_multiplications, plan
+from circulant.hw.target import VerilogTarget
+from circulant.hw.top import Top, container_bits
+from circulant.sim import artifact
+from circulant.sim.gru import Gru
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Design", "generate"]
+
+TOP = "circulant_top"
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The Verilog of a network.
+
+    Parameters:
+        verilog: text of ``top.v``.
+        images: memory images by file name.
+        manifest: what ``manifest.json`` holds.
+    """
+
+    network: Network
+    plans: list[LayerPlan]
+    verilog: str
+    images: dict[str, str]
+    manifest: dict[str, Any]
+
+    KIND = "circulant-design"
+    VERSION = 1
+
+    @property
+    def multipliers(self) -> int:
+        """Multiplications in the circuit, counted in the Verilog."""
+        return int(self.manifest["multipliers"])
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of all memories, counted in the Verilog."""
+        return int(self.manifest["memory_bits"])
+
+    def write(self, folder: str | Path) -> Path:
+        """Write the design as ``folder``, which holds a whole design or is left as it was.
+
+        Raises:
+            Refusal: when the folder exists and holds something that is no design.
+        """
+        folder = Path(folder)
+        if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / "manifest.json").exists())):
+            raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
+                          "choose another one")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+            fresh = Path(temporary) / "new"
+            fresh.mkdir()
+            (fresh / "top.v").write_text(self.verilog)
+            for name, text in self.images.items():
+                (fresh / name).write_text(text)
+            artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
+            if folder.exists():
+                folder.rename(Path(temporary) / "old")
+            shutil.move(fresh, folder)
+        return folder
+
+
+def generate(network: Network, *, multipliers: int = 64) -> Design:
+    """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
+
+    Raises:
+        Refusal: when the budget is too small or the network holds what the generator does not support.
+    """
+    plans = plan(network, multipliers)
+    top = Top(network, plans)
+    target = VerilogTarget()
+    verilog = target.convert(top, TOP)
+    counted = census(verilog, TOP)
+    return Design(network, plans, verilog, target.images, _manifest(network, plans, top, counted, sorted(target.images)))
+
+
+def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Census, images: list[str]) -> dict[str, Any]:
+    def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
+        return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
+                "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
+
+    per_step, per_sequence, steps = 0, 0, network.sequence
+    for layer in network.layers:
+        if steps:
+            per_step += layer_multiplications(layer)
+        else:
+            per_sequence += layer_multiplications(layer)
+        steps = steps and not (isinstance(layer, Gru) and layer.returns == "last")
+    return {
+        "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
+        "clock": "clk", "reset": "rst",
+        "input": port("s_axis", network.input_format, top.input_block, network.inputs),
+        "output": port("m_axis", network.output_format, top.output_block, network.outputs)
+        | {"per": "step" if network.per_step else "sequence"},
+        "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
+        "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
+        "layers": [{"name": layer.name, "kind": layer.kind, "lanes": plan.lanes, "elements": plan.elements}
+                   for layer, plan in zip(network.layers, plans, strict=True)],
+    }

@@ -1,0 +1,156 @@
+"""FFT and inverse FFT of real blocks: the butterflies of `sim.fft`, a register after each level, a block per cycle."""
+from typing import Any
+
+from amaranth.hdl import Module, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from circulant.hw.fixed import constant_product, requantize, round_shift
+from circulant.hw.pipeline import Registers
+from circulant.sim import fft
+
+__all__ = ["ForwardFft", "InverseFft"]
+
+
+def _levels_latency(k: int) -> int:
+    """Levels of butterflies, and one more stage for the twiddle products of each level from n = 8 on."""
+    levels = exact_log2(k)
+    return levels + max(0, levels - 2)
+
+
+class ForwardFft(wiring.Component):
+    """Spectra of real blocks, each rounded by ``shift`` bits and saturated to ``spectrum_width``; equals `sim.fft.forward`.
+
+    A block per cycle, ``latency`` cycles later. Twiddle products are shifts and additions.
+
+    Parameters:
+        k: block size.
+        width: of a value.
+        shift: bits by which the exact spectrum is rounded.
+        spectrum_width: of a number of the spectrum.
+        twiddle_bits: fraction bits of the twiddle factors.
+
+    Members:
+        i: stream of k values.
+        o: stream of k numbers in the order of `sim.fft`.
+    """
+
+    def __init__(self, *, k: int, width: int, shift: int, spectrum_width: int, twiddle_bits: int) -> None:
+        self._k = fft.check_block_size(k)
+        self._shift = shift
+        self._spectrum_width = spectrum_width
+        self._twiddle_bits = twiddle_bits
+        super().__init__({
+            "i": In(stream.Signature(data.ArrayLayout(signed(width), k))),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(spectrum_width), k))),
+        })
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
+        return _levels_latency(self._k) + 1
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+
+        def transform(x: list[Value]) -> list[Value]:
+            n = len(x)
+            if n == 1:
+                return x
+            if n == 2:
+                return registers.stage([x[0] + x[1], x[0] - x[1]])
+            even, odd = transform(x[0::2]), transform(x[1::2])
+            if n >= 8:
+                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._twiddle_bits, sign=-1))
+            y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
+            middle = n // 4
+            y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
+            for j in range(1, middle):
+                mirror = n // 2 - j
+                y[2 * j], y[2 * j + 1] = even[2 * j] + odd[2 * j], even[2 * j + 1] + odd[2 * j + 1]
+                y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
+            return registers.stage(y)
+
+        spectrum = transform([self.i.payload[j] for j in range(self._k)])
+        rounded = registers.stage([requantize(x, self._shift, self._spectrum_width) for x in spectrum])
+        m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
+        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        return m
+
+
+class InverseFft(wiring.Component):
+    """Real blocks of spectra, times k and without rounding at the end; equals `sim.fft.inverse`.
+
+    A block per cycle, ``latency`` cycles later.
+
+    Parameters:
+        k: block size.
+        width: of a number of the spectrum.
+        twiddle_bits: fraction bits of the twiddle factors.
+
+    Members:
+        i: stream of k numbers in the order of `sim.fft`.
+        o: stream of k values of ``output_width`` bits.
+    """
+
+    def __init__(self, *, k: int, width: int, twiddle_bits: int) -> None:
+        self._k = fft.check_block_size(k)
+        self._twiddle_bits = twiddle_bits
+        self.output_width = width + exact_log2(k) + (k > 4)  # a complex bin reaches √2 times its parts
+        super().__init__({
+            "i": In(stream.Signature(data.ArrayLayout(signed(width), k))),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(self.output_width), k))),
+        })
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an accepted input to its output, without stalls."""
+        return _levels_latency(self._k)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+
+        def transform(y: list[Value]) -> list[Value]:
+            n = len(y)
+            if n == 1:
+                return y
+            if n == 2:
+                return registers.stage([y[0] + y[1], y[0] - y[1]])
+            middle = n // 4
+            even: list[Value] = [y[0] + y[1], y[2 * middle] << 1] + [y[0]] * (n // 2 - 2)
+            odd: list[Value] = [y[0] - y[1], -(y[2 * middle + 1] << 1)] + [y[0]] * (n // 2 - 2)
+            for j in range(1, middle):
+                mirror = n // 2 - j
+                even[2 * j], even[2 * j + 1] = y[2 * j] + y[2 * mirror], y[2 * j + 1] - y[2 * mirror + 1]
+                odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
+            even, odd = registers.stage(even), registers.stage(odd)
+            if n >= 8:
+                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._twiddle_bits, sign=1))
+            x: list[Value] = [y[0]] * n
+            x[0::2], x[1::2] = transform(even), transform(odd)
+            return x
+
+        block = transform([self.i.payload[j] for j in range(self._k)])
+        m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(block)]
+        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        return m
+
+
+def _turned(odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
+    """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are."""
+    turned = list(odd)
+    for j in range(1, n // 4):
+        c, s = fft.twiddle(j, n, twiddle_bits)
+        re, im = odd[2 * j], odd[2 * j + 1]
+        if c == s:
+            total, difference = re + im, im - re
+            parts = (constant_product(re - im, c), constant_product(total, c)) if sign > 0 else (
+                constant_product(total, c), constant_product(difference, c))
+        else:
+            parts = (constant_product(re, c) - constant_product(im, sign * s),
+                     constant_product(im, c) + constant_product(re, sign * s))
+        turned[2 * j], turned[2 * j + 1] = (round_shift(part, twiddle_bits) for part in parts)
+    return turned

@@ -1,0 +1,42 @@
+"""Rounding and saturation in Amaranth: the same text as `sim.fixed`."""
+from amaranth.hdl import Const, Mux, Shape, Value, ValueCastable, signed
+
+__all__ = ["constant_product", "requantize", "round_shift", "saturate"]
+
+
+def round_shift(x: Value, s: int) -> Value:
+    """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left."""
+    if s <= 0:
+        return x << -s
+    return (x + Const(1 << (s - 1), signed(s + 1))) >> s
+
+
+def saturate(x: Value, width: int) -> Value:
+    """x clipped to [-2**(width-1), 2**(width-1) - 1], ``width`` bits wide at the most."""
+    if len(x) <= width:
+        return x
+    above = x[width - 1:]
+    lo, hi = Const(-(1 << (width - 1)), signed(width)), Const((1 << (width - 1)) - 1, signed(width))
+    return Mux((above == 0) | above.all(), x[:width].as_signed(), Mux(x[-1], lo, hi))
+
+
+def requantize(x: Value, shift: int, width: int) -> Value:
+    """x rounded by ``shift`` bits, then saturated to ``width`` bits."""
+    return saturate(round_shift(x, shift), width)
+
+
+def constant_product(x: Value | ValueCastable, constant: int) -> Value:
+    """x · constant as shifts and additions, one for each non-zero digit of the constant in canonical signed digits."""
+    x = Value.cast(x)
+    total: Value = Const(0, signed(1))
+    place, rest = 0, abs(constant)
+    while rest:
+        if rest & 1:
+            digit = 2 - (rest & 3)  # 1 when the next bit is 0, else -1 with a carry
+            rest -= digit
+            term = x << place
+            total = total + term if digit == 1 else total - term
+        place, rest = place + 1, rest >> 1
+    width = Shape.cast(x.shape()).width + abs(constant).bit_length()
+    total = total[:width].as_signed() if len(total) > width else total
+    return -total if constant < 0 else total

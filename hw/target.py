@@ -1,0 +1,128 @@
+"""The target of elaboration: Verilog with shared modules and memory images, or Amaranth's simulator.
+
+Amaranth elaborates every instance anew and inlines the contents of its memories. Under a `VerilogTarget` a component
+that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
+which reads its image with ``$readmemh``. Anywhere else both are plain Amaranth, for its simulator.
+"""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from amaranth.back import verilog
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Rom", "VerilogTarget", "instances"]
+
+ROM = """\
+(* keep_hierarchy = 0 *)
+module circulant_rom #(
+  parameter IMAGE = "",
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1
+) (
+  input clk,
+  input en,
+  input [ADDRESS-1:0] addr,
+  output reg [WIDTH-1:0] data
+);
+  (* ram_style = "block" *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  initial $readmemh(IMAGE, mem);
+  always @(posedge clk) if (en) data <= mem[addr];
+endmodule
+"""
+
+
+class VerilogTarget:
+    """Collects the shared modules and the memory images of one design while Amaranth elaborates it."""
+
+    def __init__(self) -> None:
+        self.images: dict[str, str] = {}
+        self._components: dict[str, wiring.Component] = {}
+
+    def add_image(self, name: str, words: Sequence[int], width: int) -> str:
+        """Keep the image ``name`` and return its file name.
+
+        Raises:
+            ValueError: when the name is taken by other contents.
+        """
+        digits = -(-width // 4)
+        text = "".join(f"{word & ((1 << width) - 1):0{digits}x}\n" for word in words)
+        file = f"{name}.hex"
+        if self.images.setdefault(file, text) != text:
+            raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
+        return file
+
+    def shared(self, name: str, make: Callable[[], wiring.Component]) -> wiring.Component:
+        """The component that is emitted once as the Verilog module ``name``; equal names must mean equal components."""
+        if name not in self._components:
+            self._components[name] = make()
+        return self._components[name]
+
+    def convert(self, top: wiring.Component, name: str) -> str:
+        """The Verilog of ``top`` and of everything that it shares."""
+        texts = [_convert(top, name, self)]
+        texts += [_convert(component, shared, self) for shared, component in self._components.items()]
+        return "\n".join([*texts, ROM])
+
+
+def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
+    return str(verilog.convert(component, name=name, platform=target, emit_src=False, strip_internal_attrs=True))
+
+
+def instances(m: Module, platform: Any, name: str, module: str, make: Callable[[], wiring.Component], count: int) -> list[Any]:
+    """Add equal components as submodules ``name``_0, ``name``_1, … and return their interfaces.
+
+    In simulation each is a component of its own, in Verilog an instance of the one ``module``.
+    """
+    if not isinstance(platform, VerilogTarget):
+        components = [make() for _ in range(count)]
+        for n, component in enumerate(components):
+            m.submodules[f"{name}_{n}"] = component
+        return components
+    signature = platform.shared(module, make).signature
+    interfaces = []
+    for n in range(count):
+        interface = signature.create(path=(f"{name}_{n}",))
+        ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        for path, member, value in signature.flatten(interface):
+            ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
+        m.submodules[f"{name}_{n}"] = Instance(module, **ports)
+        interfaces.append(interface)
+    return interfaces
+
+
+class Rom(wiring.Component):
+    """A memory with fixed contents: ``data`` is word ``addr`` one cycle after ``en``.
+
+    Parameters:
+        words: contents, each taken modulo 2**width.
+        width: bits of a word.
+        image: name of the image, unique in the design.
+
+    Members:
+        en: read in this cycle; ``data`` is kept otherwise.
+        addr: of the word.
+        data: of the word read last.
+    """
+
+    def __init__(self, *, words: Sequence[int], width: int, image: str) -> None:
+        self._words = [int(word) & ((1 << width) - 1) for word in words]
+        self._width = width
+        self._image = image
+        self._address = max(1, (len(words) - 1).bit_length())
+        super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        if isinstance(platform, VerilogTarget):
+            file = platform.add_image(self._image, self._words, self._width)
+            m.submodules.rom = Instance(
+                "circulant_rom", p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=len(self._words), p_ADDRESS=self._address,
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
+            return m
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=len(self._words), init=self._words)
+        port = mem.read_port()
+        m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]
+        return m

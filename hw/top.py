@@ -1,0 +1,77 @@
+"""The accelerator: the layers in a row between two AXI4-Stream ports."""
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.gru import GruLayer
+from circulant.hw.linear import LinearLayer
+from circulant.hw.pipeline import connect
+from circulant.hw.plan import LayerPlan
+from circulant.hw.reblock import Reblock
+from circulant.sim.gru import Gru
+from circulant.sim.network import Network
+
+__all__ = ["Top", "container_bits"]
+
+
+def container_bits(width: int) -> int:
+    """Bits that a value takes on an AXI4-Stream port: whole bytes."""
+    return 8 * -(-width // 8)
+
+
+class Top(wiring.Component):
+    """A network as hardware; equals `sim.network.Network.run_integers`.
+
+    A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
+    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
+
+    Members:
+        s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
+        m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
+    """
+
+    def __init__(self, network: Network, plans: list[LayerPlan]) -> None:
+        self._network = network
+        self._units: list[Any] = [
+            GruLayer(layer, lanes=plan.lanes, elements=plan.elements) if isinstance(layer, Gru)
+            else LinearLayer(layer, lanes=plan.lanes)
+            for layer, plan in zip(network.layers, plans, strict=True)]
+        first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
+        self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
+        super().__init__({
+            "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
+            "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
+            "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
+            "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        network, units = self._network, self._units
+        for layer, unit in zip(network.layers, units, strict=True):
+            m.submodules[layer.name] = unit
+        for layer, before, after in zip(network.layers, units, units[1:], strict=False):
+            k_in, k_out = (unit.payload.shape().members["data"].length for unit in (before.o, after.i))
+            if k_in != k_out:
+                size = layer.hidden if isinstance(layer, Gru) else layer.outputs
+                m.submodules[f"{layer.name}_reblock"] = reblock = Reblock(
+                    size=size, width=layer.output_format.width, k_in=k_in, k_out=k_out)
+                connect(m, before.o, reblock.i)
+                before = reblock
+            connect(m, before.o, after.i)
+
+        head, tail = units[0].i, units[-1].o
+        bits = container_bits(network.input_format.width)
+        for j in range(self.input_block):
+            m.d.comb += head.payload.data[j].eq(self.s_axis_tdata.word_select(j, bits)[:network.input_format.width].as_signed())
+        m.d.comb += [
+            head.payload.last.eq(self.s_axis_tlast), head.valid.eq(self.s_axis_tvalid), self.s_axis_tready.eq(head.ready)]
+        bits = container_bits(network.output_format.width)
+        for j in range(self.output_block):
+            extended = Signal(signed(bits), name=f"m_value_{j}")
+            m.d.comb += [extended.eq(Value.cast(tail.payload.data[j])), self.m_axis_tdata.word_select(j, bits).eq(extended)]
+        m.d.comb += [
+            self.m_axis_tlast.eq(tail.payload.last), self.m_axis_tvalid.eq(tail.valid), tail.ready.eq(self.m_axis_tready)]
+        return m
