@@ -40,19 +40,21 @@ class Activation(wiring.Component):
                  for slope, base in zip(pwl.slope.tolist(), pwl.base.tolist(), strict=True)]
         m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image)
 
-        clipped = Signal(signed(pwl.input_bits))
-        place, base = Signal(pwl.place_bits), Signal(signed(base_width))
-        product = Signal(signed(slope_width + pwl.place_bits + 1))
+        clipped = Signal(signed(pwl.input_bits), reset_less=True)
+        place, base = Signal(pwl.place_bits, reset_less=True), Signal(signed(base_width), reset_less=True)
+        product = Signal(signed(slope_width + pwl.place_bits + 1), reset_less=True)
+        value = Signal(signed(base_width), reset_less=True)
         segment: Value = clipped[pwl.place_bits:]
         m.d.comb += [
             table.en.eq(1),
             table.addr.eq(Cat(segment[:-1], ~segment[-1])),  # from two's complement to ascending order
         ]
+        m.d.comb += self.y.eq(value)
         m.d.sync += [
             clipped.eq(saturate(self.x, pwl.input_bits)),
             place.eq(clipped[:pwl.place_bits]),
             product.eq(table.data[:slope_width].as_signed() * place),
             base.eq(table.data[slope_width:].as_signed()),
-            self.y.eq(saturate(base + round_shift(product, pwl.shift), base_width)),
+            value.eq(saturate(base + round_shift(product, pwl.shift), base_width)),
         ]
         return m

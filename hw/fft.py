@@ -1,4 +1,5 @@
 """FFT and inverse FFT of real blocks: the butterflies of `sim.fft`, a register after each level, a block per cycle."""
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Module, Value, signed
@@ -10,13 +11,40 @@ from circulant.hw.fixed import constant_product, requantize, round_shift
 from circulant.hw.pipeline import Registers
 from circulant.sim import fft
 
-__all__ = ["ForwardFft", "InverseFft"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft"]
 
 
-def _levels_latency(k: int) -> int:
-    """Levels of butterflies, and one more stage for the twiddle products of each level from n = 8 on."""
-    levels = exact_log2(k)
-    return levels + max(0, levels - 2)
+@dataclass(frozen=True)
+class FftShape:
+    """What both transforms of a block have in common.
+
+    Parameters:
+        k: block size.
+        width: of a number that goes in.
+        twiddle_bits: fraction bits of the twiddle factors.
+    """
+
+    k: int
+    width: int
+    twiddle_bits: int
+
+    def __post_init__(self) -> None:
+        fft.check_block_size(self.k)
+
+    @property
+    def latency(self) -> int:
+        """Levels of butterflies, and one more stage for the twiddle products of each level from n = 8 on."""
+        levels = exact_log2(self.k)
+        return levels + max(0, levels - 2)
+
+    @property
+    def inverse_width(self) -> int:
+        """Of a number that comes out of the inverse transform; a complex bin reaches √2 times its parts."""
+        return self.width + exact_log2(self.k) + (self.k > 4)
+
+    @property
+    def words(self) -> data.ArrayLayout:
+        return data.ArrayLayout(signed(self.width), self.k)
 
 
 class ForwardFft(wiring.Component):
@@ -25,31 +53,28 @@ class ForwardFft(wiring.Component):
     A block per cycle, ``latency`` cycles later. Twiddle products are shifts and additions.
 
     Parameters:
-        k: block size.
-        width: of a value.
+        shape: block size, width of a value, twiddle bits.
         shift: bits by which the exact spectrum is rounded.
         spectrum_width: of a number of the spectrum.
-        twiddle_bits: fraction bits of the twiddle factors.
 
     Members:
         i: stream of k values.
         o: stream of k numbers in the order of `sim.fft`.
     """
 
-    def __init__(self, *, k: int, width: int, shift: int, spectrum_width: int, twiddle_bits: int) -> None:
-        self._k = fft.check_block_size(k)
+    def __init__(self, shape: FftShape, *, shift: int, spectrum_width: int) -> None:
+        self._shape = shape
         self._shift = shift
         self._spectrum_width = spectrum_width
-        self._twiddle_bits = twiddle_bits
         super().__init__({
-            "i": In(stream.Signature(data.ArrayLayout(signed(width), k))),
-            "o": Out(stream.Signature(data.ArrayLayout(signed(spectrum_width), k))),
+            "i": In(stream.Signature(shape.words)),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(spectrum_width), shape.k))),
         })
 
     @property
     def latency(self) -> int:
         """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
-        return _levels_latency(self._k) + 1
+        return self._shape.latency + 1
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -63,7 +88,7 @@ class ForwardFft(wiring.Component):
                 return registers.stage([x[0] + x[1], x[0] - x[1]])
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
-                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._twiddle_bits, sign=-1))
+                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._shape.twiddle_bits, sign=-1))
             y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
             middle = n // 4
             y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
@@ -73,7 +98,7 @@ class ForwardFft(wiring.Component):
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
             return registers.stage(y)
 
-        spectrum = transform([self.i.payload[j] for j in range(self._k)])
+        spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
         rounded = registers.stage([requantize(x, self._shift, self._spectrum_width) for x in spectrum])
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
@@ -86,28 +111,24 @@ class InverseFft(wiring.Component):
     A block per cycle, ``latency`` cycles later.
 
     Parameters:
-        k: block size.
-        width: of a number of the spectrum.
-        twiddle_bits: fraction bits of the twiddle factors.
+        shape: block size, width of a number of the spectrum, twiddle bits.
 
     Members:
         i: stream of k numbers in the order of `sim.fft`.
-        o: stream of k values of ``output_width`` bits.
+        o: stream of k values of ``shape.inverse_width`` bits.
     """
 
-    def __init__(self, *, k: int, width: int, twiddle_bits: int) -> None:
-        self._k = fft.check_block_size(k)
-        self._twiddle_bits = twiddle_bits
-        self.output_width = width + exact_log2(k) + (k > 4)  # a complex bin reaches √2 times its parts
+    def __init__(self, shape: FftShape) -> None:
+        self._shape = shape
         super().__init__({
-            "i": In(stream.Signature(data.ArrayLayout(signed(width), k))),
-            "o": Out(stream.Signature(data.ArrayLayout(signed(self.output_width), k))),
+            "i": In(stream.Signature(shape.words)),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(shape.inverse_width), shape.k))),
         })
 
     @property
     def latency(self) -> int:
         """Cycles from an accepted input to its output, without stalls."""
-        return _levels_latency(self._k)
+        return self._shape.latency
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -128,12 +149,12 @@ class InverseFft(wiring.Component):
                 odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
             even, odd = registers.stage(even), registers.stage(odd)
             if n >= 8:
-                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._twiddle_bits, sign=1))
+                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._shape.twiddle_bits, sign=1))
             x: list[Value] = [y[0]] * n
             x[0::2], x[1::2] = transform(even), transform(odd)
             return x
 
-        block = transform([self.i.payload[j] for j in range(self._k)])
+        block = transform([self.i.payload[j] for j in range(self._shape.k)])
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(block)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
         return m

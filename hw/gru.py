@@ -151,9 +151,9 @@ class GruLayer(wiring.Component):
             m.d.sync += rows["block"].eq(Mux(rows["block"] == self._blocks - 1, 0, rows["block"] + 1))
 
         latency = GruPointwise.latency
-        valid, at = delay(m, running, latency, name="valid"), delay(m, phase, latency, name="phase")
+        valid, at = delay(m, running, latency, name="valid", reset_less=False), delay(m, phase, latency, name="phase")
         address = delay(m, current, latency, name="block")
-        collected = Signal(self._state.members["data"])
+        collected = Signal(self._state.members["data"], reset_less=True)
         padding = self._blocks * k - self._layer.hidden
         for lane in range(elements):
             m.submodules[f"pointwise_{lane}"] = unit = GruPointwise(self._layer, name=self._layer.name)
@@ -165,7 +165,7 @@ class GruLayer(wiring.Component):
                 value = Mux(address == self._blocks - 1, 0, unit.y) if j >= k - padding else unit.y
                 with m.If(valid & (at == p)):
                     m.d.sync += collected[j].eq(value)
-        done = delay(m, valid & (at == phases - 1), 1, name="done")
+        done = delay(m, valid & (at == phases - 1), 1, name="done", reset_less=False)
         done_at = delay(m, address, 1, name="done_at")
         return collected, done_at, done_at == self._blocks - 1, done
 

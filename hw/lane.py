@@ -62,11 +62,6 @@ class LaneShape:
         """The accumulators of a row."""
         return data.ArrayLayout(signed(self.sum_width), self.products)
 
-    @property
-    def module(self) -> str:
-        """Name of the Verilog module that all lanes of this shape share."""
-        return f"circulant_lane_k{self.k}_x{self.data_width}_w{self.weight_width}_s{self.sum_width}"
-
 
 class Lane(wiring.Component):
     """``latency`` cycles from operands to accumulators; then ``load`` copies them into the drain, a shift register.
@@ -97,14 +92,16 @@ class Lane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape = self._shape
+        drain = Signal(shape.sums, reset_less=True)
+        m.d.comb += self.sums.eq(drain)
         for j, weight in enumerate(weight_operands([self.w[j] for j in range(shape.k)])):
-            factor = Signal(signed(shape.weight_width + 1), name=f"factor_{j}")
-            product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{j}")
-            total = Signal(signed(shape.sum_width), name=f"total_{j}")
+            factor = Signal(signed(shape.weight_width + 1), name=f"factor_{j}", reset_less=True)
+            product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{j}", reset_less=True)
+            total = Signal(signed(shape.sum_width), name=f"total_{j}", reset_less=True)
             m.d.sync += [
                 factor.eq(weight),
                 product.eq(self.x[j] * factor),
                 total.eq(Mux(self.first, 0, total) + product),
-                self.sums[j].eq(Mux(self.load, total, self.chain[j])),
+                drain[j].eq(Mux(self.load, total, self.chain[j])),
             ]
         return m

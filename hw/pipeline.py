@@ -25,10 +25,10 @@ def connect(m: Module, source: Any, sink: Any) -> None:
     m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
-def delay(m: Module, value: Any, cycles: int, *, name: str = "delayed") -> Any:
-    """``value`` some cycles later, without a stall."""
+def delay(m: Module, value: Any, cycles: int, *, name: str, reset_less: bool = True) -> Any:
+    """``value`` some cycles later, without a stall. What starts something has to be cleared by a reset, data has not."""
     for i in range(cycles):
-        later = Signal.like(value, name=f"{name}_{i + 1}")
+        later = Signal.like(value, name=f"{name}_{i + 1}", reset_less=reset_less)
         m.d.sync += later.eq(value)
         value = later
     return value
@@ -59,7 +59,7 @@ class Registers:
         """The values, one stage later; parallel branches each take their own calls."""
         registers = []
         for value in values:
-            register = Signal(Shape.cast(value.shape()))
+            register = Signal(Shape.cast(value.shape()), name="stage", reset_less=True)
             with self._m.If(self.move):
                 self._m.d.sync += register.eq(value)
             registers.append(register)

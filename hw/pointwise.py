@@ -50,8 +50,8 @@ class GruPointwise(wiring.Component):
         gates = 1 + Activation.latency
         candidate = gates + 2 + Activation.latency
 
-        pre_r, pre_z, pre_n = (Signal(signed(width), name=f"pre_{gate}") for gate in "rzn")
-        reset = Signal(signed(state.width + width))
+        pre_r, pre_z, pre_n = (Signal(signed(width), name=f"pre_{gate}", reset_less=True) for gate in "rzn")
+        reset = Signal(signed(state.width + width), reset_less=True)
         m.d.comb += [sigmoid_r.x.eq(pre_r), sigmoid_z.x.eq(pre_z), tanh_n.x.eq(pre_n)]
         m.d.sync += [
             pre_r.eq(saturate(self.xr + self.hr, width)),
@@ -62,11 +62,13 @@ class GruPointwise(wiring.Component):
 
         z = delay(m, sigmoid_z.y, candidate - gates + 1, name="z")
         h, n = delay(m, self.h, candidate, name="h"), delay(m, tanh_n.y, 2, name="n")
-        difference = Signal(signed(state.width + 1))
-        update = Signal(signed(2 * state.width + 1))
+        difference = Signal(signed(state.width + 1), reset_less=True)
+        update = Signal(signed(2 * state.width + 1), reset_less=True)
+        value = Signal(signed(state.width), reset_less=True)
+        m.d.comb += self.y.eq(value)
         m.d.sync += [
             difference.eq(h - tanh_n.y),
             update.eq(z * difference),
-            self.y.eq(saturate(n + round_shift(update, state.frac), state.width)),
+            value.eq(saturate(n + round_shift(update, state.frac), state.width)),
         ]
         return m

@@ -5,8 +5,9 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.fft import ForwardFft
+from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.pipeline import block
+from circulant.hw.target import instances
 from circulant.sim.circulant import Product
 
 __all__ = ["SpectrumBuffer"]
@@ -42,9 +43,9 @@ class SpectrumBuffer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         product, count = self._product, self._count
-        m.submodules.fft = transform = ForwardFft(
-            k=product.block_size, width=product.input.width, shift=product.input.frac - product.spectrum.frac,
-            spectrum_width=product.spectrum.width, twiddle_bits=product.twiddle_bits)
+        (transform,) = instances(
+            m, platform, "fft", ForwardFft, 1, shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
+            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
         m.submodules.mem = mem = memory.Memory(shape=self.data.shape(), depth=2 * count, init=[])
         write, read = mem.write_port(), mem.read_port()
 

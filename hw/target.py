@@ -4,15 +4,19 @@ Amaranth elaborates every instance anew and inlines the contents of its memories
 that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
 which reads its image with ``$readmemh``. Anywhere else both are plain Amaranth, for its simulator.
 """
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import astuple, is_dataclass
 from typing import Any
 
+import numpy as np
 from amaranth.back import verilog
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
 
-__all__ = ["Rom", "VerilogTarget", "instances"]
+__all__ = ["Rom", "VerilogTarget", "instances", "packed"]
 
 ROM = """\
 (* keep_hierarchy = 0 *)
@@ -39,7 +43,7 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
-        self._components: dict[str, wiring.Component] = {}
+        self._modules: dict[str, tuple[wiring.Signature, bool, str]] = {}
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -54,43 +58,67 @@ class VerilogTarget:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
 
-    def shared(self, name: str, make: Callable[[], wiring.Component]) -> wiring.Component:
-        """The component that is emitted once as the Verilog module ``name``; equal names must mean equal components."""
-        if name not in self._components:
-            self._components[name] = make()
-        return self._components[name]
+    def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, bool]:
+        """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
+
+        Returns:
+            The component's signature, and whether its module has a reset: one without registers that are reset has none.
+        """
+        if module not in self._modules:
+            component = make()
+            text = _convert(component, module, self)
+            resets = re.search(rf"^module {module}\([^;]*\brst\b[^;]*\);", text, re.M) is not None
+            self._modules[module] = (component.signature, resets, text)
+        signature, resets, _ = self._modules[module]
+        return signature, resets
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        texts = [_convert(top, name, self)]
-        texts += [_convert(component, shared, self) for shared, component in self._components.items()]
-        return "\n".join([*texts, ROM])
+        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), ROM])
 
 
 def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
     return str(verilog.convert(component, name=name, platform=target, emit_src=False, strip_internal_attrs=True))
 
 
-def instances(m: Module, platform: Any, name: str, module: str, make: Callable[[], wiring.Component], count: int) -> list[Any]:
-    """Add equal components as submodules ``name``_0, ``name``_1, … and return their interfaces.
+def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int, **parameters: Any) -> list[Any]:
+    """Add ``count`` components ``kind(**parameters)`` as submodules ``name``_0, ``name``_1, …
 
-    In simulation each is a component of its own, in Verilog an instance of the one ``module``.
+    In simulation each is a component of its own; for Verilog all are instances of one module, which is named after the
+    kind and its parameters.
+
+    Returns:
+        The components, or in their place interfaces of the same members.
     """
     if not isinstance(platform, VerilogTarget):
-        components = [make() for _ in range(count)]
+        components = [kind(**parameters) for _ in range(count)]
         for n, component in enumerate(components):
             m.submodules[f"{name}_{n}"] = component
         return components
-    signature = platform.shared(module, make).signature
+    module = _module_name(kind, parameters)
+    signature, resets = platform.share(module, lambda: kind(**parameters))
     interfaces = []
     for n in range(count):
         interface = signature.create(path=(f"{name}_{n}",))
-        ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        ports: dict[str, Any] = {"i_clk": ClockSignal()} | ({"i_rst": ResetSignal()} if resets else {})
         for path, member, value in signature.flatten(interface):
             ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
         m.submodules[f"{name}_{n}"] = Instance(module, **ports)
         interfaces.append(interface)
     return interfaces
+
+
+def _module_name(kind: type[wiring.Component], parameters: dict[str, Any]) -> str:
+    values = []
+    for value in parameters.values():
+        values += list(astuple(value)) if is_dataclass(value) and not isinstance(value, type) else [value]
+    return "_".join(["circulant", kind.__name__.lower(), *(str(value).replace("-", "m") for value in values)])
+
+
+def packed(words: NDArray[np.int64], width: int) -> list[int]:
+    """Rows of numbers as memory words, ``width`` bits a number, the first in the low bits."""
+    mask = (1 << width) - 1
+    return [sum((number & mask) << (width * j) for j, number in enumerate(row)) for row in words.tolist()]
 
 
 class Rom(wiring.Component):

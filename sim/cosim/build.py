@@ -1,0 +1,169 @@
+"""A design's Verilog compiled with Verilator, kept under the hash of everything that it depends on.
+
+The memory images are no part of it: the circuit reads them when a simulation starts, so a changed weight needs no
+compiler. The cache is the folder CIRCULANT_CACHE, else `circulant` in XDG_CACHE_HOME, else in ~/.cache.
+"""
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from circulant.sim.cosim import worker
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Build", "build", "cache_folder"]
+
+KEPT = 20
+STALE_SECONDS = 24 * 3600
+
+# Registers without a reset and an initial value start at random (the seed is given to each simulation): a circuit that
+# counts on zeros is found out. Only the ports are visible from outside; runner's --public-flat-rw on every signal would
+# forbid most optimisation (on 2,464 multipliers it simulates 4 times slower).
+ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-initial", "unique", "-Wno-fatal", "-O3")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A compiled simulator.
+
+    Parameters:
+        folder: holds the executable, which has the name of the top module.
+        seconds: what this call took.
+        cached: whether it was there already.
+    """
+
+    folder: Path
+    seconds: float
+    cached: bool
+
+
+def cache_folder() -> Path:
+    if own := os.environ.get("CIRCULANT_CACHE"):
+        return Path(own).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "circulant"
+
+
+def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] = lambda: None) -> Build:
+    """The simulator of a design: from the cache, else compiled. Calls at the same time compile it once.
+
+    Parameters:
+        poll: called a few times a second while it compiles.
+
+    Raises:
+        Refusal: when the Verilog cannot be compiled, or the cache not be written.
+    """
+    start = time.monotonic()
+    store = cache_folder() / "verilator"
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        if not os.access(store, os.W_OK):
+            raise PermissionError
+    except OSError:
+        raise Refusal(f"The cache folder {store} must be writable, but it is not; name another one in "
+                      "CIRCULANT_CACHE") from None
+    key = _key(manifest, toolchain)
+    entry = store / key
+    with _locked(store / f"{key}.lock"):
+        cached = entry.is_dir()
+        if cached:
+            os.utime(entry)
+        else:
+            _fill(entry, manifest, toolchain, poll)
+    _prune(store)
+    return Build(entry, time.monotonic() - start, cached)
+
+
+def _key(manifest: Manifest, toolchain: Toolchain) -> str:
+    sha = hashlib.sha256()
+    for text in (toolchain.fingerprint, *ARGUMENTS, manifest.top, _visible(manifest)):
+        sha.update(f"{text}\0".encode())
+    for file in manifest.verilog:
+        contents = file.read_bytes()
+        sha.update(f"{len(contents)}\0".encode())
+        sha.update(contents)
+    return sha.hexdigest()
+
+
+def _visible(manifest: Manifest) -> str:
+    """The Verilator control file that opens the ports to cocotb."""
+    ports = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
+             for signal in ("data", "valid", "ready", "last")]
+    return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
+                                           for name in (manifest.clock, manifest.reset, *ports))
+
+
+def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:
+    """Compile in a folder of its own, which make wants to be without spaces, and move the executable into place."""
+    staging = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
+    try:
+        with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+            executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll)
+            shutil.copy2(executable, staging / manifest.top)
+        os.chmod(staging, 0o755)
+        os.rename(staging, entry)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
+    visible = folder / "visible.vlt"
+    visible.write_text(_visible(manifest))
+    sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
+    objects = folder / "objects"
+    specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
+                     "build_dir": str(objects), "build_args": ARGUMENTS, "timescale": ("1ns", "1ps")}
+    log = folder / "build.log"
+    environment = toolchain.environment() | _object_cache(toolchain)
+    status = worker.run("build", specification, folder=folder, log=log, environment=environment, poll=poll)
+    executable = objects / manifest.top
+    if status != 0 or not executable.is_file():
+        kept = manifest.folder / "build.log"
+        shutil.copyfile(log, kept)
+        errors = [line for line in log.read_text(errors="replace").splitlines() if "rror" in line] or ["no message"]
+        raise Refusal(f"{manifest.verilog[0]} must compile with {toolchain.simulator}, but it does not "
+                      f"({errors[0].strip()}); see {kept}")
+    return executable
+
+
+def _object_cache(toolchain: Toolchain) -> dict[str, str]:
+    store = cache_folder() / "objects" / hashlib.sha256(toolchain.fingerprint.encode()).hexdigest()
+    stand_in = Path(__file__).with_name("objcache.py")
+    if re.search(r"\s", str(stand_in)):
+        return {}
+    return {"OBJCACHE": f"python3 -E -S {stand_in}", "CIRCULANT_OBJECTS": str(store)}
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _prune(store: Path) -> None:
+    """Keep the entries that were used last; whatever a killed build left is removed after a day."""
+    entries = sorted((path for path in store.iterdir() if path.is_dir() and not path.name.startswith(".")),
+                     key=lambda path: _used(path), reverse=True)
+    stale = [path for path in store.glob(".building-*") if time.time() - _used(path) > STALE_SECONDS]
+    for path in (*entries[KEPT:], *stale):
+        shutil.rmtree(path, ignore_errors=True)
+    names = {path.name for path in entries[:KEPT]}
+    for lock in store.glob("*.lock"):
+        if lock.stem not in names and time.time() - _used(lock) > STALE_SECONDS:
+            lock.unlink(missing_ok=True)
+
+
+def _used(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

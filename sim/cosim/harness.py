@@ -1,0 +1,178 @@
+"""The cocotb test that runs inside the simulator: plays the runs of a job and records every beat; it judges no value.
+
+One coroutine wakes at each rising edge and calls source, sink and monitor in turn: with a circuit that costs nothing
+that is about 100,000 cycles a second, many times what a coroutine for each of them would reach.
+"""
+import random
+import time
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+
+from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.streams import Fault, Monitor, Port, Sink, Source
+
+RESET_CYCLES = 4
+SHORT = 3
+DRAIN = (64, 10_000)
+PROGRESS_SECONDS = 0.2
+
+
+class Bench:
+    """A circuit under a job.
+
+    Members:
+        run: index of the run that is played.
+        cycle: rising edges so far.
+        recordings: the beats of the runs so far.
+    """
+
+    def __init__(self, dut: Any, job: Job, folder: Path) -> None:
+        self._job = job
+        self._progress = folder / "progress"
+        self._clock = getattr(dut, job.clock)
+        self._edge = RisingEdge(self._clock)
+        self._reset = getattr(dut, job.reset)
+        self._input = Port.of(dut, job.input)
+        self._output = Port.of(dut, job.output)
+        final = job.beats.shape[1] - 1
+        self._beats = [[(int.from_bytes(beat.tobytes(), "little"), int(i == final)) for i, beat in enumerate(sequence)]
+                       for sequence in job.beats]
+        self._sequence_cycles = 1
+        self._done = 0
+        self._told = 0.0
+        self.run = 0
+        self.cycle = 0
+        self.recordings: list[Recording] = []
+
+    async def play_all(self) -> None:
+        """Reset, then every run of the job.
+
+        Raises:
+            Fault: at the first broken rule, which is one of `run`.
+        """
+        Clock(self._clock, 10, unit="ns").start()
+        await self._pulse_reset()
+        for index, run in enumerate(self._job.runs):
+            self.run = index
+            draw = random.Random(run.name)
+            if run.interrupted:
+                await self._interrupt(run, draw)
+            start = self.cycle
+            await self._play(run, draw)
+            if index == 0:
+                self._sequence_cycles = max(1, (self.cycle - start) // len(run.sequences))
+
+    async def _play(self, run: Run, draw: random.Random) -> None:
+        source, sink, monitor = self._ends(run, run.sequences, draw)
+        try:
+            await self._exchange(run, source, sink, monitor)
+        finally:
+            width = self._job.output_bytes
+            self.recordings.append(Recording(
+                np.array(source.accepted, np.int64), np.array(monitor.cycles, np.int64),
+                np.frombuffer(b"".join(word.to_bytes(width, "little") for word in monitor.data), np.uint8)
+                .reshape(-1, width), np.array(monitor.last, np.bool_)))
+
+    async def _exchange(self, run: Run, source: Source, sink: Sink, monitor: Monitor) -> None:
+        """All sequences of a run, and then as many cycles as a late beat might need."""
+        length, outputs = self._job.beats.shape[1], self._job.output_beats
+        before, start, quiet = self._done, self.cycle, 0
+        while len(source.accepted) < length * len(run.sequences) or len(monitor.cycles) < outputs * len(run.sequences):
+            await self._edge
+            self.cycle += 1
+            taken = monitor.edge(self.cycle)
+            sink.edge()
+            if source.edge(self.cycle) or taken:
+                quiet = 0
+            else:
+                quiet += 1
+                if quiet > self._job.patience:
+                    raise Fault("stuck", self.cycle)
+            if taken:
+                whole = len(monitor.cycles) // outputs
+                self._tell(before + min(whole, len(run.sequences)))
+                if run.isolated:
+                    source.limit = length * min(whole + 1, len(run.sequences))
+        self._done = before + len(run.sequences)
+        shortest, longest = DRAIN
+        for _ in range(min(shortest + (self.cycle - start) // len(run.sequences), longest)):
+            await self._edge
+            self.cycle += 1
+            monitor.edge(self.cycle)
+            sink.edge()
+
+    async def _interrupt(self, run: Run, draw: random.Random) -> None:
+        """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""
+        source, sink, monitor = self._ends(run, run.interrupted, draw)
+        if run.reset_after is None:
+            sink = Sink(self._output, pause=None)
+            left = self._job.patience
+        else:
+            left = max(1, round(run.reset_after * self._sequence_cycles))
+        while left and not (run.reset_after is None and monitor.waiting):
+            await self._edge
+            self.cycle += 1
+            left -= 1
+            monitor.edge(self.cycle)
+            sink.edge()
+            source.edge(self.cycle)
+        if run.reset_after is None and not monitor.waiting:
+            raise Fault("stuck", self.cycle)
+        source.stop()
+        await self._pulse_reset()
+
+    async def _pulse_reset(self) -> None:
+        """Reset for a few cycles, nothing offered; from the second on nothing may be offered by the circuit either."""
+        self._reset.value = 1
+        self._input.valid.value = 0
+        self._output.ready.value = 0
+        for i in range(RESET_CYCLES):
+            await self._edge
+            self.cycle += 1
+            if i > 0 and int(self._output.valid.value):
+                raise Fault("reset", self.cycle)
+        self._reset.value = 0
+
+    def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
+        beats = list(chain.from_iterable(self._beats[i] for i in sequences))
+        source = Source(self._input, beats, wait=self._spells(run.idle, self._job.input_vectors, draw),
+                        limit=self._job.beats.shape[1] if run.isolated else len(beats))
+        sink = Sink(self._output, pause=self._spells(run.pause, self._job.output_vectors, draw),
+                    until_valid=run.pause == "until valid")
+        return source, sink, Monitor(self._output)
+
+    def _spells(self, kind: str, vectors: int, draw: random.Random) -> Callable[[], int]:
+        """Spells of a run's ``idle`` or ``pause``, half of them of length 0."""
+        if kind == "none":
+            return lambda: 0
+        longest = SHORT
+        if kind == "long":
+            longest = max(SHORT, min(2 * self._sequence_cycles // vectors, self._job.patience // 4))
+        return lambda: draw.randint(1, longest) if draw.random() < 0.5 else 0
+
+    def _tell(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self._told > PROGRESS_SECONDS:
+            self._told = now
+            self._progress.write_text(str(done))
+
+
+@cocotb.test()
+async def simulate(dut: Any) -> None:
+    folder = Path.cwd()
+    job = Job.load(folder)
+    bench = Bench(dut, job, folder)
+    fault = None
+    try:
+        await bench.play_all()
+    except Fault as broken:
+        fault = (broken.kind, bench.run, broken.cycle)
+    Outcome(tuple(bench.recordings), fault, bench.cycle).save(folder)

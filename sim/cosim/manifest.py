@@ -1,0 +1,115 @@
+"""What a simulation reads of a design's ``manifest.json``: files, clock, reset, and the two AXI4-Stream ports."""
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+__all__ = ["KIND", "VERSION", "Manifest", "Port"]
+
+KIND = "circulant-design"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Port:
+    """A stream port, and how vectors of integers lie in its beats.
+
+    Element i of a beat is bits ``[i * container_bits +: container_bits]``, sign extended; the last beat of a vector is
+    filled up with zeros.
+
+    Parameters:
+        width: bits of an element, at most those of its container.
+        elements, beats: size of one vector.
+    """
+
+    prefix: str
+    elements_per_beat: int
+    container_bits: int
+    width: int
+    elements: int
+    beats: int
+
+    @property
+    def beat_bytes(self) -> int:
+        return self.elements_per_beat * self.container_bits // 8
+
+    def pack(self, values: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Integers (..., elements) to little-endian beats (..., beats, beat_bytes)."""
+        padding = self.beats * self.elements_per_beat - self.elements
+        padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
+        octets = np.ascontiguousarray(padded, "<i8").view(np.uint8).reshape(*padded.shape, 8)
+        return octets[..., : self.container_bits // 8].reshape(*values.shape[:-1], self.beats, self.beat_bytes)
+
+    def unpack(self, beats: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Beats (..., beats, beat_bytes) to the integers of whole containers (..., beats * elements_per_beat)."""
+        containers = beats.shape[-2] * self.elements_per_beat
+        octets = beats.reshape(*beats.shape[:-2], containers, self.container_bits // 8)
+        sign = np.where(octets[..., -1:] & 0x80, 0xFF, 0).astype(np.uint8)
+        filled = np.concatenate([octets, np.repeat(sign, 8 - octets.shape[-1], axis=-1)], axis=-1)
+        return np.ascontiguousarray(filled).view("<i8")[..., 0].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A generated design in ``folder``.
+
+    Parameters:
+        network: hash of the network that it was made from.
+        verilog, images: files of the folder; the images are read by the circuit under their bare names.
+        per_step: whether there is an output vector for each step, not one for each sequence.
+    """
+
+    folder: Path
+    network: str
+    top: str
+    clock: str
+    reset: str
+    verilog: tuple[Path, ...]
+    images: tuple[Path, ...]
+    input: Port
+    output: Port
+    per_step: bool
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Manifest":
+        """Read ``manifest.json`` of a folder and see that its files are there.
+
+        Raises:
+            Refusal: when a file is missing, or the manifest is damaged or of another version.
+        """
+        folder = Path(folder)
+        path = folder / "manifest.json"
+        body = artifact.read_json(path, KIND, VERSION)
+        try:
+            manifest = cls(
+                folder, body["network"], body["top"], body["clock"], body["reset"],
+                tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
+                _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
+            )
+        except KeyError as error:
+            raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None
+        for file in (*manifest.verilog, *manifest.images):
+            if file.parent != folder:
+                raise Refusal(f"{path}: a file must be named without its folder, not {str(file)!r}; "
+                              "generate the design anew")
+            if not file.is_file():
+                raise Refusal(f"{file} must exist, since {path} names it, but it is missing; generate the design anew")
+        return manifest
+
+
+def _port(path: Path, body: dict[str, Any]) -> Port:
+    port = Port(body["prefix"], body["elements_per_beat"], body["container_bits"], body["format"]["width"],
+                body["elements"], body["beats"])
+    if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
+        raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
+                      f"most 64, not {port.container_bits}; generate the design anew")
+    if port.beats != -(-port.elements // port.elements_per_beat):
+        raise Refusal(f"{path}: {port.prefix} must take {-(-port.elements // port.elements_per_beat)} beats for "
+                      f"{port.elements} elements of {port.elements_per_beat} a beat, not {port.beats}; "
+                      "generate the design anew")
+    return port

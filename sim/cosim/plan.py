@@ -1,0 +1,49 @@
+"""What is played through the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
+from dataclasses import dataclass
+from itertools import product
+
+__all__ = ["Run", "make"]
+
+ISOLATED = 4
+STALLED_PER_RUN = 4
+RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sequences that are played one after the other; the circuit is not reset between runs.
+
+    Between beats the input is idle and the output pauses for random times: none, short (up to 3 cycles) or long (up to
+    the time of two vectors). A pause may also be "until valid": ready rises a short time after valid was seen.
+
+    Parameters:
+        sequences: which of the vectors, in this order.
+        isolated: a sequence is sent when the outputs of the one before have come.
+        interrupted: sequences that are played before, until reset cuts them off.
+        reset_after: when that is, in times of a sequence; None: once an output beat is waiting, which is not taken.
+    """
+
+    name: str
+    sequences: tuple[int, ...]
+    idle: str = "none"
+    pause: str = "none"
+    isolated: bool = False
+    interrupted: tuple[int, ...] = ()
+    reset_after: float | None = None
+
+
+def make(count: int, stalls: bool) -> tuple[Run, ...]:
+    """The runs for ``count`` sequences: all back to back, some isolated, some stalled, some after a reset."""
+    def some(start: int, length: int) -> tuple[int, ...]:
+        return tuple((start + i) % count for i in range(min(length, count)))
+
+    runs = [Run("back-to-back", tuple(range(count))), Run("isolated", some(0, ISOLATED), isolated=True)]
+    if stalls:
+        kinds = [kind for kind in product(("none", "short", "long"), ("none", "short", "long", "until valid"))
+                 if kind != ("none", "none")]
+        runs += [Run(f"stalled: idle {idle}, pause {pause}", some(i * STALLED_PER_RUN, STALLED_PER_RUN), idle, pause)
+                 for i, (idle, pause) in enumerate(kinds)]
+    runs += [Run(f"after reset at {after:.0%} of a sequence", some(i, 2), interrupted=some(i + 2, 2), reset_after=after)
+             for i, after in enumerate(RESETS)]
+    runs.append(Run("after reset of a waiting output", some(1, 2), interrupted=some(0, 2)))
+    return tuple(runs)

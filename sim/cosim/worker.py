@@ -1,0 +1,67 @@
+"""The process that compiles or simulates: cocotb's runner works on the environment and on the current folder of its
+process, so it gets one of its own.
+
+    python -m circulant.sim.cosim.worker build|test SPECIFICATION.json
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["run"]
+
+POLL_SECONDS = 0.1
+
+
+def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Path, environment: Mapping[str, str],
+        poll: Callable[[], None]) -> int:
+    """Run cocotb's runner in ``folder``, everything it says in ``log``; returns the exit status.
+
+    Whatever ends this call early, an exception of ``poll`` or an interrupt, ends the whole process group. Should this
+    process be killed, the group sees its pipe close and ends as well.
+
+    Parameters:
+        specification: arguments of the runner's ``build`` or ``test``.
+        poll: called a few times a second.
+    """
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, log.open("w") as output:
+        file = Path(temporary) / "specification.json"
+        file.write_text(json.dumps(specification))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "circulant.sim.cosim.worker", action, str(file)],
+            cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        try:
+            while True:
+                try:
+                    return process.wait(POLL_SECONDS)
+                except subprocess.TimeoutExpired:
+                    poll()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)  # Not through sys.stdin, whose lock would be held when the interpreter ends.
+    os.killpg(0, signal.SIGKILL)
+
+
+def _main(action: str, specification: str) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from cocotb_tools.runner import get_runner
+
+    getattr(get_runner("verilator"), action)(**json.loads(Path(specification).read_text()))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
