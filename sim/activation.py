@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim.fixed import Format, Integers, Reals, fit, round_shift, saturate
+from circulant.sim.fixed import Format, Integers, Reals, fit, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["FUNCTIONS", "Pwl", "fit_pwl", "sigmoid"]
@@ -21,7 +21,7 @@ def sigmoid(x: Reals) -> Reals:
 
 
 FUNCTIONS: dict[str, tuple[Callable[[Reals], Reals], int]] = {"sigmoid": (sigmoid, 3), "tanh": (np.tanh, 2)}
-"""The function and log2 of its reach: outside of it the function is within 2**-11 of its limit."""
+"""The function and log2 of its reach: outside of it the function is within 2**-10 of its limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,9 @@ class Pwl:
         input, output: formats of argument and value.
         slope_format: format of the slopes.
         slope, base: (segments,) integers, segments in ascending order; base is of the format ``output``.
+
+    Raises:
+        Refusal: when a step of the argument is longer than the reach, or a product could leave int64.
     """
 
     function: str
@@ -41,6 +44,15 @@ class Pwl:
     slope_format: Format
     slope: Integers
     base: Integers
+
+    def __post_init__(self) -> None:
+        if self.input_bits < 1:
+            raise Refusal(f"The argument of {self.function} must have at least {1 - self.input_bits + self.input.frac} "
+                          f"fraction bits, not {self.input.frac}; choose a greater width")
+        if rounding_bits(self.slope_format.width + self.place_bits, self.shift) + 1 > 63:
+            raise Refusal(f"The products of {self.function} must fit into 63 bits, but with the argument {self.input}, "
+                          f"the slope {self.slope_format} and {self.segments} segments they do not; choose narrower "
+                          "ones")
 
     @property
     def segments(self) -> int:
@@ -70,8 +82,8 @@ class Pwl:
 
     @property
     def max_error(self) -> float:
-        """The greatest distance from the function, over every argument of the input format (of 20 bits at the most)."""
-        codes = np.arange(max(self.input.lo, -1 << 19), min(self.input.hi, 1 << 19) + 1)
+        """The greatest distance from the function, over every argument or, if there are more, 2**20 of them."""
+        codes = np.arange(self.input.lo, self.input.hi + 1, 1 << max(0, self.input.width - 20))
         exact = FUNCTIONS[self.function][0](self.input.real(codes))
         return float(np.abs(self.output.real(self(codes)) - exact).max())
 
@@ -83,15 +95,19 @@ class Pwl:
 def fit_pwl(function: str, input: Format, output: Format, segments: int) -> Pwl:
     """The minimax line on each segment (the chord, moved by half its greatest distance), rounded to the formats.
 
+    On segments of length h it errs by h²/16·max|f″|. Neighbours do not meet: from one to the next the value may fall by
+    h³/16·max|f‴|.
+
     Raises:
         Refusal: for an unknown function, a segment count that is no power of two, or more segments than arguments.
     """
     if function not in FUNCTIONS:
-        raise Refusal(f"An activation must be one of {', '.join(FUNCTIONS)}, not {function!r}{nearest(function, FUNCTIONS)}")
+        raise Refusal(f"An activation must be one of {', '.join(FUNCTIONS)}, not {function!r}"
+                      f"{nearest(function, FUNCTIONS)}")
     exact, log_reach = FUNCTIONS[function]
-    most = input.frac + log_reach  # one bit of place is left
-    if segments < 2 or segments & (segments - 1) or segments > 1 << max(most, 1):
-        raise Refusal(f"The segments of {function} must be a power of two from 2 to {1 << max(most, 1)} with "
+    most = 1 << max(input.frac + log_reach, 1)  # One bit of place is left.
+    if segments < 2 or segments & (segments - 1) or segments > most:
+        raise Refusal(f"The segments of {function} must be a power of two from 2 to {most} with "
                       f"{input.frac} fraction bits of the argument, not {segments!r}; choose another count or width")
     edges = np.linspace(-(2.0 ** log_reach), 2.0 ** log_reach, segments + 1)
     left, right = edges[:-1], edges[1:]

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ def atomic_text(path: str | Path, text: str) -> None:
 
 def digest(body: Any) -> str:
     """SHA-256 of the canonical JSON text of ``body``."""
+    body = json.loads(json.dumps(body))  # Keys become text before they are sorted, as they are after reading.
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -74,7 +74,7 @@ def read_json(path: str | Path, kind: str, version: int) -> dict[str, Any]:
         document = json.loads(path.read_text())
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Refusal(f"{path} must be a JSON file, but it is not ({error}); write it anew") from None
     if not isinstance(document, dict):
         raise Refusal(f"{path} must hold a JSON object, not a {type(document).__name__}; write it anew")
@@ -90,7 +90,8 @@ def write_npz(path: str | Path, kind: str, version: int, arrays: Mapping[str, ND
     sha = digest({"arrays": digest_arrays(arrays), "meta": meta})
     header = json.dumps({"format": kind, "version": version, "hash": sha, "meta": meta})
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, header=np.frombuffer(header.encode(), np.uint8), **dict(arrays))
+    members: dict[str, Any] = {"header": np.frombuffer(header.encode(), np.uint8), **arrays}
+    np.savez_compressed(buffer, **members)
     atomic_bytes(path, buffer.getvalue())
     return sha
 
@@ -103,12 +104,12 @@ def read_npz(path: str | Path, kind: str, version: int) -> tuple[dict[str, NDArr
     """
     path = Path(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # A damaged archive fails in a dozen ways, from zlib.error to NotImplementedError.
         raise Refusal(f"{path} must be a {kind} archive, but it is not ({error}); write it anew") from None
     _check_header(path, header, kind, version)
     _check_hash(path, header["hash"], digest({"arrays": digest_arrays(arrays), "meta": header["meta"]}))

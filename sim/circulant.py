@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import fft
-from circulant.sim.fixed import Format, Integers, Reals, requantize, round_shift, saturate
+from circulant.sim.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Product", "dense", "multiplications", "pack", "pad", "project"]
@@ -65,7 +65,7 @@ def pack(spectra: np.ndarray, k: int) -> Reals:
 
 
 def multiplications(k: int) -> int:
-    """Real multiplications of one block product, three for each complex bin: the minimum for a real circular convolution."""
+    """Real multiplications of a block product, three for a complex bin: the least for a real circular convolution."""
     return k if k <= 2 else 2 + 3 * (k // 2 - 1)
 
 
@@ -96,7 +96,7 @@ class Product:
     twiddle_bits: int
 
     def __post_init__(self) -> None:
-        p, q, k = self.weights.shape
+        p, _, k = self.weights.shape
         fft.check_block_size(k)
         if self.bias.shape != (p * k,):
             raise Refusal(f"The bias must have one value per row, ({p * k},), not {self.bias.shape}; pad it with zeros")
@@ -104,12 +104,18 @@ class Product:
             if array.size and (array.min() < form.lo or array.max() > form.hi):
                 raise Refusal(f"The {name} must lie in the {form.width}-bit format from {form.lo} to {form.hi}, "
                               f"not from {array.min()} to {array.max()}; quantize them again")
-        transform = self.input.width + math.log2(k) + self.twiddle_bits + 2
-        back = self.product.width + math.log2(k) + self.twiddle_bits + 3
-        if max(transform, back, math.log2(self.reach) + 1) > 63:
-            raise Refusal("The sums of a block-circulant product must fit into 63 bits, but the formats "
-                          f"{self.input}, {self.spectrum}, {self.weight}, {self.product} with {self.twiddle_bits} "
-                          "twiddle bits do not; choose narrower ones")
+        log_k = int(math.log2(k))
+        exact = self.spectrum.frac + self.weight.frac
+        forward = self.input.width + log_k + 1
+        inverse = self.product.width + log_k + 1
+        last = rounding_bits(inverse, self.product.frac + log_k - self.output.frac)
+        if max(max(forward, inverse) + self.twiddle_bits,
+               rounding_bits(forward, self.input.frac - self.spectrum.frac),
+               rounding_bits(self.reach.bit_length() + 1, exact - self.product.frac),
+               max(last, self.output.width) + 1) > 63:
+            raise Refusal(f"The sums of a block-circulant product must fit into 63 bits, but with {self.twiddle_bits} "
+                          f"twiddle bits and the formats {self.input}, {self.spectrum}, {self.weight}, {self.product}, "
+                          f"{self.output} they do not; choose narrower ones, or binary points nearer to each other")
 
     @property
     def block_size(self) -> int:

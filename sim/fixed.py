@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Format", "Integers", "Reals", "fit", "requantize", "round_shift", "saturate"]
+__all__ = ["Format", "Integers", "Reals", "fit", "requantize", "round_shift", "rounding_bits", "saturate"]
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -57,9 +57,13 @@ class Format:
         """
         real = np.asarray(real, np.float64)
         if not np.isfinite(real).all():
-            raise Refusal("Only finite values can be quantized, but the tensor holds NaN or infinity; look at its origin")
-        scaled = np.clip(np.floor(np.ldexp(real, self.frac) + 0.5), self.lo, self.hi)
-        return np.asarray(scaled, np.int64)
+            raise Refusal("Only finite values can be quantized, but the tensor holds NaN or infinity; "
+                          "look at its origin")
+        with np.errstate(over="ignore"):  # What is too large saturates.
+            scaled = np.clip(np.ldexp(real, self.frac), self.lo, -self.lo)
+        below = np.floor(scaled)
+        # floor(scaled + 0.5) would round 0.49999999999999994 up.
+        return np.asarray(np.minimum(below.astype(np.int64) + (scaled - below >= 0.5), self.hi))
 
     def real(self, integers: ArrayLike) -> Reals:
         """The values that integers stand for."""
@@ -80,6 +84,11 @@ def round_shift(x: Any, s: int) -> Any:
     return (x + (1 << (s - 1))) >> s
 
 
+def rounding_bits(bits: int, s: int) -> int:
+    """Bits, sign included, that hold everything on the way through `round_shift` for an x of ``bits`` bits."""
+    return max(bits, s) + 1 if s > 0 else bits - s
+
+
 def saturate(x: Any, width: int) -> Any:
     """x clipped to [-2**(width-1), 2**(width-1) - 1]."""
     return np.clip(x, -(1 << (width - 1)), (1 << (width - 1)) - 1)
@@ -93,10 +102,15 @@ def requantize(x: Any, frac: int, to: Format) -> Any:
 def fit(peak: float, width: int) -> Format:
     """The finest format of ``width`` bits that holds ±``peak`` without saturation.
 
-    A peak of zero is taken as one unit, so that a tensor that is never exercised keeps a harmless format.
+    A peak of zero is taken as one, so that a tensor that is never exercised keeps a harmless format.
+
+    Raises:
+        Refusal: when the peak is not finite.
     """
-    peak = abs(peak) or 1.0
+    if not math.isfinite(peak):
+        raise Refusal(f"The peak that a format is fitted to must be finite, not {peak!r}; look at the tensor's origin")
+    peak, hi = abs(peak) or 1.0, Format(width, 0).hi
     frac = width - 1 - math.ceil(math.log2(peak)) + 1  # one bit more than surely fits
-    while math.floor(math.ldexp(peak, frac) + 0.5) > (1 << (width - 1)) - 1:
+    while math.ldexp(peak, frac) >= hi + 0.5:
         frac -= 1
     return Format(width, frac)

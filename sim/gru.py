@@ -11,7 +11,7 @@ import numpy as np
 
 from circulant.sim.activation import Pwl
 from circulant.sim.circulant import Product
-from circulant.sim.fixed import Format, Integers, round_shift, saturate
+from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
 __all__ = ["GATES", "Gru"]
@@ -30,7 +30,7 @@ class Gru:
         returns: "last" for the last state, "sequence" for that of every step.
 
     Raises:
-        Refusal: when sizes or formats contradict each other.
+        Refusal: when sizes or formats contradict each other, or a product of gate and state could leave int64.
     """
 
     name: str
@@ -50,16 +50,22 @@ class Gru:
         for role, product, columns in (("input", self.input_product, self.inputs),
                                        ("recurrent", self.recurrent_product, self.hidden)):
             k = product.block_size
-            if (-(-columns // k) * k, 3 * (-(-self.hidden // k)) * k) != (product.columns, product.rows):
-                raise Refusal(f"Layer {self.name!r} of {self.inputs} inputs and {self.hidden} hidden units must have an "
-                              f"{role} matrix of as many blocks of {k} for 3 gates, not {product.rows}x{product.columns}; "
-                              "export it again")
+            size = (3 * -(-self.hidden // k) * k, -(-columns // k) * k)
+            if (product.rows, product.columns) != size:
+                raise Refusal(f"Layer {self.name!r}: the {role} matrix for {self.inputs} inputs and {self.hidden} "
+                              f"hidden units must be {size[0]}x{size[1]} in blocks of {k}, not {product.rows}x"
+                              f"{product.columns}; export it again")
         pre, state = self.input_product.output, self.recurrent_product.input
         for what, given, rule in (("recurrent pre-activation", self.recurrent_product.output, pre),
-                                  ("sigmoid's argument", self.sigmoid.input, pre), ("tanh's argument", self.tanh.input, pre),
-                                  ("sigmoid's value", self.sigmoid.output, state), ("tanh's value", self.tanh.output, state)):
+                                  ("sigmoid's argument", self.sigmoid.input, pre),
+                                  ("tanh's argument", self.tanh.input, pre),
+                                  ("sigmoid's value", self.sigmoid.output, state),
+                                  ("tanh's value", self.tanh.output, state)):
             if given != rule:
                 raise Refusal(f"Layer {self.name!r}: the {what} must have the {rule}, not {given}; quantize it again")
+        if rounding_bits(state.width + max(pre.width, state.width + 1), state.frac) + 1 > 63:
+            raise Refusal(f"Layer {self.name!r}: the products of a gate must fit into 63 bits, but with the "
+                          f"pre-activation {pre} and the state {state} they do not; choose narrower ones")
 
     @property
     def products(self) -> dict[str, Product]:

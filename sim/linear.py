@@ -25,9 +25,11 @@ class Linear:
 
     def __post_init__(self) -> None:
         k = self.product.block_size
-        if (-(-self.inputs // k) * k, -(-self.outputs // k) * k) != (self.product.columns, self.product.rows):
-            raise Refusal(f"Layer {self.name!r} of {self.inputs} inputs and {self.outputs} outputs must have a matrix of "
-                          f"as many blocks of {k}, not {self.product.rows}x{self.product.columns}; export it again")
+        size = (-(-self.outputs // k) * k, -(-self.inputs // k) * k)
+        if (self.product.rows, self.product.columns) != size:
+            raise Refusal(f"Layer {self.name!r}: the matrix for {self.inputs} inputs and {self.outputs} outputs must "
+                          f"be {size[0]}x{size[1]} in blocks of {k}, not {self.product.rows}x{self.product.columns}; "
+                          "export it again")
 
     @property
     def products(self) -> dict[str, Product]:

@@ -16,6 +16,7 @@ from circulant.sim.circulant import Product
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.reference import check_chain, check_data
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -37,7 +38,7 @@ class Network:
     """A chain of quantized layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
     Raises:
-        Refusal: when a layer does not take the format that the one before gives.
+        Refusal: as `check_chain`, and when a layer does not take the format that the one before gives.
     """
 
     name: str
@@ -49,10 +50,11 @@ class Network:
     VERSION = 1
 
     def __post_init__(self) -> None:
+        check_chain(self.name, self.inputs, self.sequence, self.layers)
         for before, after in zip(self.layers, self.layers[1:], strict=False):
             if before.output_format != after.input_format:
-                raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, not "
-                              f"{after.input_format}; quantize the network again")
+                raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, "
+                              f"not {after.input_format}; quantize the network again")
 
     @property
     def input_format(self) -> Format:
@@ -117,12 +119,7 @@ class Network:
         return cls(body["name"], body["inputs"], body["sequence"], layers)
 
     def _checked(self, x: ArrayLike) -> Reals:
-        values = np.asarray(x, np.float64)
-        axes = "(N, T, {})" if self.sequence else "(N, {})"
-        if values.ndim != (3 if self.sequence else 2) or values.shape[-1] != self.inputs or 0 in values.shape:
-            raise Refusal(f"Inputs of network {self.name!r} must have the shape {axes.format(self.inputs)} and be not empty, "
-                          f"not {values.shape}; rearrange the axes")
-        return values
+        return check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence)
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -140,7 +137,8 @@ class Network:
     @cached_property
     def _body(self) -> dict[str, Any]:
         return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
-                "weights": artifact.digest_arrays(self._arrays), "layers": [_layer_as_json(layer) for layer in self.layers]}
+                "weights": artifact.digest_arrays(self._arrays),
+                "layers": [_layer_as_json(layer) for layer in self.layers]}
 
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")

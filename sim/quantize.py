@@ -29,7 +29,7 @@ class Widths:
         segments: entries of an activation table, a power of two from 2 to 1024.
 
     Raises:
-        Refusal: when a width is out of its range.
+        Refusal: when a field is out of its range.
     """
 
     weight_bits: int = 12
@@ -45,6 +45,8 @@ class Widths:
             value = getattr(self, name)
             if not (lo <= value <= hi or (value == 0 and name in ("spectrum_bits", "product_bits"))):
                 raise Refusal(f"{name} must be from {lo} to {hi}, not {value!r}; choose a width in that range")
+        if not 2 <= self.segments <= 1024 or self.segments & (self.segments - 1):
+            raise Refusal(f"segments must be a power of two from 2 to 1024, not {self.segments!r}; choose one of them")
 
     @property
     def spectrum(self) -> int:
@@ -69,9 +71,13 @@ class Peaks:
     def _see(self, name: str, values: Reals) -> None:
         self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))
 
-    def fit(self, width: int, *names: str) -> Format:
-        """The finest format of ``width`` bits that holds all these tensors with headroom."""
-        return fit(HEADROOM * max(self._peaks[name] for name in names), width)
+    def fit(self, width: int, *names: str, bias: ArrayLike = 0.0) -> Format:
+        """The finest format of ``width`` bits that holds all these tensors with headroom, and ``bias`` without.
+
+        A bias may be far greater than the sums in which it takes part.
+        """
+        peak = HEADROOM * max(self._peaks[name] for name in names)
+        return fit(max(peak, float(np.abs(bias).max())), width)
 
 
 def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
@@ -85,28 +91,31 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> N
         Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
     """
     bits = Widths(**widths)
-    data = np.asarray(calibration, np.float64)
-    if data.ndim != 2 + model.sequence or data.shape[-1] != model.inputs or not data.size:
-        axes = f"(N, T, {model.inputs})" if model.sequence else f"(N, {model.inputs})"
-        raise Refusal(f"Calibration data must have the shape {axes} and be not empty, not {data.shape}; rearrange the axes")
+    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     peaks = Peaks(model, data)
     layers: list[Layer] = []
     form = fit(float(np.abs(data).max()), bits.activation_bits)
     for layer in model.layers:
-        quantized = _gru(layer, form, peaks, bits) if isinstance(layer, reference.Gru) else _linear(layer, form, peaks, bits)
+        quantized: Layer
+        if isinstance(layer, reference.Gru):
+            quantized = _gru(layer, form, peaks, bits)
+        else:
+            quantized = _linear(layer, form, peaks, bits)
         layers.append(quantized)
         form = quantized.output_format
     return Network(model.name, model.inputs, model.sequence, tuple(layers))
 
 
-def _product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks, bits: Widths) -> Product:
+def _product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,
+             bits: Widths) -> Product:
     spectra = reference.spectra(weight)
     weights = fit(float(np.abs(spectra).max()), bits.weight_bits)
     spectrum = _no_finer(peaks.fit(bits.spectrum, f"{name}.spectrum"), input.frac)
     product = _no_finer(peaks.fit(bits.product, f"{name}.product"), spectrum.frac + weights.frac)
-    return Product(weights.quantize(spectra), output.quantize(bias), weights, input, spectrum, product, output, bits.twiddle_bits)
+    return Product(weights.quantize(spectra), output.quantize(bias), weights, input, spectrum, product, output,
+                   bits.twiddle_bits)
 
 
 def _no_finer(form: Format, frac: int) -> Format:
@@ -117,7 +126,7 @@ def _no_finer(form: Format, frac: int) -> Format:
 def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> linear.Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
-    output = peaks.fit(bits.activation_bits, f"{name}.output")
+    output = peaks.fit(bits.activation_bits, f"{name}.output", bias=layer.bias)
     product = _product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
     return linear.Linear(layer.name, layer.inputs, layer.outputs, product)
 
@@ -125,7 +134,8 @@ def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) 
 def _gru(layer: reference.Gru, input: Format, peaks: Peaks, bits: Widths) -> gru.Gru:
     state = Format(bits.activation_bits, bits.activation_bits - 1)
     pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{tensor}" for tensor in (
-        "input_product.output", "recurrent_product.output", "sigmoid.input", "tanh.input")))
+        "input_product.output", "recurrent_product.output", "sigmoid.input", "tanh.input")),
+        bias=np.stack([layer.bias_ih, layer.bias_hh]))
     products = {}
     for role, weight, bias, form in (("input_product", layer.weight_ih, layer.bias_ih, input),
                                      ("recurrent_product", layer.weight_hh, layer.bias_hh, state)):

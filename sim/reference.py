@@ -3,8 +3,9 @@
 Golden integers are compared with these within a derived bound; hardware never is. Every product is the definition, a
 dense circulant matrix times a vector.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from circulant.sim.circulant import dense, pack, pad
 from circulant.sim.fixed import Reals
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Gru", "Linear", "Model", "Tap", "spectra"]
+__all__ = ["Gru", "Linear", "Model", "Tap", "check_chain", "check_data", "spectra"]
 
 Tap = Callable[[str, Reals], None]
 """Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
@@ -32,7 +33,7 @@ def spectra(blocks: Reals) -> Reals:
 
 def _product(name: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals:
     """W x + b for first columns (p, q, k), bias (p·k,) and x (…, columns or less), its tensors shown to ``tap``."""
-    p, q, k = weight.shape
+    _, q, k = weight.shape
     x = pad(x, q * k)
     tap(f"{name}.input", x)
     if tap is not _ignore:
@@ -45,10 +46,13 @@ def _product(name: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals
     return y
 
 
-def _check(name: str, **shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
-    for field, (given, rule) in shapes.items():
-        if given != rule:
-            raise Refusal(f"Layer {name!r}: {field} must have the shape {rule}, not {given}; export it again")
+def _check(name: str, **tensors: tuple[Reals, tuple[int, ...]]) -> None:
+    for field, (given, rule) in tensors.items():
+        if given.shape != rule:
+            raise Refusal(f"Layer {name!r}: {field} must have the shape {rule}, not {given.shape}; export it again")
+        if not np.isfinite(given).all():
+            raise Refusal(f"Layer {name!r}: {field} must be finite, but it holds NaN or infinity; train again with a "
+                          "lower learning rate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +74,8 @@ class Linear:
 
     def __post_init__(self) -> None:
         k = fft.check_block_size(int(self.weight.shape[-1]))
-        _check(self.name, bias=(self.bias.shape, (self.outputs,)),
-               weight=(self.weight.shape, (-(-self.outputs // k), -(-self.inputs // k), k)))
+        _check(self.name, bias=(self.bias, (self.outputs,)),
+               weight=(self.weight, (-(-self.outputs // k), -(-self.inputs // k), k)))
 
     def __call__(self, x: Reals, tap: Tap = _ignore) -> Reals:
         p, _, k = self.weight.shape
@@ -100,10 +104,11 @@ class Gru:
     kind = "gru"
 
     def __post_init__(self) -> None:
-        for field, weight, columns in (("weight_ih", self.weight_ih, self.inputs), ("weight_hh", self.weight_hh, self.hidden)):
+        for field, weight, columns in (("weight_ih", self.weight_ih, self.inputs),
+                                       ("weight_hh", self.weight_hh, self.hidden)):
             k = fft.check_block_size(int(weight.shape[-1]))
-            _check(self.name, **{field: (weight.shape, (3, -(-self.hidden // k), -(-columns // k), k))})
-        _check(self.name, bias_ih=(self.bias_ih.shape, (3, self.hidden)), bias_hh=(self.bias_hh.shape, (3, self.hidden)))
+            _check(self.name, **{field: (weight, (3, -(-self.hidden // k), -(-columns // k), k))})
+        _check(self.name, bias_ih=(self.bias_ih, (3, self.hidden)), bias_hh=(self.bias_hh, (3, self.hidden)))
         if self.returns not in ("last", "sequence"):
             raise Refusal(f"Layer {self.name!r} must return 'last' or 'sequence', not {self.returns!r}; choose one")
 
@@ -129,12 +134,50 @@ class Gru:
         return y.reshape(*x.shape[:-1], 3, p * k)[..., :self.hidden]
 
 
+def check_chain(name: str, inputs: int, sequence: bool, layers: Sequence[Any]) -> None:
+    """Check that each layer, of a model or of its golden network, takes what the one before gives.
+
+    Raises:
+        Refusal: when it does not, when two layers share a name, or when there is none.
+    """
+    if not layers:
+        raise Refusal(f"Network {name!r} must have at least one layer, not none; add a GRU or a Linear")
+    names = set()
+    for layer in layers:
+        if layer.name in names:
+            raise Refusal(f"The layers of network {name!r} must have different names, but two are called "
+                          f"{layer.name!r}; rename one")
+        names.add(layer.name)
+        if layer.inputs != inputs:
+            raise Refusal(f"Layer {layer.name!r} must take the {inputs} values that come before it, not "
+                          f"{layer.inputs}; give it that size")
+        if layer.kind == Gru.kind:
+            if not sequence:
+                raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
+                              "layer before return the whole sequence")
+            sequence = layer.returns == "sequence"
+        inputs = layer.hidden if layer.kind == Gru.kind else layer.outputs
+
+
+def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool) -> Reals:
+    """The data (N, T, inputs) of sequences or (N, inputs) of vectors as an array.
+
+    Raises:
+        Refusal: when it is empty or of another shape.
+    """
+    values = np.asarray(data, np.float64)
+    if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
+        axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
+        raise Refusal(f"{what} must have the shape {axes} and be not empty, not {values.shape}; rearrange the axes")
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A chain of layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
     Raises:
-        Refusal: when a layer does not take what the one before gives.
+        Refusal: as `check_chain`.
     """
 
     name: str
@@ -143,23 +186,15 @@ class Model:
     layers: tuple[Linear | Gru, ...]
 
     def __post_init__(self) -> None:
-        size, sequence = self.inputs, self.sequence
-        if not self.layers:
-            raise Refusal(f"Network {self.name!r} must have at least one layer, not none; add a GRU or a Linear")
-        for layer in self.layers:
-            if layer.inputs != size:
-                raise Refusal(f"Layer {layer.name!r} must take the {size} values that come before it, not {layer.inputs}; "
-                              "give it that size")
-            if isinstance(layer, Gru):
-                if not sequence:
-                    raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
-                                  "layer before return the whole sequence")
-                sequence = layer.returns == "sequence"
-            size = layer.hidden if isinstance(layer, Gru) else layer.outputs
+        check_chain(self.name, self.inputs, self.sequence, self.layers)
 
     def run(self, x: ArrayLike, tap: Tap = _ignore) -> Reals:
-        """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken."""
-        values = np.asarray(x, np.float64)
+        """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
+
+        Raises:
+            Refusal: as `check_data`.
+        """
+        values = check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence)
         for layer in self.layers:
             values = layer(values, tap)
         return values

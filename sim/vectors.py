@@ -29,8 +29,8 @@ class Vectors:
 
     def __post_init__(self) -> None:
         if len(self.inputs) != len(self.outputs):
-            raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and {len(self.inputs)}; "
-                          "make them anew with Network.vectors")
+            raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
+                          f"{len(self.inputs)}; make them anew with Network.vectors")
 
     def __len__(self) -> int:
         return len(self.inputs)

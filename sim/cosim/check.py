@@ -130,8 +130,8 @@ def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | Non
         sentence = FAULTS[kind].format(port=job.output, cycle=cycle, patience=job.patience)
         if index < len(outcome.recordings):
             sentence += _whereabouts(run, outcome.recordings[index], job)
-        else:
-            sentence += f", before or during the reset of sequence {run.interrupted[0]}" if run.interrupted else ""
+        elif run.interrupted:
+            sentence += f", before or during the reset that cuts off sequence {run.interrupted[0]}"
         return f"{sentence} ({run.name})", index
     return None
 

@@ -156,13 +156,8 @@ def _simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Jo
             outcome = Outcome.load(folder)
         except Refusal:
             shutil.copyfile(log, kept)
-            raise SimulationError(f"The simulator must run to its end, but it did not ({_last_error(log)}); "
+            raise SimulationError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "
                                   f"see {kept}") from None
         kept.unlink(missing_ok=True)
     tell("simulate", total, total)
     return outcome
-
-
-def _last_error(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return ([line for line in lines if "rror" in line] or lines or ["it said nothing"])[-1]

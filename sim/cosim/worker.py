@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["run"]
+__all__ = ["complaint", "run"]
 
 POLL_SECONDS = 0.1
 
@@ -49,6 +49,13 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
                 process.wait()
             if process.stdin is not None:
                 process.stdin.close()
+
+
+def complaint(log: Path) -> str:
+    """The line of a log that tells most about a failure, without the folder of the log."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    chosen = [line for line in lines if line.startswith("%Error")][:1] or [line for line in lines if "Error: " in line]
+    return (chosen or lines or ["it said nothing"])[-1].replace(f"{log.parent}/", "")
 
 
 def _end_with_parent() -> None:

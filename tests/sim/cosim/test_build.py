@@ -1,0 +1,160 @@
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from circulant.sim.cosim import build as module
+from circulant.sim.cosim import objcache
+from circulant.sim.cosim.build import build, cache_folder
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.refusal import Refusal
+from tests.sim.cosim.accumulator import write, write_image
+
+TOOLCHAIN = Toolchain("Verilator 5", None, Path("libraries"), "fingerprint")
+
+
+class Compiler:
+    """Stands for Verilator and g++: takes a moment, counts, and can fail."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.error: BaseException | None = None
+
+    def __call__(self, folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
+        self.calls += 1
+        time.sleep(0.05)
+        if self.error is not None:
+            raise self.error
+        executable = folder / manifest.top
+        executable.write_bytes(manifest.verilog[0].read_bytes())
+        return executable
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
+    compiler = Compiler()
+    monkeypatch.setattr(module, "_compile", compiler)
+    return compiler
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "verilator"
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> Manifest:
+    return Manifest.load(write(tmp_path / "design"))
+
+
+def change(design: Manifest, text: str) -> None:
+    design.verilog[0].write_text(text)
+
+
+def entries(store: Path) -> list[Path]:
+    return [path for path in store.iterdir() if path.is_dir()]
+
+
+def test_a_second_build_comes_from_the_cache(compiler: Compiler, store: Path, design: Manifest) -> None:
+    first, second = build(design, TOOLCHAIN), build(design, TOOLCHAIN)
+    assert (first.cached, second.cached, compiler.calls) == (False, True, 1)
+    assert first.folder == second.folder
+    assert (first.folder / design.top).read_bytes() == design.verilog[0].read_bytes()
+
+
+def test_images_are_no_part_of_the_key_and_the_rest_is(compiler: Compiler, store: Path, design: Manifest) -> None:
+    first = build(design, TOOLCHAIN)
+    write_image(design.images[0], 1, 2, 3)
+    assert build(design, TOOLCHAIN).folder == first.folder
+    other_tools = build(design, Toolchain("Verilator 5", None, Path("libraries"), "another"))
+    change(design, "// changed\n")
+    assert len({first.folder, other_tools.folder, build(design, TOOLCHAIN).folder}) == 3
+
+
+def test_builds_at_the_same_time_compile_once(compiler: Compiler, store: Path, design: Manifest) -> None:
+    threads = [threading.Thread(target=build, args=(design, TOOLCHAIN)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert compiler.calls == 1
+    assert len(entries(store)) == 1
+
+
+@pytest.mark.parametrize("error", [Refusal("no"), KeyboardInterrupt()])
+def test_a_build_that_ends_early_leaves_nothing(compiler: Compiler, store: Path, design: Manifest,
+                                                error: BaseException) -> None:
+    compiler.error = error
+    with pytest.raises(type(error)):
+        build(design, TOOLCHAIN)
+    assert entries(store) == []
+    compiler.error = None
+    assert not build(design, TOOLCHAIN).cached
+
+
+def test_the_entries_used_last_are_kept(compiler: Compiler, store: Path, design: Manifest,
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 3)
+    folders = []
+    for i in range(4):
+        change(design, f"// {i}\n")
+        folders.append(build(design, TOOLCHAIN).folder)
+        os.utime(folders[-1], (1000 + i, 1000 + i))
+        if i == 2:
+            change(design, "// 0\n")
+            assert build(design, TOOLCHAIN).cached, "a hit has to count as use"
+    assert [folder.exists() for folder in folders] == [True, False, True, True]
+
+
+def test_what_a_killed_build_left_is_removed_after_a_day(compiler: Compiler, store: Path, design: Manifest) -> None:
+    old, new = store / ".building-old", store / ".building-new"
+    old.mkdir(parents=True)
+    new.mkdir()
+    os.utime(old, (0, 0))
+    build(design, TOOLCHAIN)
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.parametrize(("environment", "folder"), [
+    ({"CIRCULANT_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own"),
+    ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/circulant"),
+    ({"HOME": "/home/someone"}, "/home/someone/.cache/circulant"),
+])
+def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str],
+                                                 folder: str) -> None:
+    for name in ("CIRCULANT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert cache_folder() == Path(folder)
+
+
+def test_a_cache_that_cannot_be_written_is_refused(design: Manifest, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(Refusal, match="must be writable, but it is not; name another one in CIRCULANT_CACHE"):
+        build(design, TOOLCHAIN)
+
+
+def test_objects_of_the_library_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "include").mkdir()
+    script = "from pathlib import Path; Path('count').open('a').write('x'); Path('out.o').write_text('object')"
+    for source, calls in (("include/verilated_vpi.cpp", 1), ("include/verilated_vpi.cpp", 1), ("include/other.cpp", 2),
+                          ("verilated_vpi.cpp", 3)):
+        (tmp_path / "out.o").unlink(missing_ok=True)
+        assert objcache.main(["python3", "-c", script, "-o", "out.o", source], tmp_path / "store") == 0
+        assert (tmp_path / "out.o").read_text() == "object"
+        assert (tmp_path / "count").stat().st_size == calls, source
+
+
+def test_an_object_that_does_not_compile_is_not_kept(tmp_path: Path) -> None:
+    command = ["python3", "-c", "raise SystemExit(3)", "-o", str(tmp_path / "out.o"), "include/verilated.cpp"]
+    assert objcache.main(command, tmp_path / "store") == 3
+    assert not (tmp_path / "store").exists()

@@ -1,0 +1,185 @@
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from circulant.sim.cosim import SimulationError, Verification, verify
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+from tests.sim.cosim.accumulator import CONSTANTS, LATENCY, NETWORK, STEP, STEPS, Fault, vectors, write, write_image
+
+PATIENCE = 2000
+
+
+def run(folder: Path, per: str = "sequence", **options: Any) -> Verification:
+    return verify(folder, vectors(per=per), patience=PATIENCE, **options)
+
+
+@pytest.mark.parametrize("per", ["sequence", "step"])
+def test_a_right_circuit_passes_with_the_cycles_that_it_takes(tmp_path: Path, per: str) -> None:
+    result = run(write(tmp_path / "design", per=per), per)
+    assert (result.mismatches, result.first) == (0, None)
+    assert result.sequences == 9
+    assert result.words == 9 * 5 * (STEPS if per == "step" else 1)
+    assert result.words_compared > 3 * result.words, "stalled and interrupted runs have to be compared as well"
+    output = 2
+    step = STEP + (output if per == "step" else 0)
+    assert result.cycles_per_step == step
+    assert result.cycles_per_sequence == (STEPS * step if per == "step" else STEPS * step + output)
+    assert result.latency_cycles == LATENCY
+    assert re.fullmatch(r"Verilator \d+\.\d+(\.\d+)?", result.simulator)
+    assert json.loads(json.dumps(result.as_json()))["mismatches"] == 0
+
+
+@pytest.mark.parametrize(("fault", "message"), [
+    (Fault.DROP, r"m_axis_tlast must be set on the last of the 2 output beats .*sequence 2 has it set on beat 0 "
+                 r"\(back-to-back\); of the 40 words that came 30 differ, first sequence 2, step 3, word 0"),
+    (Fault.UNENDED, r"m_axis_tlast must be set on the last .*sequence 2 has it clear on beat 1 \(back-to-back\)"),
+    (Fault.EARLY, r"m_axis_tlast must be set on the last .*sequence 2 has it set on beat 0 \(back-to-back\)"),
+    (Fault.EXTRA, r"No output beat may come after those of the last sequence, but \d+ more came \(back-to-back\)$"),
+    (Fault.HANG, r"A beat must move at least every 2000 cycles, but none had by cycle \d+: output beat 0 of sequence 2 "
+                 r"is missing; 24 of 108 input beats were taken \(back-to-back\)$"),
+    (Fault.PADDING, r"filled up with zeros, but sequence 2 has 1 in element 5 \(back-to-back\)$"),
+    (Fault.WITHDRAW, r"m_axis_tvalid must stay set until m_axis_tready, but it was withdrawn .*sequence 0 .*\(stalled"),
+    (Fault.CHANGE, r"m_axis_tdata and m_axis_tlast must not change while .* output beat 0 of sequence 0 .*\(stalled"),
+    (Fault.SHY, r"A beat must move .*\(stalled: idle none, pause until valid\)$"),
+    (Fault.LOUD, r"m_axis_tvalid must be clear during reset, .*\(after reset"),
+    (Fault.DEAF, r"A beat must move .* output beat 0 of sequence 0 is missing; 0 of 108 input beats"),
+    (Fault.GREEDY, r"more came \(back-to-back\); of the \d+ words that came \d+ differ, first sequence"),
+], ids=lambda value: value.name if isinstance(value, Fault) else "")
+def test_a_circuit_that_breaks_a_rule_of_the_stream_is_named(tmp_path: Path, fault: Fault, message: str) -> None:
+    with pytest.raises(SimulationError) as error:
+        run(write(tmp_path / "design", fault))
+    assert re.search(message, str(error.value)), str(error.value)
+
+
+@pytest.mark.parametrize(("fault", "where"), [
+    (Fault.UNSIGNED, "back-to-back"), (Fault.CORRUPT, "stalled"), (Fault.STATEFUL, "after reset")],
+    ids=lambda value: value.name if isinstance(value, Fault) else "")
+def test_a_wrong_word_is_found_in_the_run_that_shows_it(tmp_path: Path, fault: Fault, where: str) -> None:
+    result = run(write(tmp_path / "design", fault))
+    assert result.first is not None
+    assert result.mismatches > 0
+    assert result.first.run.startswith(where)
+
+
+def test_every_step_is_compared_where_there_is_an_output_for_each(tmp_path: Path) -> None:
+    golden = vectors(per="step")
+    wrong = golden.outputs.copy()
+    wrong[5, 2, 3] += 1
+    result = verify(write(tmp_path / "design", per="step"), Vectors(golden.inputs, wrong, NETWORK), stalls=False)
+    assert result.first is not None
+    assert (result.first.sequence, result.first.step, result.first.word) == (5, 2, 3)
+    assert result.first.expected == result.first.got + 1
+    assert str(result.first).startswith("sequence 5, step 2, word 3: expected ")
+
+
+def test_the_word_of_a_whole_sequence_belongs_to_its_last_step(tmp_path: Path) -> None:
+    golden = vectors()
+    wrong = golden.outputs.copy()
+    wrong[1, 0] -= 3
+    result = verify(write(tmp_path / "design"), Vectors(golden.inputs, wrong, NETWORK), stalls=False)
+    assert result.first is not None
+    assert (result.first.sequence, result.first.step, result.first.word) == (1, STEPS - 1, 0)
+
+
+def test_one_bit_of_an_image_is_a_mismatch_and_needs_no_build(tmp_path: Path) -> None:
+    folder = write(tmp_path / "design")
+    right = run(folder, stalls=False)
+    write_image(folder / "constants.hex", *CONSTANTS[:3], CONSTANTS[3] ^ 4, CONSTANTS[4])
+    wrong = run(folder, stalls=False)
+    assert wrong.mismatches * 5 == right.words_compared, "one word of five is wrong"
+    assert wrong.first is not None
+    assert wrong.first.word == 3
+    assert wrong.seconds_build < 1, "the image must not be part of what is cached"
+
+
+def test_single_vectors_are_sequences_of_one_step(tmp_path: Path) -> None:
+    inputs = np.random.default_rng(3).integers(-2048, 2048, (7, 5))
+    result = verify(write(tmp_path / "design"), Vectors(inputs, inputs + CONSTANTS, NETWORK))
+    assert result.mismatches == 0
+    assert result.cycles_per_step == result.cycles_per_sequence == STEP + 2
+
+
+def test_one_sequence_is_enough(tmp_path: Path) -> None:
+    result = verify(write(tmp_path / "design"), vectors(1))
+    assert (result.mismatches, result.cycles_per_step, result.cycles_per_sequence) == (0, STEP, LATENCY)
+
+
+def test_vectors_are_read_from_their_file(tmp_path: Path) -> None:
+    vectors(3).save(tmp_path / "vectors.npz")
+    assert verify(write(tmp_path / "design"), tmp_path / "vectors.npz", stalls=False).sequences == 3
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "design")
+    before = sorted(folder.iterdir())
+    here, temporary = tmp_path / "here", tmp_path / "temporary"
+    here.mkdir()
+    temporary.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    run(folder)
+    assert [*here.iterdir(), *temporary.iterdir()] == []
+    assert sorted(folder.iterdir()) == before
+
+
+def test_progress_counts_sequences(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    run(write(tmp_path / "design"), progress=lambda *report: told.append(report))
+    assert told[0] == ("build", 0, 1)
+    assert [report for report in told if report[0] == "build"][-1] == ("build", 1, 1)
+    total = told[-1][2]
+    assert total > 9
+    assert told[-1] == ("simulate", total, total)
+    counts = [done for stage, done, _ in told if stage == "simulate"]
+    assert counts == sorted(counts)
+
+
+def test_vectors_of_another_network_are_refused(tmp_path: Path) -> None:
+    golden = vectors(2)
+    with pytest.raises(Refusal, match=r"must be those of the network .*0123456789ab.*, not of fedcba"):
+        verify(write(tmp_path / "design"), Vectors(golden.inputs, golden.outputs, "fedcba" * 10))
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "rule"), [
+    ((3, 4, 6), (3, 5), "Input vectors must be of 5 elements .*not of shape"),
+    ((0, 4, 5), (0, 5), "Input vectors must be of 5 elements"),
+    ((3, 4, 5), (3, 4), "Output vectors must be of 5 elements for each sequence"),
+    ((3, 4, 5), (3, 4, 5), "Output vectors must be of 5 elements for each sequence"),
+])
+def test_vectors_that_do_not_fit_the_ports_are_refused(tmp_path: Path, inputs: tuple[int, ...],
+                                                       outputs: tuple[int, ...], rule: str) -> None:
+    misfit = Vectors(np.zeros(inputs, np.int64), np.zeros(outputs, np.int64), NETWORK)
+    with pytest.raises(Refusal, match=rule):
+        verify(write(tmp_path / "design"), misfit)
+
+
+def test_inputs_wider_than_the_port_are_refused(tmp_path: Path) -> None:
+    golden = vectors(2)
+    with pytest.raises(Refusal, match=r"Inputs must be integers of 12 bits .* to 2048"):
+        verify(write(tmp_path / "design"), Vectors(np.full_like(golden.inputs, 2048), golden.outputs, NETWORK))
+
+
+def test_verilog_that_does_not_compile_is_refused_with_its_first_error(tmp_path: Path) -> None:
+    folder = write(tmp_path / "design")
+    text = (folder / "accumulator.v").read_text()
+    (folder / "accumulator.v").write_text(text.replace("endfunction", "endfunctoin", 1))
+    with pytest.raises(Refusal, match=r"must compile with Verilator .*\(%Error: accumulator\.v:\d+:.*build\.log"):
+        run(folder)
+    assert "syntax error" in (folder / "build.log").read_text()
+
+
+def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
+    folder = write(tmp_path / "design")
+    write_image(folder / "constants.hex", *range(9))
+    with pytest.raises(SimulationError, match=r"must run to its end.*\(%Error: constants\.hex:.*simulation\.log"):
+        run(folder)
+    assert (folder / "simulation.log").stat().st_size > 0
+    write_image(folder / "constants.hex", *CONSTANTS)
+    run(folder, stalls=False)
+    assert not (folder / "simulation.log").exists(), "the log of an earlier failure has to go"

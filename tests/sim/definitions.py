@@ -1,0 +1,182 @@
+"""The definitions that golden models are compared with: too simple to be wrong, in plain Python, nothing from sim."""
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+
+def repeatable(examples):
+    """Settings of a property test: the same examples each time, however busy the machine is."""
+    return settings(max_examples=examples, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def half_up(x):
+    """A rational number rounded to the nearest integer, halves upwards."""
+    return math.floor(Fraction(x) + Fraction(1, 2))
+
+
+def clip(x, width):
+    """An integer saturated to ``width`` bits."""
+    return max(-2 ** (width - 1), min(2 ** (width - 1) - 1, x))
+
+
+def scaled(x, bits):
+    """An integer times 2**bits, exactly."""
+    return Fraction(x) * Fraction(2) ** bits
+
+
+def dft(x):
+    """The spectra (…, n) of (…, n)."""
+    t = np.arange(x.shape[-1])
+    return x @ np.exp(-2j * np.pi * (np.outer(t, t) % len(t)) / len(t))
+
+
+def circulant(c):
+    k = len(c)
+    return np.array([[c[(i - j) % k] for j in range(k)] for i in range(k)])
+
+
+def block_circulant(blocks):
+    return np.block([[circulant(c) for c in row] for row in blocks])
+
+
+# The transforms in integers, once more: over whole complex spectra, as lists of pairs of Python integers.
+
+def turn(m, n, bits):
+    """exp(2πj·m/n) with ``bits`` fraction bits."""
+    angle = 2 * math.pi * m / n
+    return half_up(Fraction(math.cos(angle)) * 2 ** bits), half_up(Fraction(math.sin(angle)) * 2 ** bits)
+
+
+def times(a, b):
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def plus(a, b):
+    return a[0] + b[0], a[1] + b[1]
+
+
+def minus(a, b):
+    return a[0] - b[0], a[1] - b[1]
+
+
+def conjugate(a):
+    return a[0], -a[1]
+
+
+def rounded(a, bits):
+    return tuple(half_up(scaled(part, -bits)) for part in a)
+
+
+def mirrored(half, n):
+    """The whole spectrum of real data from its bins 0 to n/2."""
+    return [half[m] if m <= n // 2 else conjugate(half[n - m]) for m in range(n)]
+
+
+def forward(x, bits):
+    """The spectrum of real x by decimation in time; only what is turned by no multiple of 90 degrees is rounded."""
+    n = len(x)
+    if n == 1:
+        return [(x[0], 0)]
+    even, odd = forward(x[0::2], bits), forward(x[1::2], bits)
+    found = {}
+    for m in range(n // 4 + 1):
+        if m == 0:
+            turned = odd[0]
+        elif 4 * m == n:
+            turned = times(odd[m], (0, -1))
+        else:
+            turned = rounded(times(odd[m], conjugate(turn(m, n, bits))), bits)
+        found[m] = plus(even[m % (n // 2)], turned)
+        found[n // 2 + m] = minus(even[m % (n // 2)], turned)
+        found[(n - m) % n], found[n // 2 - m] = conjugate(found[m]), conjugate(found[n // 2 + m])
+    return [found[m] for m in range(n)]
+
+
+def inverse(y, bits):
+    """n times the real data of a spectrum, by the transpose of `forward`."""
+    n = len(y)
+    if n == 1:
+        return [y[0][0]]
+    even, odd = {}, {}
+    for m in range(n // 4 + 1):
+        even[m], turned = plus(y[m], y[m + n // 2]), minus(y[m], y[m + n // 2])
+        if m == 0:
+            odd[m] = turned
+        elif 4 * m == n:
+            odd[m] = times(turned, (0, 1))
+        else:
+            odd[m] = rounded(times(turned, turn(m, n, bits)), bits)
+    x = [0] * n
+    x[0::2], x[1::2] = inverse(mirrored(even, n // 2), bits), inverse(mirrored(odd, n // 2), bits)
+    return x
+
+
+def packed(y):
+    """Bins 0, k/2, 1, …, k/2-1 of a whole spectrum as k real numbers."""
+    k = len(y)
+    if k <= 2:
+        return [bin[0] for bin in y]
+    return [y[0][0], y[k // 2][0], *(part for bin in y[1:k // 2] for part in bin)]
+
+
+def unpacked(values):
+    k = len(values)
+    if k <= 2:
+        return [(value, 0) for value in values]
+    half = [(values[0], 0), *zip(values[2::2], values[3::2], strict=True), (values[1], 0)]
+    return mirrored(half, k)
+
+
+def brought(x, frac, form):
+    """An integer with ``frac`` fraction bits in another format."""
+    return clip(half_up(scaled(x, form.frac - frac)), form.width)
+
+
+def product(p, x):
+    """What `sim.circulant.Product` p gives for the list of integers x."""
+    rows, columns, k = p.weights.shape
+    bits, log_k = p.twiddle_bits, k.bit_length() - 1
+    x = [*x, *[0] * (columns * k - len(x))]
+    spectra = [unpacked([brought(v, p.input.frac, p.spectrum) for v in packed(forward(x[j * k:(j + 1) * k], bits))])
+               for j in range(columns)]
+    y = []
+    for i in range(rows):
+        total = [(0, 0)] * k
+        for j in range(columns):
+            weights = unpacked(p.weights[i, j].tolist())
+            total = [plus(t, times(w, s)) for t, w, s in zip(total, weights, spectra[j], strict=True)]
+        sums = [brought(v, p.spectrum.frac + p.weight.frac, p.product) for v in packed(total)]
+        for r, value in enumerate(inverse(unpacked(sums), bits)):
+            value = half_up(scaled(value, p.output.frac - p.product.frac - log_k))
+            y.append(clip(value + int(p.bias[i * k + r]), p.output.width))
+    return y
+
+
+def pwl(table, reach, x):
+    """What `sim.activation.Pwl` gives for the integer x: the line of the segment that the real argument lies in."""
+    argument = max(Fraction(-reach), min(reach - scaled(1, -table.input.frac), scaled(x, -table.input.frac)))
+    length = Fraction(2 * reach, len(table.base))
+    segment = math.floor((argument + reach) / length)
+    place = argument + reach - segment * length
+    rise = half_up(scaled(int(table.slope[segment]) * place, table.output.frac - table.slope_format.frac))
+    return clip(int(table.base[segment]) + rise, table.output.width)
+
+
+def gru(layer, sequence):
+    """The states that `sim.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
+    hidden, pre, state = layer.hidden, layer.input_product.output.width, layer.recurrent_product.input
+    h, states = [0] * hidden, []
+    for x in sequence:
+        driven, recurrent = product(layer.input_product, x), product(layer.recurrent_product, h)
+        following = []
+        for unit in range(hidden):
+            d_r, d_z, d_n = (driven[gate * len(driven) // 3 + unit] for gate in range(3))
+            h_r, h_z, h_n = (recurrent[gate * len(recurrent) // 3 + unit] for gate in range(3))
+            r = pwl(layer.sigmoid, 8, clip(d_r + h_r, pre))
+            z = pwl(layer.sigmoid, 8, clip(d_z + h_z, pre))
+            n = pwl(layer.tanh, 4, clip(d_n + half_up(scaled(r * h_n, -state.frac)), pre))
+            following.append(clip(n + half_up(scaled(z * (h[unit] - n), -state.frac)), state.width))
+        states.append(h := following)
+    return states

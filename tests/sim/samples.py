@@ -1,0 +1,61 @@
+"""Random parts of golden models, and models to quantize, for tests."""
+import numpy as np
+
+from circulant.sim import reference
+from circulant.sim.activation import fit_pwl
+from circulant.sim.circulant import Product
+from circulant.sim.fixed import Format
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+
+
+def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12), product=(24, 16), output=(16, 10),
+         twiddle_bits=16, weights="random", bias="random", seed=0):
+    """A product with random or the greatest weights of its formats (width, frac)."""
+    rng = np.random.default_rng(seed)
+    weight, output = Format(*weight), Format(*output)
+    fill = {"random": lambda form, shape: rng.integers(form.lo, form.hi + 1, shape),
+            "extreme": lambda form, shape: rng.choice([form.lo, form.hi], shape),
+            "least": lambda form, shape: np.full(shape, form.lo), "zero": lambda form, shape: np.zeros(shape, np.int64)}
+    return Product(fill[weights](weight, (p, q, k)), fill[bias](output, (p * k,)), weight, Format(*input),
+                   Format(*spectrum), Format(*product), output, twiddle_bits)
+
+
+def linear(inputs=5, outputs=7, k=4, *, name="linear", **formats):
+    return Linear(name, inputs, outputs, product(-(-outputs // k), -(-inputs // k), k, **formats))
+
+
+def gru(inputs=5, hidden=6, k_ih=4, k_hh=2, *, name="gru", returns="last", input=(16, 12), pre=(16, 11), state=(16, 15),
+        segments=32, seed=0):
+    """A layer with random integers, whose gates now and then saturate."""
+    products = [
+        product(3 * -(-hidden // k), -(-columns // k), k, weight=(10, 10), input=form, spectrum=(18, form[1] - 2),
+                product=(26, 16), output=pre, seed=seed)
+        for k, columns, form in ((k_ih, inputs, input), (k_hh, hidden, state))]
+    tables = [fit_pwl(function, Format(*pre), Format(*state), segments) for function in ("sigmoid", "tanh")]
+    return Gru(name, inputs, hidden, returns, *products, *tables)
+
+
+def model(inputs=5, hidden=6, outputs=3, *, k=(4, 2, 1), sequence=True, returns="last", scale=0.6, seed=0):
+    """A GRU and a Linear in float64, or two Linear layers without sequences; block sizes of the three matrices."""
+    rng = np.random.default_rng(seed)
+
+    def first_columns(rows, columns, k):
+        return rng.normal(0, scale, (-(-rows // k), -(-columns // k), k))
+
+    if sequence:
+        first = reference.Gru("gru", inputs, hidden, np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
+                              np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
+                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns)
+    else:
+        first = reference.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
+                                 rng.normal(0, scale, hidden))
+    last = reference.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
+                            rng.normal(0, scale, outputs))
+    return reference.Model("sample", inputs, sequence, (first, last))
+
+
+def data(model, count=20, steps=7, seed=0):
+    """Inputs from -1 to 1."""
+    shape = (count, steps, model.inputs) if model.sequence else (count, model.inputs)
+    return np.random.default_rng(seed).uniform(-1, 1, shape)

@@ -1,0 +1,291 @@
+import json
+import os
+import re
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+from tests.sim.definitions import repeatable
+
+BODY = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"b": 1, "a": []}}
+ARRAYS = {"w": np.arange(6).reshape(2, 3), "b": np.array([-1, 2 ** 40])}
+
+
+@pytest.fixture
+def json_file(tmp_path):
+    path = tmp_path / "thing.json"
+    artifact.write_json(path, "thing", 3, BODY)
+    return path
+
+
+@pytest.fixture
+def npz_file(tmp_path):
+    path = tmp_path / "thing.npz"
+    artifact.write_npz(path, "thing", 3, ARRAYS, network="abc")
+    return path
+
+
+def refusal(read, *arguments):
+    with pytest.raises(Refusal) as caught:
+        read(*arguments)
+    return str(caught.value)
+
+
+def change(path, **fields):
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def test_atomic_bytes(tmp_path):
+    path = tmp_path / "new" / "folder" / "file"
+    artifact.atomic_bytes(path, b"old")
+    artifact.atomic_bytes(str(path), b"\x00new")
+    assert path.read_bytes() == b"\x00new"
+    assert os.listdir(path.parent) == ["file"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_atomic_text_is_utf8(tmp_path):
+    artifact.atomic_text(tmp_path / "file", "½\n")
+    assert (tmp_path / "file").read_bytes() == b"\xc2\xbd\n"
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("at", ["replace", "chmod"])
+def test_killed_writer_leaves_the_old_file(tmp_path, monkeypatch, error, at):
+    path = tmp_path / "file"
+    artifact.atomic_bytes(path, b"old")
+
+    def killed(*_):
+        raise error
+
+    monkeypatch.setattr(os, at, killed)
+    with pytest.raises(error):
+        artifact.atomic_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_nothing_is_under_the_name_before_all_is_written(tmp_path, monkeypatch):
+    seen = []
+    replace = os.replace
+
+    def watched(source, target):
+        seen.append((os.path.exists(target), Path(source).read_bytes()))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    artifact.atomic_bytes(tmp_path / "file", b"whole")
+    assert seen == [(False, b"whole")]
+
+
+def test_json_round_trip(json_file):
+    sha = artifact.digest(BODY)
+    assert artifact.read_json(json_file, "thing", 3) == {**BODY, "hash": sha}
+    assert json.loads(json_file.read_text()) == {"format": "thing", "version": 3, "hash": sha, **BODY}
+
+
+def test_write_json_returns_the_hash(tmp_path):
+    sha = artifact.write_json(tmp_path / "x.json", "thing", 1, BODY)
+    assert sha == artifact.read_json(tmp_path / "x.json", "thing", 1)["hash"] == artifact.digest(BODY)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10)
+
+
+@repeatable(60)
+@given(st.dictionaries(st.text().filter(lambda key: key not in ("format", "version", "hash")) | st.integers(),
+                       json_values, max_size=6))
+def test_every_body_can_be_read_again(tmp_path_factory, body):
+    path = tmp_path_factory.getbasetemp() / "body.json"
+    artifact.write_json(path, "thing", 1, body)
+    read = artifact.read_json(path, "thing", 1)
+    assert read.pop("hash") == artifact.digest(read)
+    assert read == json.loads(json.dumps(body))
+
+
+def test_digest_ignores_the_order_of_keys():
+    assert artifact.digest({"a": 1, "b": {"c": 2, "d": 3}}) == artifact.digest({"b": {"d": 3, "c": 2}, "a": 1})
+    assert artifact.digest({"a": (1, 2)}) == artifact.digest({"a": [1, 2]})
+    assert artifact.digest({2: "x", 10: "y"}) == artifact.digest({"10": "y", "2": "x"})
+
+
+def test_digest_is_sha256():
+    assert artifact.digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+@pytest.mark.parametrize("other", [{"a": 2}, {"b": 1}, {"a": "1"}, {"a": [1]}, {"a": 1, "b": 1}, {}])
+def test_digest_differs(other):
+    assert artifact.digest({"a": 1}) != artifact.digest(other)
+
+
+@pytest.mark.parametrize("other", [
+    {"a": np.array([1, 2, 4])}, {"b": np.array([1, 2, 3])}, {"a": np.array([1, 2, 3], np.uint64)},
+    {"a": np.array([1, 2, 3], np.int32)}, {"a": np.array([[1, 2, 3]])}, {"a": np.array([1.0, 2.0, 3.0])},
+    {"a": np.array([1, 2, 3]), "b": np.array([])}, {},
+])
+def test_digest_of_arrays_differs(other):
+    assert artifact.digest_arrays({"a": np.array([1, 2, 3])}) != artifact.digest_arrays(other)
+
+
+def test_digest_of_arrays_ignores_order_and_layout():
+    a, b = np.arange(6).reshape(2, 3), np.arange(4)
+    assert artifact.digest_arrays({"a": a, "b": b}) == artifact.digest_arrays({"b": b, "a": np.asfortranarray(a)})
+    assert artifact.digest_arrays({"a": a[:, ::2]}) == artifact.digest_arrays({"a": a[:, ::2].copy()})
+
+
+def test_npz_round_trip(npz_file):
+    arrays, meta = artifact.read_npz(npz_file, "thing", 3)
+    assert arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(arrays[name], array)
+        assert arrays[name].dtype == array.dtype
+    assert meta == {"network": "abc", "hash": artifact.write_npz(npz_file, "thing", 3, ARRAYS, network="abc")}
+
+
+def test_npz_hash_covers_meta_and_arrays(tmp_path):
+    path = tmp_path / "x.npz"
+    hashes = {artifact.write_npz(path, "thing", 3, arrays, **meta) for arrays, meta in (
+        (ARRAYS, {}), (ARRAYS, {"network": "a"}), (ARRAYS, {"network": "b"}), ({"w": ARRAYS["w"]}, {}))}
+    assert len(hashes) == 4
+
+
+def test_files_are_reproducible(tmp_path):
+    for name in ("a", "b"):
+        artifact.write_npz(tmp_path / f"{name}.npz", "thing", 3, ARRAYS, network="abc")
+        artifact.write_json(tmp_path / f"{name}.json", "thing", 3, BODY)
+    for kind in ("npz", "json"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+@pytest.mark.parametrize("read", [artifact.read_json, artifact.read_npz])
+def test_missing_file(read, tmp_path):
+    path = tmp_path / "thing"
+    assert refusal(read, path, "thing", 3) == (
+        f"{path} must exist, but it is missing; run the step that writes it first")
+
+
+@pytest.mark.parametrize(("read", "name"), [(artifact.read_json, "thing.json"), (artifact.read_npz, "thing.npz")])
+class TestHeader:
+    def test_wrong_format(self, read, name, json_file, npz_file):
+        path = json_file.with_name(name)
+        assert refusal(read, path, "other", 3) == (
+            f"{path}: field 'format' must be 'other', not 'thing'; give the right file")
+
+    @pytest.mark.parametrize("version", [2, 4])
+    def test_wrong_version(self, read, name, version, json_file, npz_file):
+        path = json_file.with_name(name)
+        assert refusal(read, path, "thing", version) == (
+            f"{path}: field 'version' must be {version}, not 3; write the file anew with this version of circulant")
+
+
+def test_json_wrong_hash(json_file):
+    sha = artifact.digest(BODY | {"name": "other"})[:12]
+    change(json_file, name="other")
+    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+        f"{json_file}: field 'hash' must be that of the contents ({sha}…), not '{artifact.digest(BODY)[:12]}'; "
+        "the file was changed or damaged: run the step that writes it again")
+
+
+@pytest.mark.parametrize("fields", [{"hash": "0" * 64}, {"hash": None}, {"more": 1}, {"list": []}])
+def test_json_changed(json_file, fields):
+    change(json_file, **fields)
+    assert refusal(artifact.read_json, json_file, "thing", 3).startswith(
+        f"{json_file}: field 'hash' must be that of the contents (")
+
+
+@pytest.mark.parametrize("field", ["format", "version", "hash"])
+def test_json_without_header_field(json_file, field):
+    document = json.loads(json_file.read_text())
+    del document[field]
+    json_file.write_text(json.dumps(document))
+    assert re.match(rf"^{re.escape(str(json_file))}: field '{field}' must be .*, not '?None'?; ",
+                    refusal(artifact.read_json, json_file, "thing", 3))
+
+
+@pytest.mark.parametrize("contents", [b"", b"{", b"\xff\xfe", b"PK\x03\x04"])
+def test_no_json(json_file, contents):
+    json_file.write_bytes(contents)
+    assert re.match(rf"^{re.escape(str(json_file))} must be a JSON file, but it is not \(.+\); write it anew$",
+                    refusal(artifact.read_json, json_file, "thing", 3))
+
+
+@pytest.mark.parametrize(("contents", "kind"), [("[1, 2]", "list"), ("3", "int"), ("null", "NoneType")])
+def test_no_json_object(json_file, contents, kind):
+    json_file.write_text(contents)
+    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+        f"{json_file} must hold a JSON object, not a {kind}; write it anew")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    for read, kind in ((artifact.read_json, "JSON file"), (artifact.read_npz, "thing archive")):
+        assert refusal(read, tmp_path, "thing", 3).startswith(f"{tmp_path} must be a {kind}, but it is not (")
+
+
+def npy(path):
+    with path.open("wb") as file:
+        np.save(file, np.arange(3))
+
+
+@pytest.mark.parametrize("write", [
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(b"nonsense"),
+    lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    lambda path: path.write_text("{}"),
+    lambda path: np.savez(path, a=np.arange(3)),
+    lambda path: np.savez(path, header=np.frombuffer(b"nonsense", np.uint8)),
+    lambda path: np.savez(path, header=np.array([None])),
+    npy,
+], ids=["empty", "nonsense", "truncated", "json", "headless", "no header", "pickle", "npy"])
+def test_no_archive(npz_file, write):
+    write(npz_file)
+    assert re.match(rf"^{re.escape(str(npz_file))} must be a thing archive, but it is not \(.+\); write it anew$",
+                    refusal(artifact.read_npz, npz_file, "thing", 3), re.DOTALL)
+
+
+def test_npz_wrong_hash(npz_file):
+    with np.load(npz_file) as archive:
+        members = dict(archive)
+    members["w"] = members["w"] + 1
+    np.savez(npz_file, **members)
+    assert refusal(artifact.read_npz, npz_file, "thing", 3).startswith(
+        f"{npz_file}: field 'hash' must be that of the contents (")
+
+
+def test_any_damaged_bit_of_an_archive_is_refused_or_harmless(npz_file):
+    whole = npz_file.read_bytes()
+    rng = np.random.default_rng(1)
+    harmless = 0
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        npz_file.write_bytes(bytes(damaged))
+        try:
+            arrays, meta = artifact.read_npz(npz_file, "thing", 3)
+        except Refusal:
+            continue
+        harmless += 1
+        assert meta["network"] == "abc"
+        assert artifact.digest_arrays(arrays) == artifact.digest_arrays(ARRAYS)
+    assert harmless < len(whole) / 3  # Time stamps, attributes and the like.
+
+
+def test_any_damaged_bit_of_a_json_is_refused(json_file):
+    whole = json_file.read_bytes()
+    rng = np.random.default_rng(2)
+    for place in range(len(whole) - 2):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        json_file.write_bytes(bytes(damaged))
+        try:
+            body = artifact.read_json(json_file, "thing", 3)
+        except Refusal:
+            continue
+        assert body == {**BODY, "hash": artifact.digest(BODY)}  # White space became another one.

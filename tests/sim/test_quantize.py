@@ -1,0 +1,251 @@
+import dataclasses
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from circulant.sim import reference
+from circulant.sim.fixed import Format
+from circulant.sim.quantize import HEADROOM, Peaks, Widths, quantize
+from circulant.sim.refusal import Refusal
+from tests.sim import samples
+
+
+def refusal(make, *arguments, **fields):
+    with pytest.raises(Refusal) as caught:
+        make(*arguments, **fields)
+    return str(caught.value)
+
+
+def error(model, **widths):
+    """The greatest distance from the model, relative to its greatest output."""
+    x = samples.data(model)
+    exact = model.run(x)
+    return np.abs(quantize(model, x, **widths).run(x).real - exact).max() / np.abs(exact).max()
+
+
+MODELS = {
+    "last": samples.model(9, 16, 5, k=(8, 4, 2), scale=0.3),
+    "sequence": samples.model(9, 16, 5, k=(8, 16, 1), returns="sequence", scale=0.3),
+    "vectors": samples.model(9, 16, 5, k=(1, 4, 4), sequence=False, scale=0.3),
+}
+kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+# Accuracy.
+
+@kinds
+def test_more_bits_are_nearer_to_the_model(model):
+    errors = [error(model, weight_bits=bits, activation_bits=bits, twiddle_bits=20, segments=1024)
+              for bits in (6, 8, 10, 12, 14, 16, 18)]
+    for few, more in pairwise(errors):
+        assert more < few / 2  # Two bits more: four times nearer, of which half is claimed.
+    assert errors[-1] < 1e-4
+
+
+@kinds
+@pytest.mark.parametrize(("field", "values", "others"), [
+    ("weight_bits", (4, 7, 10, 13), {"activation_bits": 20, "segments": 1024}),
+    ("activation_bits", (6, 9, 12, 15), {"weight_bits": 18, "segments": 1024}),
+    ("spectrum_bits", (6, 9, 12, 15), {"weight_bits": 18, "segments": 1024, "activation_bits": 20}),
+    ("product_bits", (6, 9, 12, 15), {"weight_bits": 18, "segments": 1024, "activation_bits": 20}),
+])
+def test_each_width_counts(model, field, values, others):
+    errors = [error(model, **others, **{field: value}) for value in values]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < errors[0] / 10
+
+
+def test_twiddle_bits_count():
+    errors = [error(MODELS["last"], weight_bits=18, activation_bits=20, segments=1024, twiddle_bits=bits)
+              for bits in (4, 8, 12)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < errors[0] / 10
+
+
+def test_segments_count():
+    errors = [error(MODELS["last"], weight_bits=18, activation_bits=24, twiddle_bits=20, segments=segments)
+              for segments in (4, 16, 64, 256)]
+    for few, more in pairwise(errors):
+        assert more < few / 8  # A quarter of the length: sixteen times nearer, of which half is claimed.
+
+
+@kinds
+def test_default_widths_keep_the_decision(model):
+    x = samples.data(model, count=200, seed=1)
+    exact, golden = model.run(x), quantize(model, samples.data(model)).run(x).real
+    assert (exact.argmax(-1) == golden.argmax(-1)).mean() > 0.99
+    assert np.abs(exact - golden).max() < 0.01 * np.abs(exact).max()
+
+
+# Formats.
+
+@kinds
+def test_widths_are_those_asked_for(model):
+    network = quantize(model, samples.data(model), weight_bits=9, activation_bits=13, spectrum_bits=14, product_bits=22,
+                       twiddle_bits=11)
+    for layer in network.layers:
+        for product in layer.products.values():
+            assert (product.weight.width, product.input.width, product.spectrum.width, product.product.width,
+                    product.output.width, product.twiddle_bits) == (9, 13, 14, 22, 13, 11)
+
+
+def test_widths_that_are_left_out():
+    assert (Widths(activation_bits=12).spectrum, Widths(activation_bits=12).product) == (13, 20)
+    assert (Widths(spectrum_bits=20).spectrum, Widths(product_bits=30).product) == (20, 30)
+    product = quantize(MODELS["last"], samples.data(MODELS["last"])).layers[1].product
+    assert (product.weight.width, product.input.width, product.spectrum.width, product.product.width,
+            product.output.width, product.twiddle_bits) == (12, 16, 17, 24, 16, 16)
+
+
+@kinds
+def test_nothing_saturates_on_calibration_data(model):
+    """Every tensor lies within its format, and the format with one bit less would not hold it with headroom."""
+    x = samples.data(model)
+    network, seen = quantize(model, x), {}
+
+    def tap(name, values):
+        seen[name] = max(seen.get(name, 0.0), float(np.abs(values).max()))
+
+    model.run(x, tap)
+    for layer in network.layers:
+        for role, product in layer.products.items():
+            for tensor in ("spectrum", "product", "output"):
+                form = getattr(product, tensor)
+                assert HEADROOM * seen[f"{layer.name}.{role}.{tensor}"] <= (form.hi + 0.5) * form.step
+    assert np.abs(x).max() <= (network.input_format.hi + 0.5) * network.input_format.step
+
+
+@kinds
+def test_formats_are_no_finer_than_exact_sums(model):
+    for layer in quantize(model, samples.data(model), activation_bits=12, spectrum_bits=26, product_bits=40).layers:
+        for product in layer.products.values():
+            assert product.spectrum.frac <= product.input.frac
+            assert product.product.frac <= product.spectrum.frac + product.weight.frac
+
+
+def test_formats_of_a_gru():
+    layer = quantize(MODELS["last"], samples.data(MODELS["last"])).layers[0]
+    assert layer.output_format == Format(16, 15)
+    assert (layer.sigmoid.output, layer.tanh.output) == (Format(16, 15), Format(16, 15))
+    assert (layer.sigmoid.segments, layer.tanh.segments) == (64, 64)
+
+
+def test_integers_are_the_rounded_reals():
+    model = MODELS["vectors"]
+    for layer, exact in zip(quantize(model, samples.data(model)).layers, model.layers, strict=True):
+        product = layer.product
+        np.testing.assert_array_equal(product.weights, product.weight.quantize(reference.spectra(exact.weight)))
+        np.testing.assert_array_equal(product.bias[:exact.outputs], product.output.quantize(exact.bias))
+        assert (product.bias[exact.outputs:] == 0).all()
+
+
+def test_gates_are_padded_one_by_one():
+    model = samples.model(3, 5, 2, k=(4, 4, 1))
+    layer, exact = quantize(model, samples.data(model)).layers[0], model.layers[0]
+    for product, bias in ((layer.input_product, exact.bias_ih), (layer.recurrent_product, exact.bias_hh)):
+        gates = product.bias.reshape(3, 8)
+        np.testing.assert_array_equal(gates[:, :5], product.output.quantize(bias))
+        assert (gates[:, 5:] == 0).all()
+
+
+def test_a_bias_that_the_sums_cancel_fits_its_format():
+    """W x is always near −9 here, so that the outputs near 1 show nothing of a bias of 10."""
+    model = reference.Model("offset", 4, False, (
+        reference.Linear("linear", 4, 4, np.full((1, 1, 4), -9 / 4), np.full(4, 10.0)),))
+    x = np.random.default_rng(0).uniform(0.9, 1.1, (50, 4))
+    network = quantize(model, x)
+    product = network.layers[0].product
+    assert np.abs(product.output.real(product.bias) - 10).max() <= product.output.step / 2
+    assert np.abs(network.run(x).real - model.run(x)).max() < 0.01
+
+
+def test_a_bias_of_gates_that_the_sums_cancel_fits_its_format():
+    gru = samples.model(4, 4, 2, k=(4, 4, 1)).layers[0]
+    gru = dataclasses.replace(gru, weight_ih=np.full((3, 1, 1, 4), -9 / 4), bias_ih=np.full((3, 4), 10.0))
+    model = reference.Model("offset", 4, True, (gru,))
+    x = np.random.default_rng(0).uniform(0.9, 1.1, (50, 3, 4))
+    assert np.abs(quantize(model, x).run(x).real - model.run(x)).max() < 0.01
+
+
+def test_tensors_that_are_never_exercised():
+    """Zero weights, zero biases and zero data keep harmless formats."""
+    model = samples.model(scale=0.0)
+    network = quantize(model, np.zeros((2, 3, 5)))
+    assert (network.run(np.zeros((2, 3, 5))).integers == 0).all()
+    assert network.input_format == Format(16, 14)
+
+
+def test_coarse_arguments_take_fewer_segments():
+    """Four bits for pre-activations up to 3 leave one fraction bit, so that tanh's reach has 16 arguments."""
+    model = samples.model(scale=0.4)
+    layer = quantize(model, samples.data(model), activation_bits=4).layers[0]
+    assert layer.pre_format.frac == 1
+    assert (layer.tanh.segments, layer.sigmoid.segments) == (8, 8)
+
+
+def test_peaks():
+    model = MODELS["vectors"]
+    x = samples.data(model)
+    peaks = Peaks(model, x)
+    peak = np.abs(model.run(x)).max()
+    form = peaks.fit(16, "last.product.output")
+    assert form.hi * form.step / 2 < HEADROOM * peak <= form.hi * form.step
+    assert peaks.fit(16, "last.product.output", bias=[0.0, -100.0]) == Format(16, 8)
+    assert peaks.fit(16, "last.product.output", "first.product.spectrum").frac <= form.frac
+
+
+# Refusals.
+
+@pytest.mark.parametrize(("name", "lo", "hi"), [
+    ("weight_bits", 2, 18), ("activation_bits", 4, 24), ("spectrum_bits", 4, 26), ("product_bits", 4, 40),
+    ("twiddle_bits", 4, 20)])
+def test_widths_out_of_range(name, lo, hi):
+    for value in (lo, hi):
+        assert getattr(Widths(**{name: value}), name) == value
+    for value in (lo - 1, hi + 1, -1):
+        sentence = f"{name} must be from {lo} to {hi}, not {value}; choose a width in that range"
+        assert refusal(Widths, **{name: value}) == sentence
+        assert refusal(quantize, MODELS["last"], samples.data(MODELS["last"]), **{name: value}) == sentence
+
+
+@pytest.mark.parametrize("segments", [0, 1, 3, 48, 2048, -2])
+@kinds
+def test_wrong_segments(model, segments):
+    sentence = f"segments must be a power of two from 2 to 1024, not {segments}; choose one of them"
+    assert refusal(quantize, model, samples.data(model), segments=segments) == sentence
+
+
+def test_zero_is_no_width_where_nothing_can_be_derived():
+    assert refusal(Widths, weight_bits=0).startswith("weight_bits must be from 2 to 18, not 0; ")
+    assert refusal(Widths, twiddle_bits=0).startswith("twiddle_bits must be from 4 to 20, not 0; ")
+
+
+def test_unknown_width():
+    with pytest.raises(TypeError, match="weights_bits"):
+        quantize(MODELS["last"], samples.data(MODELS["last"]), weights_bits=8)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_calibration_not_finite(value):
+    x = samples.data(MODELS["last"])
+    x.flat[7] = value
+    assert refusal(quantize, MODELS["last"], x) == (
+        "Calibration data must be finite, but it holds NaN or infinity; clean it first")
+
+
+@pytest.mark.parametrize(("kind", "shape"), [
+    ("last", (0, 7, 9)), ("last", (20, 0, 9)), ("last", (20, 9)), ("last", (20, 7, 8)), ("vectors", (20, 7, 9)),
+    ("vectors", (9,)), ("vectors", (0, 9))])
+def test_calibration_of_wrong_shape(kind, shape):
+    axes = "(N, 9)" if kind == "vectors" else "(N, T, 9)"
+    assert refusal(quantize, MODELS[kind], np.zeros(shape)) == (
+        f"Calibration data must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
+
+
+def test_pre_activations_beyond_the_reach():
+    """Four bits cannot hold both pre-activations of hundreds and the reach of a table."""
+    model = samples.model(scale=30.0)
+    assert refusal(quantize, model, samples.data(model), activation_bits=4).startswith(
+        "The argument of sigmoid must have at least -3 fraction bits, not -")

@@ -1,0 +1,266 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from circulant.sim.reference import Gru, Linear, Model, check_data, spectra
+from circulant.sim.refusal import Refusal
+from tests.sim import samples
+from tests.sim.definitions import block_circulant, circulant, dft
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="torch gives the other opinion on what a GRU is")
+
+
+def whole(weight, rows, columns):
+    """The dense matrices (3, rows, columns), or (rows, columns), of first columns."""
+    if weight.ndim == 4:
+        return np.stack([whole(gate, rows, columns) for gate in weight])
+    return block_circulant(weight)[:rows, :columns]
+
+
+def in_torch(torch, layer):
+    """The torch module that computes the same, in double precision."""
+    if isinstance(layer, Linear):
+        module = torch.nn.Linear(layer.inputs, layer.outputs)
+        tensors = {"weight": whole(layer.weight, layer.outputs, layer.inputs), "bias": layer.bias}
+    else:
+        module = torch.nn.GRU(layer.inputs, layer.hidden, batch_first=True)
+        tensors = {"weight_ih_l0": whole(layer.weight_ih, layer.hidden, layer.inputs),
+                   "weight_hh_l0": whole(layer.weight_hh, layer.hidden, layer.hidden),
+                   "bias_ih_l0": layer.bias_ih, "bias_hh_l0": layer.bias_hh}
+    module.double().load_state_dict({
+        name: torch.from_numpy(value.reshape(getattr(module, name).shape).copy()) for name, value in tensors.items()})
+    return module
+
+
+def by_torch(torch, model, x):
+    values = torch.from_numpy(x)
+    with torch.no_grad():
+        for layer in model.layers:
+            values = in_torch(torch, layer)(values)
+            if isinstance(layer, Gru):
+                values = values[0][:, -1] if layer.returns == "last" else values[0]
+    return values.numpy()
+
+
+@pytest.mark.parametrize("returns", ["last", "sequence"])
+@pytest.mark.parametrize(("inputs", "hidden", "outputs", "k"), [
+    (1, 1, 1, (1, 1, 1)), (5, 6, 3, (1, 1, 1)), (5, 6, 3, (4, 2, 8)), (8, 16, 4, (8, 16, 4)), (3, 5, 7, (2, 64, 32))])
+def test_model_of_sequences_equals_torch(torch, inputs, hidden, outputs, k, returns):
+    model = samples.model(inputs, hidden, outputs, k=k, returns=returns)
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("inputs", "hidden", "outputs", "k"), [
+    (1, 1, 1, (1, 1, 1)), (5, 6, 3, (1, 4, 2)), (8, 16, 4, (8, 16, 4)), (3, 5, 7, (2, 64, 32))])
+def test_model_of_vectors_equals_torch(torch, inputs, hidden, outputs, k):
+    model = samples.model(inputs, hidden, outputs, k=k, sequence=False)
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+def test_stacked_gru_layers_equal_torch(torch):
+    first = samples.model(5, 6, 3, returns="sequence").layers[0]
+    second = dataclasses.replace(samples.model(6, 4, 3, seed=1).layers[0], name="second")
+    model = Model("stack", 5, True, (first, second))
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+def test_gru_by_its_equations():
+    """Unit by unit in plain Python, without torch."""
+    layer = samples.model().layers[0]
+    x = samples.data(samples.model(), count=1)[0].tolist()
+    weight_ih, weight_hh = whole(layer.weight_ih, 6, 5).tolist(), whole(layer.weight_hh, 6, 6).tolist()
+    h = [0.0] * 6
+    for step in x:
+        a = [[sum(w * v for w, v in zip(row, step, strict=True)) + b for row, b in zip(rows, bias, strict=True)]
+             for rows, bias in zip(weight_ih, layer.bias_ih.tolist(), strict=True)]
+        u = [[sum(w * v for w, v in zip(row, h, strict=True)) + b for row, b in zip(rows, bias, strict=True)]
+             for rows, bias in zip(weight_hh, layer.bias_hh.tolist(), strict=True)]
+        r = [1 / (1 + math.exp(-p - q)) for p, q in zip(a[0], u[0], strict=True)]
+        z = [1 / (1 + math.exp(-p - q)) for p, q in zip(a[1], u[1], strict=True)]
+        n = [math.tanh(p + g * q) for p, g, q in zip(a[2], r, u[2], strict=True)]
+        h = [(1 - gate) * new + gate * old for gate, new, old in zip(z, n, h, strict=True)]
+    np.testing.assert_allclose(layer(np.array([x]))[0], h, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_linear_by_the_definition(k):
+    rng = np.random.default_rng(k)
+    layer = Linear("linear", 2 * k, k, rng.normal(size=(1, 2, k)), rng.normal(size=k))
+    x = np.concatenate([np.eye(2 * k), rng.normal(size=(3, 2 * k))])
+    matrix = np.hstack([circulant(c) for c in layer.weight[0]])
+    np.testing.assert_allclose(layer(x), [matrix @ row + layer.bias for row in x], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_spectra(k):
+    x = np.random.default_rng(k).normal(size=(2, 3, k))
+    y, packed = dft(x), spectra(x)
+    assert packed.shape == x.shape
+    np.testing.assert_allclose(packed[..., 0], y[..., 0].real, rtol=0, atol=1e-13 * k)
+    if k > 1:
+        np.testing.assert_allclose(packed[..., 1], y[..., k // 2].real, rtol=0, atol=1e-13 * k)
+        np.testing.assert_allclose(packed[..., 2::2] + 1j * packed[..., 3::2], y[..., 1:k // 2], rtol=0, atol=1e-13 * k)
+
+
+# What a tap sees.
+
+def tapped(model, x):
+    seen = {}
+
+    def tap(name, values):
+        seen.setdefault(name, []).append(values)
+
+    return model.run(x, tap), seen
+
+
+def test_tap_names():
+    model = samples.model()
+    _, seen = tapped(model, samples.data(model))
+    assert seen.keys() == {"gru.sigmoid.input", "gru.tanh.input"} | {
+        f"{product}.{tensor}" for product in ("gru.input_product", "gru.recurrent_product", "last.product")
+        for tensor in ("input", "spectrum", "product", "output")}
+    assert {len(values) for name, values in seen.items() if name.startswith(("gru.r", "gru.s", "gru.t"))} == {7}
+
+
+def test_tap_changes_nothing():
+    model = samples.model()
+    x = samples.data(model)
+    np.testing.assert_array_equal(model.run(x), tapped(model, x)[0])
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_tap_sees_the_tensors_of_a_product(k):
+    rng = np.random.default_rng(k)
+    layer = Linear("linear", 2 * k, 3 * k, rng.normal(size=(3, 2, k)), rng.normal(size=3 * k))
+    x = rng.normal(size=(4, 2 * k))
+    _, seen = tapped(Model("model", 2 * k, False, (layer,)), x)
+    spectrum = spectra(x.reshape(4, 2, k))
+    np.testing.assert_array_equal(seen["linear.product.input"][0], x)
+    np.testing.assert_allclose(seen["linear.product.spectrum"][0], spectrum, rtol=0, atol=1e-13 * k)
+    # The spectrum of what the matrix gives, without the bias.
+    sums = spectra((layer(x) - layer.bias).reshape(4, 3, k))
+    np.testing.assert_allclose(seen["linear.product.product"][0], sums, rtol=0, atol=1e-12 * k)
+    np.testing.assert_array_equal(seen["linear.product.output"][0], layer(x))
+
+
+def test_tap_sees_the_arguments_of_the_gates():
+    model = samples.model()
+    _, seen = tapped(model, samples.data(model, steps=1))
+    driven, recurrent = (seen[f"gru.{role}.output"][0].reshape(20, -1, 3, width)[:, 0, :, :6]
+                         for role, width in (("input_product", 8), ("recurrent_product", 6)))
+    np.testing.assert_allclose(seen["gru.sigmoid.input"][0], (driven + recurrent)[:, :2], rtol=0, atol=1e-15)
+    r = 1 / (1 + np.exp(-driven[:, 0] - recurrent[:, 0]))
+    np.testing.assert_allclose(seen["gru.tanh.input"][0], driven[:, 2] + r * recurrent[:, 2], rtol=0, atol=1e-15)
+
+
+# Refusals.
+
+def refusal(make, *arguments, **fields):
+    with pytest.raises(Refusal) as caught:
+        make(*arguments, **fields)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("field", "shape", "rule"), [
+    ("weight", (1, 1, 4), "(2, 2, 4)"), ("weight", (2, 2, 1, 4), "(2, 2, 4)"), ("weight", (2, 2, 2), "(4, 3, 2)"),
+    ("bias", (8,), "(7,)"), ("bias", (1, 7), "(7,)"),
+])
+def test_linear_wrong_shape(field, shape, rule):
+    good = {"weight": np.zeros((2, 2, 4)), "bias": np.zeros(7)}
+    assert refusal(Linear, "head", 5, 7, **good | {field: np.zeros(shape)}) == (
+        f"Layer 'head': {field} must have the shape {rule}, not {shape}; export it again")
+
+
+@pytest.mark.parametrize(("field", "shape", "rule"), [
+    ("weight_ih", (3, 2, 1, 4), "(3, 2, 2, 4)"), ("weight_ih", (2, 2, 4), "(3, 2, 2, 4)"),
+    ("weight_hh", (3, 2, 3, 2), "(3, 3, 3, 2)"), ("bias_ih", (18,), "(3, 6)"), ("bias_hh", (3, 8), "(3, 6)"),
+])
+def test_gru_wrong_shape(field, shape, rule):
+    layer = samples.model().layers[0]
+    assert refusal(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
+        f"Layer 'gru': {field} must have the shape {rule}, not {shape}; export it again")
+
+
+@pytest.mark.parametrize("field", ["weight_ih", "weight_hh"])
+def test_gru_wrong_block_size(field):
+    layer = samples.model().layers[0]
+    assert refusal(dataclasses.replace, layer, **{field: np.zeros((3, 2, 2, 3))}).startswith(
+        "Block size must be a power of two from 1 to 64, not 3; ")
+
+
+def test_linear_wrong_block_size():
+    assert refusal(Linear, "head", 12, 12, np.zeros((1, 1, 12)), np.zeros(12)).startswith(
+        "Block size must be a power of two from 1 to 64, not 12; ")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("index", "field"), [
+    (0, "weight_ih"), (0, "weight_hh"), (0, "bias_ih"), (0, "bias_hh"), (1, "weight"), (1, "bias")])
+def test_weights_not_finite(index, field, value):
+    layer = samples.model().layers[index]
+    tensor = getattr(layer, field).copy()
+    tensor.flat[-1] = value
+    assert refusal(dataclasses.replace, layer, **{field: tensor}) == (
+        f"Layer {layer.name!r}: {field} must be finite, but it holds NaN or infinity; train again with a lower "
+        "learning rate")
+
+
+@pytest.mark.parametrize("returns", ["all", "", None])
+def test_gru_wrong_returns(returns):
+    assert refusal(samples.model, returns=returns) == (
+        f"Layer 'gru' must return 'last' or 'sequence', not {returns!r}; choose one")
+
+
+def test_model_without_layers():
+    assert refusal(Model, "empty", 5, True, ()) == (
+        "Network 'empty' must have at least one layer, not none; add a GRU or a Linear")
+
+
+def test_model_wrong_inputs():
+    model = samples.model()
+    assert refusal(dataclasses.replace, model, inputs=4) == (
+        "Layer 'gru' must take the 4 values that come before it, not 5; give it that size")
+    assert refusal(dataclasses.replace, model, layers=(model.layers[0], samples.model(hidden=7).layers[1])) == (
+        "Layer 'last' must take the 6 values that come before it, not 7; give it that size")
+
+
+def test_model_same_names():
+    """Their weights would overwrite each other in the file."""
+    first, last = samples.model().layers
+    assert refusal(Model, "twins", 5, True, (first, dataclasses.replace(last, name="gru"))) == (
+        "The layers of network 'twins' must have different names, but two are called 'gru'; rename one")
+
+
+def test_model_gru_without_a_sequence():
+    first = samples.model(5, 6).layers[0]
+    second = dataclasses.replace(samples.model(6, 6).layers[0], name="second")
+    for name, sequence, layers in (("second", True, (first, second)), ("gru", False, (first,))):
+        assert refusal(Model, "stack", 5, sequence, layers) == (
+            f"Layer {name!r} needs a sequence, but what comes before gives one vector; let the layer before return the "
+            "whole sequence")
+    Model("stack", 5, True, (dataclasses.replace(first, returns="sequence"), second))
+
+
+@pytest.mark.parametrize(("sequence", "shape"), [
+    (True, (2, 5)), (True, (2, 3, 4)), (True, (0, 3, 5)), (True, (2, 0, 5)), (True, (2, 3, 5, 1)), (True, ()),
+    (False, (5,)), (False, (2, 3, 5)), (False, (2, 6)), (False, (0, 5))])
+def test_data_of_wrong_shape(sequence, shape):
+    axes = "(N, T, 5)" if sequence else "(N, 5)"
+    assert refusal(check_data, "Data", np.zeros(shape), 5, sequence) == (
+        f"Data must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
+    assert refusal(samples.model(sequence=sequence).run, np.zeros(shape)) == (
+        f"Inputs of network 'sample' must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
+
+
+def test_data_of_any_numbers():
+    assert check_data("Data", [[1, 2], [3, 4]], 2, False).dtype == np.float64

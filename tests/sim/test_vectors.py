@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+
+def vectors(seed=0):
+    rng = np.random.default_rng(seed)
+    return Vectors(rng.integers(-2 ** 15, 2 ** 15, (4, 3, 5)), rng.integers(-2 ** 40, 2 ** 40, (4, 2)), "abc")
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "new" / "vectors.npz"
+    sha = vectors().save(path)
+    read = Vectors.load(path)
+    np.testing.assert_array_equal(read.inputs, vectors().inputs)
+    np.testing.assert_array_equal(read.outputs, vectors().outputs)
+    assert (read.network, read.inputs.dtype, read.outputs.dtype) == ("abc", np.int64, np.int64)
+    assert artifact.read_npz(path, "circulant-vectors", 1)[1] == {"network": "abc", "hash": sha}
+
+
+def test_hash_covers_everything(tmp_path):
+    a = vectors()
+    other = [a, Vectors(a.inputs + 1, a.outputs, "abc"), Vectors(a.inputs, a.outputs + 1, "abc"),
+             Vectors(a.inputs, a.outputs, "abd")]
+    assert len({each.save(tmp_path / "x.npz") for each in other}) == 4
+
+
+def test_length():
+    assert len(vectors()) == 4
+
+
+@pytest.mark.parametrize("outputs", [0, 3, 5])
+def test_init_wrong_counts(outputs):
+    message = (f"^Vectors must have as many outputs as inputs, not {outputs} and 4; make them anew with "
+               r"Network\.vectors$")
+    with pytest.raises(Refusal, match=message):
+        Vectors(np.zeros((4, 5), np.int64), np.zeros((outputs, 2), np.int64), "abc")
+
+
+@pytest.mark.parametrize(("write", "sentence"), [
+    (lambda path: None, " must exist, but it is missing; run the step that writes it first"),
+    (lambda path: path.write_bytes(b""),
+     " must be a circulant-vectors archive, but it is not (No data left in file); write it anew"),
+    (lambda path: artifact.write_npz(path, "circulant-weights", 1, {}),
+     ": field 'format' must be 'circulant-vectors', not 'circulant-weights'; give the right file"),
+    (lambda path: artifact.write_npz(path, "circulant-vectors", 2, {}),
+     ": field 'version' must be 1, not 2; write the file anew with this version of circulant"),
+], ids=["missing", "empty", "format", "version"])
+def test_load_wrong_file(tmp_path, write, sentence):
+    path = tmp_path / "vectors.npz"
+    write(path)
+    with pytest.raises(Refusal) as refusal:
+        Vectors.load(path)
+    assert str(refusal.value) == f"{path}{sentence}"
