@@ -1,0 +1,201 @@
+"""The way out of torch: the reference equals torch in double precision, and nothing changes its meaning silently."""
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.sim import reference as sim
+from circulant.sim.refusal import Refusal
+from circulant.training.constraint import compress
+from circulant.training.export import export, reference
+from circulant.training.models import SequenceClassifier
+
+
+class Steps(nn.Module):
+    """A model that gives an output for each step."""
+
+    def __init__(self, inputs=8, hidden=16, outputs=4, **options):
+        super().__init__()
+        self.gru = nn.GRU(inputs, hidden, batch_first=True, **options)
+        self.linear = nn.Linear(hidden, outputs)
+
+    def forward(self, x):
+        return self.linear(self.gru(x)[0])
+
+
+def classifier(seed=0, inputs=8, hidden=16, classes=10, layers=1):
+    torch.manual_seed(seed)
+    return SequenceClassifier(inputs, hidden, classes, layers=layers)
+
+
+def sequences(seed=0, shape=(5, 6, 8)):
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def in_double(model, x):
+    with torch.no_grad():
+        return model.double().eval()(torch.from_numpy(x).double()).numpy()
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 8, 16, {"gru.weight_hh_l0": 8}, {"gru": 8, "gru.weight_ih_l0": 4}])
+@pytest.mark.parametrize("hidden", [16, 12])
+def test_reference_equals_torch(block_size, hidden):
+    if hidden == 12 and block_size == 16:
+        block_size = {"linear": 8}
+    model = compress(classifier(hidden=hidden), block_size)
+    got = reference(model, sequences()).run(sequences())
+    assert got.shape == (5, 10)
+    np.testing.assert_allclose(got, in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+def test_deep_gru_becomes_one_layer_each():
+    model = compress(classifier(layers=3), 8)
+    result = reference(model, sequences())
+    assert [layer.name for layer in result.layers] == ["gru_l0", "gru_l1", "gru_l2", "linear"]
+    assert [layer.returns for layer in result.layers[:3]] == ["sequence", "sequence", "last"]
+    np.testing.assert_allclose(result.run(sequences()), in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+def test_a_model_of_steps_stays_one():
+    torch.manual_seed(0)
+    model = Steps()
+    result = reference(model, sequences())
+    assert result.layers[0].returns == "sequence", "a sequence must never become its last step"
+    assert result.run(sequences()).shape == (5, 6, 4)
+    np.testing.assert_allclose(result.run(sequences()), in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+def test_axes_are_never_swapped():
+    torch.manual_seed(0)
+    x = sequences(shape=(6, 6, 6))  # batch, steps and features alike: only the meaning of an axis tells them apart
+    model = Steps(inputs=6, hidden=6, outputs=6)
+    got = reference(model, x).run(x)
+    np.testing.assert_allclose(got, in_double(model, x), rtol=0, atol=1e-12)
+    assert not np.allclose(got, in_double(model, x.transpose(1, 0, 2)), atol=1e-3)
+    changed = x.copy()
+    changed[:, -1] += 1
+    later = reference(model, x).run(changed)
+    np.testing.assert_array_equal(later[:, :-1], got[:, :-1], err_msg="a step must not see the steps after it")
+
+
+def test_without_bias():
+    torch.manual_seed(0)
+    model = Steps(bias=False)
+    model.linear = nn.Linear(16, 4, bias=False)
+    result = reference(model, sequences())
+    assert not result.layers[0].bias_ih.any()
+    assert not result.layers[1].bias.any()
+    np.testing.assert_allclose(result.run(sequences()), in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+def test_vectors():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 4), nn.Dropout(0.5), nn.Linear(4, 2)).train()
+    x = sequences(shape=(5, 8))
+    result = reference(model, x)
+    assert not result.sequence
+    assert [layer.name for layer in result.layers] == ["linear_0", "linear_2"]
+    assert model.training, "the mode of the model must stay as it was"
+    np.testing.assert_allclose(result.run(x), in_double(model, x), rtol=0, atol=1e-12)
+
+
+def test_first_columns_are_taken_as_they_are():
+    model = compress(classifier(), 8)
+    layer = reference(model, sequences()).layers[0]
+    np.testing.assert_array_equal(layer.weight_hh, model.gru.parametrizations.weight_hh_l0.original.detach().numpy())
+    assert layer.weight_ih.shape == (3, 2, 1, 8)
+    assert reference(classifier(), sequences()).layers[0].weight_ih.shape == (3, 16, 8, 1)
+
+
+def test_names():
+    class Twins(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.ModuleDict({"b": nn.Linear(8, 8)})
+            self.a_b = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.a_b(self.a["b"](x))
+
+    result = reference(Twins(), sequences())
+    assert [layer.name for layer in result.layers] == ["a_b", "a_b_2"]
+    assert result.name == "twins"
+    assert reference(classifier(), sequences()).name == "sequence_classifier"
+    assert reference(compress(classifier(), 8), sequences(), name="digits").name == "digits"
+
+
+def test_other_parametrizations_are_taken_by_value():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(8, 4)))
+    got = reference(model, sequences()).run(sequences())
+    np.testing.assert_allclose(got, in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+def test_the_model_stays_as_it_is():
+    model = compress(classifier(), 8)
+    model(torch.from_numpy(sequences())).sum().backward()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    reference(model, sequences())
+    for name, value in model.state_dict().items():
+        assert value.dtype == torch.float32
+        assert torch.equal(value, before[name]), name
+
+
+def test_export():
+    model = compress(classifier(), 8)
+    x = sequences()
+    network = export(model, x, name="digits")
+    assert network.name == "digits"
+    assert network.sequence
+    assert network.inputs == 8
+    wanted = in_double(model, x)
+    coarse = export(model, torch.from_numpy(x), weight_bits=6, activation_bits=8)
+    fine = export(model, x, weight_bits=18, activation_bits=20, twiddle_bits=20, segments=1024)
+    errors = [float(np.abs(net.run(x).real - wanted).max()) for net in (coarse, network, fine)]
+    assert errors[0] > errors[1] > errors[2], f"more bits must come closer to the mathematics: {errors}"
+    assert errors[1] < 0.01
+
+
+def test_export_passes_the_options_of_quantization_on():
+    with pytest.raises(Refusal, match="twiddle_bits must be from 4 to 20, not 99"):
+        export(classifier(), sequences(), twiddle_bits=99)
+
+
+@pytest.mark.parametrize(("sample", "message"), [
+    (np.zeros((5, 6, 7)), r"^Sample inputs must have 8 features, .*, not the shape \(5, 6, 7\)"),
+    (np.zeros((5, 8, 6)), r"^Sample inputs must have 8 features, .*; rearrange the axes$"),
+    (np.zeros((0, 6, 8)), r"be not empty, not \(0, 6, 8\)"),
+    (np.zeros(8), r"^Sample inputs must have the shape \(N, T, inputs\) or \(N, inputs\)"),
+    (np.full((5, 6, 8), np.inf), r"^Sample inputs must be finite"),
+    (np.zeros((5, 8)), r"gru \(GRU: it must take a sequence \(N, T, inputs\), not a vector"),
+])
+def test_wrong_samples_are_refused(sample, message):
+    with pytest.raises(Refusal, match=message):
+        reference(classifier(), sample)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_must_be_finite(value):
+    model = compress(classifier(), 8)
+    with torch.no_grad():
+        model.linear.bias[3] = value
+    with pytest.raises(Refusal, match=r"^Weights must be finite, but linear\.bias hold NaN or infinity"):
+        reference(model, sequences())
+
+
+def test_a_wrong_conversion_is_caught(monkeypatch):
+    module = sys.modules["circulant.training.export"]  # the package has the function under this name
+    good = module._first_columns
+
+    def reversed_columns(matrix):
+        return good(matrix)[..., ::-1].copy()
+
+    monkeypatch.setattr(module, "_first_columns", reversed_columns)
+    with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
+        reference(compress(classifier(), 8), sequences())
+
+
+def test_the_result_is_a_model_of_sim():
+    assert isinstance(reference(classifier(), sequences()), sim.Model)

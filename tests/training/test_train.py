@@ -1,0 +1,143 @@
+"""From dense to block-circulant: accuracy on digits, phases, determinism, settings."""
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.sim.refusal import Refusal
+from circulant.training.constraint import block_sizes, compress, matrices
+from circulant.training.data import Dataset, load_data
+from circulant.training.loop import evaluate
+from circulant.training.models import ModelSettings, build
+from circulant.training.train import Trained, TrainingSettings, train, train_admm
+
+SHORT = TrainingSettings(dense_epochs=2, admm_epochs=3, retrain_epochs=2)
+
+
+def tiny() -> Dataset:
+    """A part of the digits, for tests of form."""
+    data = load_data("digits")
+    return dataclasses.replace(data, train_x=data.train_x[:128], train_y=data.train_y[:128])
+
+
+def dense_model(seed: int = 0) -> nn.Module:
+    return build(ModelSettings(hidden=16), 8, 10, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def digits() -> Trained:
+    """A short training on all digits."""
+    return train(load_data("digits"), TrainingSettings(dense_epochs=5, admm_epochs=8, retrain_epochs=5, batch_size=16,
+                                                       learning_rate=1.5e-2, retrain_rate=1e-2, rho_growth=2.0))
+
+
+def test_digits_are_learned(digits):
+    assert digits.dense_accuracy >= 0.94
+    assert digits.accuracy >= 0.92
+    assert set(digits.block_sizes.values()) == {8}
+    assert digits.accuracy == evaluate(digits.model, load_data("digits"))
+
+
+def test_admm_approaches_the_set(digits):
+    primal = [entry["primal"] for entry in digits.history if entry["phase"] == "admm"]
+    assert primal[-1] < primal[0] / 8, f"the residuals must fall, not go {primal}"
+    projected = evaluate(compress(digits.dense_model(), 8), load_data("digits"))
+    assert digits.projected_accuracy > projected + 0.2, "ADMM must do better than to project the dense weights"
+
+
+def test_train_admm_leaves_the_model():
+    model = dense_model()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    small = train_admm(model, tiny(), epochs=1, retrain_epochs=1)
+    assert block_sizes(small) == dict.fromkeys(matrices(model), 8)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "the model was changed"
+
+
+def test_train_admm_is_the_second_half_of_train():
+    trained = train(tiny(), SHORT, model=ModelSettings(hidden=16))
+    small = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    for name, value in trained.model.state_dict().items():
+        assert torch.equal(small.state_dict()[name], value), f"{name} must not depend on who called"
+
+
+def test_train_records_every_phase():
+    calls = []
+    trained = train(tiny(), SHORT, model=ModelSettings(hidden=16), block_size={"gru": 8},
+                    progress=lambda *call: calls.append(call[:3]))
+    wanted = [("dense", 1, 2), ("dense", 2, 2), ("admm", 1, 3), ("admm", 2, 3), ("admm", 3, 3), ("retrain", 1, 2),
+              ("retrain", 2, 2)]
+    assert calls == wanted
+    assert [(e["phase"], e["epoch"]) for e in trained.history] == [call[:2] for call in wanted]
+    for entry in trained.history:
+        extra = {"rho", "primal", "dual"} if entry["phase"] == "admm" else set()
+        assert set(entry) == {"phase", "epoch", "loss", "accuracy"} | extra
+        assert all(np.isfinite(v) for v in entry.values() if not isinstance(v, str)), entry
+    assert trained.block_sizes == {"gru.weight_ih_l0": 8, "gru.weight_hh_l0": 8, "linear.weight": 1}
+    assert trained.accuracy == evaluate(trained.model, tiny()) == trained.history[-1]["accuracy"]
+    assert trained.dense_accuracy == evaluate(trained.dense_model(), tiny()) == trained.history[1]["accuracy"]
+    assert trained.history[2]["rho"] == SHORT.rho
+
+
+def test_train_is_deterministic():
+    one, same, other = (train(tiny(), dataclasses.replace(SHORT, seed=seed), model=ModelSettings(hidden=16))
+                        for seed in (3, 3, 4))
+    assert one.history == same.history
+    assert one.history != other.history
+    for name, value in one.model.state_dict().items():
+        assert torch.equal(value, same.model.state_dict()[name]), name
+
+
+def test_admm_stops_when_it_has_converged():
+    epochs = []
+    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-12, rho=1e-6, block_size={"gru": 1},
+               on_epoch=lambda phase, epoch, *rest: epochs.append(epoch))
+    assert epochs == [1, 2, 3, 4, 5], "nothing is constrained, so nothing converges"
+    trained = train(tiny(), dataclasses.replace(SHORT, admm_epochs=50, tolerance=0.9, rho=1.0),
+                    model=ModelSettings(hidden=16))
+    assert 1 <= sum(entry["phase"] == "admm" for entry in trained.history) < 50
+
+
+def test_phases_may_be_left_out():
+    settings = TrainingSettings(dense_epochs=0, admm_epochs=0, retrain_epochs=0)
+    trained = train(tiny(), settings, model=ModelSettings(hidden=16))
+    assert trained.history == []
+    fresh = dense_model(settings.seed)
+    for name, matrix in matrices(trained.model).items():
+        wanted = matrix.constraint(8).project(fresh.state_dict()[name])
+        assert torch.equal(matrix.weight, wanted), f"{name} must be the projection of the initial weights"
+
+
+def test_another_loss():
+    def hinge(outputs, classes):
+        return nn.functional.multi_margin_loss(outputs, classes)
+
+    calls = []
+
+    def noted(outputs, classes):
+        calls.append(classes)
+        return hinge(outputs, classes)
+
+    small = train_admm(dense_model(), tiny(), epochs=15, retrain_epochs=15, batch=8, loss=noted)
+    assert len(calls) == 30 * 16, "every batch of both phases must use the loss"
+    assert evaluate(small, tiny()) > 0.5
+
+
+def test_wrong_block_sizes_are_refused_before_anything_is_trained():
+    calls = []
+    with pytest.raises(Refusal, match="power of two"):
+        train(tiny(), SHORT, block_size=12, progress=lambda *call: calls.append(call))
+    with pytest.raises(Refusal, match="power of two"):
+        train_admm(dense_model(), tiny(), block_size=12, on_epoch=lambda *call: calls.append(call))
+    assert calls == []
+
+
+def test_settings_wrong():
+    with pytest.raises(Refusal) as refusal:
+        TrainingSettings(dense_epochs=-1, batch_size=0, learning_rate=0, rho_growth=0.5, decay="cosin", seed=True)
+    for part in ("dense_epochs must be an integer of at least 0, not -1", "batch_size must be an integer of at least 1",
+                 "learning_rate must be a positive number, not 0", "rho_growth must be at least 1, not 0.5",
+                 "decay must be one of 'cosine', 'step', 'none', not 'cosin'; did you mean 'cosine'?",
+                 "seed must be an integer"):
+        assert part in str(refusal.value), f"{part!r} must be in {refusal.value}"
