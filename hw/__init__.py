@@ -1,4 +1,23 @@
-"""The generators: from a golden network to Verilog."""
-from circulant.hw.design import Design, generate
+"""The generators: from a golden network to Verilog, and in `circulant.hw.c` to C, which needs no amaranth.
+
+The names below are fetched when they are first used.
+"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circulant.hw.design import Design, generate
 
 __all__ = ["Design", "generate"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module("circulant.hw.design"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -23,6 +23,7 @@ class Census:
 _NAME = r"(\\\S+|[A-Za-z_]\w*)"
 _MODULE = re.compile(rf"^module\s+{_NAME}\s*(.*?)^endmodule", re.M | re.S)
 _PRODUCT = re.compile(r"^\s*assign\s[^;]*?=\s*([^;]*?\s\*\s[^;]*);", re.M)
+_CONSTANT = re.compile(r"\s*-?\d+'[sS]?[bodh]\w+\s*")
 _MEMORY = re.compile(rf"\breg\s+(?:signed\s+)?(?:\[(\d+):0\]\s+)?{_NAME}\s+\[(?:(\d+):0|0:(\d+))\]\s*;")
 _INSTANCE = re.compile(rf"^\s*{_NAME}\s+(?:#\((.*?)\)\s*)?{_NAME}\s*\(\s*\.", re.M | re.S)
 _PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
@@ -58,9 +59,10 @@ def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
 def _parse(body: str) -> _Module:
     module = _Module()
     for expression in _PRODUCT.findall(body):
-        if len(re.findall(r"\s\*\s", expression)) > 1:
+        factors = re.split(r"\s\*\s", expression)
+        if len(factors) > 2:
             raise ValueError(f"A line of Verilog must hold one product at the most, not {expression!r}")
-        module.multipliers += 1
+        module.multipliers += not any(map(_CONSTANT.fullmatch, factors))
     for msb, _, high, end in _MEMORY.findall(body):
         module.memory_bits += (int(msb or 0) + 1) * (int(high or end) + 1)
     for child, parameters, _ in _INSTANCE.findall(body):

@@ -1,5 +1,4 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +65,15 @@ class Design:
             for name, text in self.images.items():
                 (fresh / name).write_text(text)
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
+            old = Path(temporary) / "old"
             if folder.exists():
-                folder.rename(Path(temporary) / "old")
-            shutil.move(fresh, folder)
+                folder.rename(old)
+            try:
+                fresh.rename(folder)
+            except BaseException:
+                if old.exists():
+                    old.rename(folder)
+                raise
         return folder
 
 

@@ -72,12 +72,12 @@ class Drain(wiring.Component):
         bias = self._bias(m, row, matrix)
         output = Signal(self.o.data.shape(), reset_less=True)
         m.d.comb += [self.o.data.eq(output), self.o.matrix.eq(delay(m, matrix, 2, name="matrix"))]
+        shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
+        width = self._fft.inverse_width + max(1, *(-shift for shift in shifts))
         for j in range(self._fft.k):
-            rounded = Signal(signed(self._fft.inverse_width + 1), name=f"rounded_{j}", reset_less=True)
+            rounded = Signal(signed(width), name=f"rounded_{j}", reset_less=True)
             m.d.sync += [
-                rounded.eq(per_matrix([
-                    round_shift(inverse.o.payload[j], p.product.frac + exact_log2(p.block_size) - p.output.frac)
-                    for p in self._products], matrix)),
+                rounded.eq(per_matrix([round_shift(inverse.o.payload[j], shift) for shift in shifts], matrix)),
                 output[j].eq(saturate(rounded + bias.word_select(j, self._width).as_signed(), self._width)),
             ]
         return m

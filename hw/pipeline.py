@@ -36,7 +36,7 @@ def delay(m: Module, value: Any, cycles: int, *, name: str, reset_less: bool = T
 
 def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:
     """The value that belongs to a matrix; a constant where all are equal."""
-    if all(isinstance(value, int) for value in values) and len(set(values)) == 1 or len(values) == 1:
+    if (all(isinstance(value, int) for value in values) and len(set(values)) == 1) or len(values) == 1:
         return Value.cast(values[0])
     return Array([Value.cast(value) for value in values])[matrix]
 
@@ -78,7 +78,7 @@ class Registers:
 
 
 class Queue(wiring.Component):
-    """A first-in first-out queue of ``depth`` payloads of any shape, two cycles from input to output.
+    """A first-in first-out queue of at least ``depth`` payloads of any shape, two cycles from input to output.
 
     Members:
         i, o: streams of ``shape``.
@@ -87,7 +87,7 @@ class Queue(wiring.Component):
 
     def __init__(self, shape: ShapeLike, *, depth: int) -> None:
         self._shape = shape
-        self._depth = depth
+        self._depth = depth = max(depth, 3)  # A shallower buffered FIFO is not ready in the cycle after its first payload.
         super().__init__({
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),

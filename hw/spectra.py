@@ -53,7 +53,7 @@ class SpectrumBuffer(wiring.Component):
             return Mux(index == end - 1, 0, index + 1)
 
         # Blocks are counted when they are accepted, so that the transform never has to wait for room.
-        held, came = Signal(range(2 * count + 1)), Signal(range(count))
+        held, came = Signal(range(2 * count + 1)), Signal(range(max(2, count)))
         accepted = Signal()
         last = Signal(2)
         fill, filled = Signal(range(2 * count)), Signal(range(3))

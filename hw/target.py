@@ -43,7 +43,7 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
-        self._modules: dict[str, tuple[wiring.Signature, bool, str]] = {}
+        self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -58,19 +58,20 @@ class VerilogTarget:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
 
-    def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, bool]:
+    def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
 
         Returns:
-            The component's signature, and whether its module has a reset: one without registers that are reset has none.
+            The component's signature, and which of clk and rst its module has: one without registers has neither.
         """
         if module not in self._modules:
             component = make()
             text = _convert(component, module, self)
-            resets = re.search(rf"^module {module}\([^;]*\brst\b[^;]*\);", text, re.M) is not None
-            self._modules[module] = (component.signature, resets, text)
-        signature, resets, _ = self._modules[module]
-        return signature, resets
+            header = re.search(rf"^module {module}\(([^;]*)\);", text, re.M)
+            names = re.findall(r"\w+", header[1]) if header else []
+            self._modules[module] = (component.signature, [name for name in ("clk", "rst") if name in names], text)
+        signature, controls, _ = self._modules[module]
+        return signature, controls
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
@@ -96,11 +97,12 @@ def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component],
             m.submodules[f"{name}_{n}"] = component
         return components
     module = _module_name(kind, parameters)
-    signature, resets = platform.share(module, lambda: kind(**parameters))
+    signature, controls = platform.share(module, lambda: kind(**parameters))
+    domain = {"clk": ClockSignal(), "rst": ResetSignal()}
     interfaces = []
     for n in range(count):
         interface = signature.create(path=(f"{name}_{n}",))
-        ports: dict[str, Any] = {"i_clk": ClockSignal()} | ({"i_rst": ResetSignal()} if resets else {})
+        ports: dict[str, Any] = {f"i_{name}": domain[name] for name in controls}
         for path, member, value in signature.flatten(interface):
             ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
         m.submodules[f"{name}_{n}"] = Instance(module, **ports)

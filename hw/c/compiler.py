@@ -1,0 +1,94 @@
+"""C compilers: found, or refused in one sentence, and a cache of the libraries that they make.
+
+The cache is the folder CIRCULANT_CACHE, else `circulant` in XDG_CACHE_HOME, else in ~/.cache, as it is for Verilog.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["cache_folder", "library"]
+
+COMPILERS = ("gcc", "clang", "cc")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+FAST = ("-O3", "-march=native")
+KEPT = 50
+
+
+def cache_folder() -> Path:
+    if own := os.environ.get("CIRCULANT_CACHE"):
+        return Path(own).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "circulant"
+
+
+def library(files: Mapping[str, str], main: str) -> Path:
+    """The shared library of ``main``, one of ``files``: from the cache, else compiled for this very machine.
+
+    Raises:
+        Refusal: when there is no C compiler, it does not compile the files, or the cache cannot be written.
+    """
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if compiler is None:
+        raise Refusal(f"The emulator needs a C compiler, but PATH has none of {', '.join(COMPILERS)}; install one (on Debian: "
+                      "apt-get install gcc)")
+    store = cache_folder() / "c"
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        if not os.access(store, os.W_OK):
+            raise PermissionError
+    except OSError:
+        raise Refusal(f"The cache folder {store} must be writable, but it is not; name another one in "
+                      "CIRCULANT_CACHE") from None
+    made = store / f"{_key(compiler, files, main)}.so"
+    if made.is_file():
+        os.utime(made)
+        return made
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+        folder = Path(temporary)
+        for name, text in files.items():
+            (folder / name).write_text(text, "utf-8")
+        fresh = folder / "fresh.so"
+        done = subprocess.run([compiler, *STRICT, *FAST, "-shared", "-fPIC", "-o", fresh, folder / main],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Refusal(f"The emulator's C must compile with {compiler}, but it does not "
+                          f"({_complaint(done.stderr)}); try another compiler")
+        # Into the folder under a name of its own first: whoever finds the entry finds a whole one.
+        handle, staged = tempfile.mkstemp(dir=store, prefix=".building-")
+        os.close(handle)
+        shutil.copyfile(fresh, staged)
+        os.replace(staged, made)
+    _prune(store)
+    return made
+
+
+def _key(compiler: str, files: Mapping[str, str], main: str) -> str:
+    """A hash of the sources, and of the macros in which a compiler says its version and the machine's abilities."""
+    macros = subprocess.run([compiler, *FAST, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True,
+                            check=False).stdout
+    sha = hashlib.sha256()
+    for text in (compiler, macros, main, *STRICT, *FAST, *(part for file in sorted(files.items()) for part in file)):
+        sha.update(f"{len(text)} {text}".encode())
+    return sha.hexdigest()
+
+
+def _complaint(stderr: str) -> str:
+    lines = stderr.strip().splitlines()
+    return next((line.strip() for line in lines if "error" in line), lines[-1].strip() if lines else "no message")
+
+
+def _prune(store: Path) -> None:
+    """Keep the libraries that were used last."""
+    def used(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    for path in sorted(store.glob("*.so"), key=used, reverse=True)[KEPT:]:
+        path.unlink(missing_ok=True)

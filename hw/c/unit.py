@@ -1,0 +1,88 @@
+"""One C file in the making: its shared functions, its constant tables, and how templates are rendered."""
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from circulant.hw.c.value import number, width
+
+__all__ = ["Array", "Stage", "Unit", "render", "table"]
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), undefined=jinja2.StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+
+
+def render(template: str, **values: Any) -> str:
+    return _TEMPLATES.get_template(template).render(**values)
+
+
+def table(entries: Iterable[int | str], indent: int = 4) -> str:
+    """The initializer of a constant table, in lines of at most 120 characters."""
+    return textwrap.fill(", ".join(str(entry).replace(" ", "~") for entry in entries), 120, initial_indent=" " * indent,
+                         subsequent_indent=" " * indent, break_on_hyphens=False).replace("~", " ")
+
+
+@dataclass(frozen=True)
+class Array:
+    """A member of the state struct: ``length`` integers for each lane."""
+
+    type: str
+    name: str
+    length: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The C of one layer: a function ``<prefix>_layer(state, x, y)``.
+
+    Parameters:
+        prefix: begins the names of everything in ``text``.
+        summary: what the layer is, in words.
+        output: where y lives: in the state struct.
+        recurrent: y is also the state that the next step starts from, which a reset sets to zero.
+        work: arrays that hold nothing between calls.
+    """
+
+    prefix: str
+    summary: str
+    text: str
+    output: Array
+    recurrent: bool
+    work: tuple[Array, ...]
+
+
+@dataclass
+class Unit:
+    """What the layers of one file share. A function or table is added once, under its name.
+
+    Parameters:
+        name: prefix of everything public.
+        table_bytes: size of all constant tables.
+    """
+
+    name: str
+    functions: dict[str, str] = field(default_factory=dict)
+    table_bytes: int = 0
+
+    def function(self, name: str, text: Callable[[], str]) -> str:
+        """``name``; its text, which may ask for further functions, is made the first time only."""
+        if name not in self.functions:
+            made = text()
+            self.functions[name] = made
+        return name
+
+    def table(self, name: str, values: Sequence[int], *, looked_up: bool = False) -> str:
+        """The text of a constant table in the narrowest type.
+
+        Parameters:
+            looked_up: each lane reads an entry of its own.
+        """
+        type = number(values)
+        self.table_bytes += len(values) * width(type) // 8
+        if looked_up and width(type) < 32:
+            type = f"ENTRY({type})"
+        return f"static const {type} {name}[{len(values)}] = {{\n{table(values)}\n}};\n"

@@ -1,0 +1,61 @@
+"""Small golden layers with random integers, and their vectors as the payloads of a stream."""
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from circulant.sim import reference
+from circulant.sim.circulant import Product, pad
+from circulant.sim.fixed import Format, Integers
+from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
+
+FORMATS = {"input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9), "output": Format(11, 6)}
+"""So narrow that spectra, sums and results of random numbers saturate now and then."""
+
+
+def product(p: int, q: int, k: int, *, seed: int = 0, weight: Format = Format(8, 6), twiddle_bits: int = 9,
+            **formats: Format) -> Product:
+    """A random block-circulant matrix of p × q blocks of size k, with a bias."""
+    rng = np.random.default_rng((seed, p, q, k))
+    chosen = FORMATS | formats
+    weights = rng.integers(weight.lo, weight.hi + 1, (p, q, k))
+    bias = rng.integers(chosen["output"].lo // 2, chosen["output"].hi // 2, p * k)
+    return Product(weights, bias, weight, twiddle_bits=twiddle_bits, **chosen)
+
+
+def numbers(form: Format, *shape: int, seed: int = 0) -> Integers:
+    """Random numbers of a format, its extremes among them."""
+    rng = np.random.default_rng((seed, *shape))
+    values = rng.integers(form.lo, form.hi + 1, shape)
+    return np.where(rng.random(shape) < 0.1, rng.choice([form.lo, form.hi], shape), values)
+
+
+def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 0, returns: str = "last", seed: int = 0,
+            **widths: int) -> Network:
+    """A quantized GRU, with a linear layer behind it when ``outputs`` are asked for."""
+    rng = np.random.default_rng(seed)
+
+    def random(*shape: int) -> Any:
+        return rng.normal(0, 0.4, shape)
+
+    p = -(-hidden // k)
+    layers: list[reference.Gru | reference.Linear] = [reference.Gru(
+        "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden), random(3, hidden),
+        returns)]
+    if outputs:
+        k_out = k_out or k
+        layers.append(reference.Linear(
+            "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
+    model = reference.Model("small", inputs, True, tuple(layers))
+    return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
+
+
+def blocks(sequences: Iterable[Integers], k: int) -> list[dict[str, Any]]:
+    """Sequences (T, n) of vectors as blocks of k values, zero-padded; the last block of each sequence is marked."""
+    payloads = []
+    for vectors in sequences:
+        size = -(-vectors.shape[-1] // k) * k
+        rows = pad(vectors, size).reshape(-1, k).tolist()
+        payloads += [{"data": row, "last": int(n == len(rows) - 1)} for n, row in enumerate(rows)]
+    return payloads

@@ -1,0 +1,143 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from circulant.hw import Design, generate
+from circulant.hw.plan import layer_multiplications
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+from tests.hw.conftest import SMALL
+from tests.hw.golden import network
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_the_manifest_says_what_the_folder_holds(design):
+    gru, out = design.network.layers
+    assert design.manifest == {
+        "name": "small", "network": design.network.hash, "top": "circulant_top", "verilog": ["top.v"],
+        "images": sorted(design.images), "clock": "clk", "reset": "rst",
+        "input": {"prefix": "s_axis", "elements_per_beat": 4, "container_bits": 16, "elements": 3, "beats": 1,
+                  "format": design.network.input_format.as_json()},
+        "output": {"prefix": "m_axis", "elements_per_beat": 2, "container_bits": 16, "elements": 5, "beats": 3,
+                   "format": design.network.output_format.as_json(), "per": "sequence"},
+        "multipliers": design.multipliers, "memory_bits": design.memory_bits,
+        "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
+        "layers": [{"name": "gru", "kind": "gru", "lanes": design.plans[0].lanes, "elements": design.plans[0].elements},
+                   {"name": "out", "kind": "linear", "lanes": design.plans[1].lanes, "elements": 0}],
+    }
+
+
+def test_layers_behind_a_whole_sequence_work_in_every_step():
+    made = generate(network(2, 2, 1, outputs=1, returns="sequence", **SMALL))
+    assert made.manifest["output"]["per"] == "step"
+    assert made.manifest["multiplications"] == {"per_step": sum(map(layer_multiplications, made.network.layers)),
+                                                "per_sequence": 0}
+
+
+def test_the_budget_is_kept_by_what_is_counted(design):
+    assert design.multipliers == sum(plan.multipliers for plan in design.plans) <= 40
+    assert design.memory_bits > 1000
+
+
+def test_each_lane_bias_and_table_has_its_image(design):
+    gru, out = design.plans
+    assert set(design.images) == {
+        *(f"gru_lane{n}.hex" for n in range(gru.lanes)), *(f"out_lane{n}.hex" for n in range(out.lanes)),
+        "gru_bias.hex", "out_bias.hex", "gru_sigmoid.hex", "gru_tanh.hex"}
+    assert set(re.findall(r'\.IMAGE\("(.*?)"\)', design.verilog)) == set(design.images)
+    assert len(design.images["gru_bias.hex"].split()) == 3 * 2 + 3 * 2, "a word for each row of both matrices"
+    assert len(design.images["gru_tanh.hex"].split()) == 16
+
+
+def test_ports_of_the_top(design):
+    header = re.search(r"^module circulant_top\((.*?)\);", design.verilog, re.M)[1].split(", ")
+    assert set(header) == {"clk", "rst", *(f"{side}_axis_t{name}" for side in "sm" for name in (
+        "data", "valid", "ready", "last"))}
+
+
+def test_each_module_is_defined_once_and_no_wire_is_without_bits(design):
+    defined = re.findall(r"^module (\S+?)(?=\(| )", design.verilog, re.M)
+    assert len(defined) == len(set(defined))
+    assert sum(name.startswith("circulant_lane_") for name in defined) == 2, "one module for each engine's lanes"
+    assert "[-1:0]" not in design.verilog
+
+
+def test_the_same_network_gives_the_same_text(design, tmp_path):
+    """A second time, and in another process: with other hashes of strings every set has another order."""
+    design.network.save(tmp_path)
+    script = ("import sys\nfrom circulant.hw import generate\nfrom circulant.sim.network import Network\n"
+              "for folder in sys.argv[2:]:\n    generate(Network.load(sys.argv[1]), multipliers=40).write(folder)\n")
+    folders = [tmp_path / "first", tmp_path / "second"]
+    subprocess.run([sys.executable, "-c", script, tmp_path, *folders], check=True, env={**os.environ, "PYTHONHASHSEED": "1"})
+    own = contents(design.write(tmp_path / "own"))
+    assert [contents(folder) == own for folder in folders] == [True, True]
+
+
+def test_a_written_design_is_read_as_it_was(design, tmp_path):
+    folder = design.write(str(tmp_path / "deep" / "below" / "design"))
+    assert folder == tmp_path / "deep" / "below" / "design"
+    assert set(contents(folder)) == {"top.v", "manifest.json", *design.images}
+    assert (folder / "top.v").read_text() == design.verilog
+    assert {name: (folder / name).read_text() for name in design.images} == design.images
+    body = artifact.read_json(folder / "manifest.json", "circulant-design", 1)
+    assert {key: value for key, value in body.items() if key != "hash"} == design.manifest
+    assert (Design.KIND, Design.VERSION) == ("circulant-design", 1)
+
+
+def test_a_design_takes_the_place_of_another(design, tmp_path):
+    before = Design(design.network, design.plans, "module old; endmodule\n", {"old.hex": "0\n"}, {"name": "old"})
+    folder = before.write(tmp_path / "design")
+    assert set(contents(folder)) == {"top.v", "manifest.json", "old.hex"}
+    assert set(contents(design.write(folder))) == {"top.v", "manifest.json", *design.images}
+    assert [path.name for path in tmp_path.iterdir()] == ["design"], "nothing else is left"
+
+
+def test_an_empty_folder_is_taken(design, tmp_path):
+    assert (design.write(tmp_path / "design") / "top.v").exists()
+    (tmp_path / "empty").mkdir()
+    assert (design.write(tmp_path / "empty") / "top.v").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_is_no_design_is_refused_and_left_alone(design, tmp_path, kind):
+    target = tmp_path / "precious"
+    if kind == "folder":
+        target.mkdir()
+    precious = target / "thesis.tex" if kind == "folder" else target
+    precious.write_text("years of work")
+    with pytest.raises(Refusal, match="^The folder of a design must be new, empty or a design's, but "
+                                      f"{re.escape(str(target))} holds other files; choose another one$"):
+        design.write(target)
+    assert precious.read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize("moment", ["writing", "moving"])
+def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatch, moment):
+    folder = design.write(tmp_path / "design")
+    before, rename, failed = contents(folder), os.rename, []
+
+    def fail(source, target):
+        if failed or (moment == "moving" and Path(target) != folder):
+            return rename(source, target)
+        failed.append(source)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(artifact.os, "replace" if moment == "writing" else "rename", fail)
+    with pytest.raises(OSError, match="^disk full$"):
+        Design(design.network, design.plans, "other", {"other.hex": "1\n"}, {"name": "other"}).write(folder)
+    assert len(failed) == 1
+    assert contents(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["design"]
+
+
+def test_a_budget_that_does_not_suffice_is_refused(design):
+    with pytest.raises(Refusal, match="^Network 'small' needs at least 12 multipliers, one lane per layer, not 5; "):
+        generate(design.network, multipliers=5)
