@@ -1,0 +1,49 @@
+# `make run` and `make test` do everything from a fresh clone: virtual environment, pinned install, then the job.
+# A second call finds the stamp newer than the two files that decide what is installed, and starts at once.
+
+EXPERIMENT ?= digits-gru
+ARGS ?=
+
+SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
+	$$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed.stamp
+LINKS := $(VENV)/types
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test: of pytest), PYTHON (3.11 or newer).'
+
+run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
+	@$(BIN)/circulant run $(EXPERIMENT) $(ARGS)
+
+test: lint types  ## lint, types, and all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP)  ## ruff
+	@$(BIN)/ruff check .
+
+# mypy reads no editable install whose folders are renamed on the way, so it is shown links that lie as the package does.
+types: $(STAMP)  ## mypy
+	@rm -rf $(LINKS) && mkdir -p $(LINKS)/circulant
+	@ln -s $(CURDIR)/flow/* $(CURDIR)/training $(CURDIR)/sim $(CURDIR)/hw $(CURDIR)/boards $(LINKS)/circulant/
+	@MYPYPATH=$(LINKS) $(BIN)/mypy -p circulant -p benchmarks
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || \
+		{ echo "Python 3.11 or newer must be on the PATH; install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@for tool in g++ perl; do command -v $$tool >/dev/null || \
+		{ echo "$$tool must be on the PATH: Verilator compiles its simulations with it; install $$tool" >&2; exit 2; }; done
+	@echo "Installing into $(VENV); this happens once and takes a few minutes."
+	@$(BIN)/python -c pass 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+clean:  ## remove what was installed and cached, but no runs
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

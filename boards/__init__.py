@@ -1,0 +1,1 @@
+"""FPGA devices, and whether a design fits one."""

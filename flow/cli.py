@@ -1,0 +1,202 @@
+"""The command line: one command for a whole run, and one for each of its steps."""
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from circulant import __version__
+from circulant.experiment import DEFAULT, FILE, load, shipped
+from circulant.progress import Bars
+from circulant.records import Run
+from circulant.sim.cosim import SimulationError
+from circulant.sim.refusal import Refusal
+
+__all__ = ["main"]
+
+RUNS = Path("runs")
+STEPS = ("train", "quantize", "generate", "simulate", "report")
+
+WRONG, REFUSED, INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point. Exits with 0; 1 when the circuit is found wrong, 2 for a refusal, 130 when interrupted."""
+    try:
+        code = cli.main(arguments, prog_name="circulant", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = REFUSED
+    except Refusal as refusal:
+        click.echo(str(refusal), err=True)
+        code = REFUSED
+    except SimulationError as error:
+        click.echo(str(error), err=True)
+        code = WRONG
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted; what earlier steps wrote stays usable.", err=True)
+        code = INTERRUPTED
+    except OSError as error:
+        click.echo(f"{error.filename or 'A file'} cannot be used: {error.strerror}", err=True)
+        code = REFUSED
+    sys.exit(code or 0)
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order in which they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="circulant %(version)s")
+def cli() -> None:
+    """From a torch model to a block-circulant network in verified Verilog.
+
+    \b
+    circulant run                        train, quantize, generate, simulate, report
+    circulant run --set model.hidden=32  the same with a smaller network
+    circulant report runs/digits-gru     one step, from the files of the one before
+    """
+
+
+def step(short: str, doc: str, example: str) -> Callable[[Callable[[Run, Bars], int]], click.Command]:
+    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars."""
+
+    def decorate(function: Callable[[Run, Bars], int]) -> click.Command:
+        name = function.__name__
+
+        @cli.command(name, short_help=short, help=f"{doc}\n\n\b\nExample:\n  {example}",
+                     epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
+                            f"folder; every key of it stands in docs/experiment.md.")
+        @click.argument("experiment", required=False)
+        @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+                      help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
+        @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+                      help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
+        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...]) -> int:
+            run = find(name, experiment, out, overrides)
+            with Bars(Console(stderr=True)) as bars:
+                return function(run, bars)
+
+        return command
+
+    return decorate
+
+
+def find(command: str, source: str | None, out: Path | None, overrides: tuple[str, ...]) -> Run:
+    """The run that a command line means.
+
+    A step after the first goes on with the experiment that the folder keeps, unless a file is named. So does any
+    command that is given a folder and no EXPERIMENT.
+
+    Raises:
+        Refusal: as `circulant.experiment.load`.
+    """
+    if out is None and source is not None and source not in shipped() and Path(source).is_dir():
+        out = Path(source)
+    kept = out or RUNS / (source or DEFAULT)
+    continues = command in STEPS[1:] or (source is None and out is not None)
+    if continues and (source is None or source in shipped()) and (kept / FILE).exists():
+        source = str(kept)
+    experiment = load(source or DEFAULT, overrides)
+    return Run(out or RUNS / experiment.name, experiment)
+
+
+@step("All five steps", "Train, quantize, generate, simulate and report.",
+      "circulant run digits-gru --set training.seed=1 --out runs/seed-1")
+def run(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    steps.train(this, bars)
+    steps.quantize(this, bars)
+    steps.generate(this, bars)
+    simulated = steps.simulate(this, bars)
+    figures = steps.report(this, bars)
+    bars.close()
+    _show(this, figures)
+    return _verdict(simulated)
+
+
+@step("Torch: dense baseline, ADMM, projection, retraining",
+      "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining.",
+      "circulant train digits-gru --set compression.block_size=4 --out runs/k4")
+def train(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    accuracy = steps.train(this, bars)["accuracy"]
+    bars.close()
+    click.echo(f"{this.path('model.pt')}: accuracy {accuracy['dense']:.2%} dense, "
+               f"{accuracy['circulant']:.2%} block-circulant")
+    return 0
+
+
+@step("Integers: the golden model and its test vectors",
+      "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
+      "circulant quantize runs/digits-gru --set quantization.weight_bits=10")
+def quantize(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    accuracy = steps.quantize(this, bars)["accuracy"]
+    bars.close()
+    click.echo(f"{this.path('network.json')}: accuracy {accuracy['quantized']:.2%} quantized")
+    return 0
+
+
+@step("Verilog and memory images", "Generate Verilog and memory images from the golden model.",
+      "circulant generate runs/digits-gru --set hardware.multipliers=32")
+def generate(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    hardware = steps.generate(this, bars)["hardware"]
+    bars.close()
+    click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
+               f"{hardware['memory_bits']:,} memory bits")
+    return 0
+
+
+@step("Verilator: every output bit against the golden model",
+      "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
+      "circulant simulate runs/digits-gru")
+def simulate(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    simulated = steps.simulate(this, bars)
+    bars.close()
+    check = simulated["verification"]
+    click.echo(f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
+               f"{check['mismatches']:,} mismatches")
+    return _verdict(simulated)
+
+
+@step("Every figure of the run, with pictures",
+      "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru")
+def report(this: Run, bars: Bars) -> int:
+    from circulant import steps
+
+    figures = steps.report(this, bars)
+    bars.close()
+    _show(this, figures)
+    return 0
+
+
+def _show(this: Run, figures: dict[str, Any]) -> None:
+    from circulant.report import summary
+
+    Console(soft_wrap=not sys.stdout.isatty()).print(summary(figures))
+    click.echo(this.path("report.html"))
+
+
+def _verdict(simulated: dict[str, Any]) -> int:
+    """The exit code of a verification; a mismatch is said on stderr."""
+    check = simulated["verification"]
+    if not check["mismatches"]:
+        return 0
+    first = check["first"]
+    click.echo(f"{check['mismatches']} of {check['words_compared']} words differ from the golden model; the first: "
+               f"sequence {first['sequence']}, step {first['step']}, word {first['word']}: "
+               f"expected {first['expected']}, got {first['got']}", err=True)
+    return WRONG

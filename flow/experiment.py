@@ -1,0 +1,245 @@
+"""Experiment files: TOML that is read into one frozen, validated tree, and written back.
+
+An experiment is found by the name of a shipped one, by the path of a TOML file, or by a run folder, which keeps the
+experiment that made it.
+"""
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from circulant.boards.device import devices
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal, nearest
+from circulant.tables import Table, key, keys, read
+
+__all__ = [
+    "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Training",
+    "load", "parse", "reference", "save", "shipped",
+]
+
+FILE = "experiment.toml"
+"""The name under which a run folder keeps its experiment."""
+
+DEFAULT = "digits-gru"
+
+
+@dataclass(frozen=True)
+class Data(Table):
+    """What the network learns."""
+
+    name: str = key("digits", "data set", choices=("digits",))
+    seed: int = key(0, "chooses the split into a train and a test part", low=0, high=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class Model(Table):
+    """The network, before compression."""
+
+    kind: str = key("gru", "recurrent cell", choices=("gru",))
+    hidden: int = key(64, "hidden units of a recurrent layer", low=1, high=4096)
+    layers: int = key(1, "recurrent layers", low=1, high=8)
+
+
+@dataclass(frozen=True)
+class Compression(Table):
+    """How the matrices become block-circulant."""
+
+    block_size: int | dict[str, int] = key(
+        8, "block size k of every matrix, or of the named ones (the others stay dense)",
+        low=1, high=64, power_of_two=True)
+
+
+@dataclass(frozen=True)
+class Training(Table):
+    """Dense baseline, ADMM, projection, retraining inside the set."""
+
+    dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
+    admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
+    retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
+    learning_rate: float = key(1e-2, "learning rate of the dense baseline and of ADMM", low=1e-8, high=10)
+    retrain_rate: float = key(5e-3, "learning rate of the retraining", low=1e-8, high=10)
+    batch_size: int = key(64, "examples of one step", low=1, high=65536)
+    rho: float = key(1e-2, "penalty ρ that ADMM starts with", low=1e-9, high=1000000)
+    rho_growth: float = key(1.1, "factor by which ρ grows at each epoch", low=1, high=100)
+    rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
+    tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
+    decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
+    seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class Quantization(Table):
+    """Widths; the binary points follow from the data."""
+
+    weight_bits: int = key(12, "bits of the weights' spectra", low=2, high=18)
+    activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
+    spectrum_bits: int = key(0, "bits of the data's spectra", low=4, high=26, zero="activation_bits + 1")
+    product_bits: int = key(0, "bits of sums of products before the inverse transform", low=4, high=40,
+                            zero="activation_bits + 8")
+    twiddle_bits: int = key(16, "fraction bits of twiddle factors", low=4, high=20)
+    segments: int = key(64, "entries of an activation table", low=2, high=1024, power_of_two=True)
+
+
+@dataclass(frozen=True)
+class Hardware(Table):
+    """How much of the computation happens at once."""
+
+    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536)
+
+
+@dataclass(frozen=True)
+class Board(Table):
+    """Where the circuit has to fit."""
+
+    device: str = key("none", "FPGA whose multipliers and memory the design must not exceed",
+                      choices=("none", *devices()))
+
+
+TABLES: tuple[type[Table], ...] = (Data, Model, Compression, Training, Quantization, Hardware, Board)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One run in data: what is learned, by which network, how it is compressed, quantized and built.
+
+    Parameters:
+        name: names the run folder and the network. In the file it may stand above all tables; without it, the file's
+            own name is taken.
+    """
+
+    name: str = DEFAULT
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    compression: Compression = field(default_factory=Compression)
+    training: Training = field(default_factory=Training)
+    quantization: Quantization = field(default_factory=Quantization)
+    hardware: Hardware = field(default_factory=Hardware)
+    board: Board = field(default_factory=Board)
+
+    def tables(self, *names: str) -> dict[str, dict[str, Any]]:
+        """The named tables, or all of them, as plain dictionaries."""
+        return {name: asdict(getattr(self, name)) for name in names or _BY_NAME}
+
+
+_BY_NAME = {table.__name__.lower(): table for table in TABLES}
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the experiments that come with the package."""
+    folder = resources.files("circulant").joinpath("experiments")
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experiment:
+    """The experiment of a shipped name, a ``.toml`` file or a run folder, with ``key=value`` texts laid over it.
+
+    Raises:
+        Refusal: unknown experiment, broken TOML, or one line for each unknown key and each illegal value.
+    """
+    name, origin, text = _find(str(source))
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Refusal(f"{origin} must be TOML: {error}") from None
+    for override in overrides:
+        _merge(tables, _parse_override(override))
+    return parse(tables, name, origin)
+
+
+def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experiment") -> Experiment:
+    """The experiment that plain tables describe.
+
+    Raises:
+        Refusal: one line for each unknown table, unknown key and illegal value.
+    """
+    given = dict(tables)
+    name = given.pop("name", name)
+    problems = []
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        problems = [f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}"]
+    problems += [f"there is no table [{word}]{nearest(word, _BY_NAME) or '; the tables are ' + ', '.join(_BY_NAME)}"
+                for word in given if word not in _BY_NAME]
+    made = {}
+    for word, table in _BY_NAME.items():
+        made[word], wrong = read(table, given.get(word, {}))
+        problems += wrong
+    if problems:
+        raise Refusal("\n".join(f"{origin}: {problem}" for problem in problems))
+    return Experiment(name, **made)  # type: ignore[arg-type]
+
+
+def save(experiment: Experiment, folder: str | Path) -> None:
+    """Write ``experiment.toml`` into a run folder, every key with its meaning beside it."""
+    document = tomlkit.document()
+    document.add("name", experiment.name)
+    for word, table in _BY_NAME.items():
+        entry = tomlkit.table()
+        for name, (rule, _, _) in keys(table).items():
+            entry.add(name, getattr(getattr(experiment, word), name))
+            if not isinstance(entry[name], Mapping):
+                entry[name].comment(rule.doc)
+        document.add(word, entry)
+    artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
+
+
+def reference() -> str:
+    """Every key with type, default and legal values, as the Markdown tables of docs/experiment.md."""
+    parts = []
+    for word, table in _BY_NAME.items():
+        rows = "".join(f"| `{word}.{name}` | {rule.doc} | {rule.rule(kind)} | `{json.dumps(default)}` |\n"
+                       for name, (rule, kind, default) in keys(table).items())
+        parts.append(f"### [{word}]\n\n{table.__doc__}\n\n"
+                     f"| key | meaning | legal values | default |\n|---|---|---|---|\n{rows}")
+    return "\n".join(parts)
+
+
+def _find(source: str) -> tuple[str, str, str]:
+    """Name, what to call it in a message, and text of an experiment."""
+    if source in shipped():
+        return source, source, resources.files("circulant").joinpath("experiments", f"{source}.toml").read_text("utf-8")
+    path = Path(source)
+    if path.is_dir():
+        name, path = path.resolve().name, path / FILE
+        if not path.exists():
+            raise Refusal(f"{source} is no run folder, {FILE} is missing in it; "
+                          f"run `circulant train --out {source}` first")
+    elif not path.exists():
+        raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
+                      f"and {source!r} is none of them{nearest(source, shipped())}")
+    else:
+        name = path.stem
+    try:
+        return name, str(path), path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refusal(f"{path} must be TOML in UTF-8: {error}") from None
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _parse_override(text: str) -> dict[str, Any]:
+    word, equals, value = text.partition("=")
+    word, value = word.strip(), value.strip()
+    if equals and "\n" not in text:
+        for spelling in (value, json.dumps(value)):  # A word that is no TOML value stands for itself.
+            try:
+                tables = tomllib.loads(f"{word} = {spelling}")
+            except tomllib.TOMLDecodeError:
+                continue
+            if all(isinstance(entry, dict) for entry in tables.values()):
+                return tables
+    raise Refusal(f"--set takes table.key=value, for instance hardware.multipliers=32, not {text!r}")
+
+
+def _merge(into: dict[str, Any], tables: Mapping[str, Any]) -> None:
+    for word, value in tables.items():
+        if isinstance(value, Mapping) and isinstance(into.get(word), dict):
+            _merge(into[word], value)
+        else:
+            into[word] = value

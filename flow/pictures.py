@@ -1,0 +1,88 @@
+"""The pictures of a report, as PNG: training curves, accuracy of each stage, cycles against the floor."""
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+__all__ = ["draw"]
+
+PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining"}
+COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f"}
+INK, GRID = "#2b2f36", "#e3e5e8"
+
+
+def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
+    """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
+    return {"training": _png(_training(history)), "accuracy": _png(_accuracy(report)), "cycles": _png(_cycles(report))}
+
+
+def _training(history: Sequence[Mapping[str, Any]]) -> Figure:
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    loss, accuracy, residuals = figure.subplots(1, 3)
+    for phase, label in PHASES.items():
+        epochs = [(at, entry) for at, entry in enumerate(history, start=1) if entry["phase"] == phase]
+        if not epochs:
+            continue
+        x = [at for at, _ in epochs]
+        loss.plot(x, [entry["loss"] for _, entry in epochs], color=COLORS[phase], label=label)
+        accuracy.plot(x, [entry["accuracy"] for _, entry in epochs], color=COLORS[phase], label=label)
+        if phase == "admm":
+            for part, dash in (("primal", "-"), ("dual", "--")):
+                values = [max(entry[part], 1e-12) for _, entry in epochs]
+                residuals.plot(x, values, dash, color=COLORS[phase], label=part)
+    for axes, title in ((loss, "training loss"), (accuracy, "test accuracy"), (residuals, "residuals of ADMM")):
+        _style(axes, title)
+        axes.set_xlabel("epoch")
+        if axes.has_data():
+            axes.legend(frameon=False, fontsize=8)
+    for axes in (loss, residuals):
+        if axes.has_data():
+            axes.set_yscale("log")
+    return figure
+
+
+def _accuracy(report: Mapping[str, Any]) -> Figure:
+    stages = [stage for stage in ("dense", "projected", "circulant", "quantized") if stage in report["accuracy"]]
+    values = [report["accuracy"][stage] for stage in stages]
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.subplots()
+    bars = axes.bar(stages, values, width=0.55, color=COLORS["dense"])
+    axes.bar_label(bars, [f"{value:.2%}" for value in values], padding=2, fontsize=9, color=INK)
+    axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
+    _style(axes, "test accuracy of each stage")
+    return figure
+
+
+def _cycles(report: Mapping[str, Any]) -> Figure:
+    hw = report["hardware"]
+    measured = (hw["cycles_per_step"], hw["cycles_per_sequence"])
+    floors = (hw["floor_cycles"], hw["floor_cycles_sequence"])
+    figure = Figure(figsize=(5, 3), layout="constrained")
+    axes = figure.subplots()
+    for values, label, color, at in ((measured, "measured", COLORS["dense"], -0.19),
+                                     (floors, "floor", "#b8bec7", 0.19)):
+        bars = axes.barh([y + at for y in (0, 1)], values, height=0.36, label=label, color=color)
+        axes.bar_label(bars, [f"{value:,.4g}" for value in values], padding=3, fontsize=9, color=INK)
+    axes.set_yticks((0, 1), ("step", "sequence"))
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.legend(frameon=False, fontsize=8)
+    _style(axes, f"cycles with {hw['multipliers']} multipliers", grid="x")
+    return figure
+
+
+def _style(axes: Axes, title: str, grid: str = "y") -> None:
+    axes.set_title(title, fontsize=10, loc="left", color=INK)
+    axes.grid(axis=grid, color=GRID)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8, colors=INK)
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(buffer)
+    return buffer.getvalue()

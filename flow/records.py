@@ -1,0 +1,143 @@
+"""A run folder: what each step left in it, and whether that still belongs together.
+
+Each step ends by writing a record: a JSON file with the tables of the experiment that it obeyed, the hash of the
+record of the step before, and its results. So a step can tell a missing, a damaged and a stale file apart, and names
+the command that makes it anew.
+"""
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from circulant.experiment import FILE, Experiment, save
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+__all__ = ["STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
+
+VERSION = 1
+
+
+class Step(NamedTuple):
+    """What a step obeys and leaves.
+
+    Members:
+        name: of the command.
+        tables: of the experiment that this step is the first to read.
+        files: in the run folder, needed by later steps.
+        record: written last.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    files: tuple[str, ...]
+    record: str
+
+
+STEPS = {step.name: step for step in (
+    Step("train", ("data", "model", "compression", "training"), ("model.pt",), "training.json"),
+    Step("quantize", ("quantization",), ("network.json", "weights.npz", "vectors.npz"), "quantization.json"),
+    Step("generate", ("hardware", "board"), ("hardware/manifest.json",), "generation.json"),
+    Step("simulate", (), (), "verification.json"),
+)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment and the folder that its files are in."""
+
+    folder: Path
+    experiment: Experiment
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def require_writable(self) -> None:
+        """See that the folder can be made and written to, before a long step.
+
+        Raises:
+            Refusal: when it cannot.
+        """
+        nearest = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise Refusal(f"{self.folder} must be a folder that can be written to, but {nearest} is none; "
+                          "choose another --out")
+
+    def command(self, step: str, *options: str) -> str:
+        """The command line of a step on this folder."""
+        where = str(self.folder) if self.path(FILE).exists() else f"--out {self.folder}"
+        return "`" + " ".join(("circulant", step, where, *options)) + "`"
+
+
+def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the record of a step that has written its files, and the experiment as it is now; returns the record."""
+    save(run.experiment, run.folder)
+    before = _before(step)
+    after = recorded(run, before)["hash"] if before else None
+    body = {"experiment": run.experiment.tables(*STEPS[step].tables), "after": after, **results}
+    sha = artifact.write_json(run.path(STEPS[step].record), _kind(step), VERSION, body)
+    return {**body, "hash": sha}
+
+
+def recorded(run: Run, step: str) -> dict[str, Any]:
+    """The record of a step that has to be done by now, and fits the experiment and the steps before it.
+
+    Raises:
+        Refusal: a record is missing or damaged, the experiment differs from what a step obeyed, or a step was done anew
+            since; each with the command to run.
+    """
+    before = _before(step)
+    after = recorded(run, before)["hash"] if before else None
+    if not run.path(STEPS[step].record).exists():
+        for name in (*STEPS[step].files, STEPS[step].record):
+            _exists(run, step, name)
+    found = artifact.read_json(run.path(STEPS[step].record), _kind(step), VERSION)
+    _check_tables(run, step, found["experiment"])
+    if before and found["after"] != after:
+        raise Refusal(f"{run.path(STEPS[step].record)} must follow {STEPS[before].record} beside it, but that was made "
+                      f"anew since; run {run.command(step)} again")
+    return found
+
+
+def require(run: Run, step: str) -> dict[str, Any]:
+    """The record of a step whose files are needed now.
+
+    Raises:
+        Refusal: as `recorded`, and when a file of the step is missing.
+    """
+    found = recorded(run, step)
+    for name in STEPS[step].files:
+        _exists(run, step, name)
+    return found
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _exists(run: Run, step: str, name: str) -> None:
+    if not run.path(name).exists():
+        raise Refusal(f"{run.path(name)} is missing; run {run.command(step)} first")
+
+
+def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
+    for table, keys in run.experiment.tables(*STEPS[step].tables).items():
+        for key, value in keys.items():
+            was = obeyed[table].get(key)
+            if was != value:
+                change = f"--set {table}.{key}={value}"
+                raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "
+                              f"{value!r}; to change it, run {run.command(step, change)} first")
+
+
+def _before(step: str) -> str | None:
+    names = list(STEPS)
+    at = names.index(step)
+    return names[at - 1] if at else None
+
+
+def _kind(step: str) -> str:
+    return f"circulant-{STEPS[step].record.removesuffix('.json')}"

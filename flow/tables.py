@@ -1,0 +1,119 @@
+"""Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
+
+A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
+``bool``, or ``int | dict[str, int]`` for one value or a table of them.
+"""
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+from circulant.sim.refusal import Refusal, nearest
+
+__all__ = ["Key", "Table", "key", "keys", "read"]
+
+T = TypeVar("T", bound="Table")
+
+_KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a key means and which values it takes.
+
+    Members:
+        zero: what 0 stands for, where it is legal besides the range.
+    """
+
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    zero: str = ""
+    choices: tuple[str, ...] = ()
+    power_of_two: bool = False
+
+    def rule(self, kind: Any) -> str:
+        """The legal values in words: "an integer from 2 to 18"."""
+        if self.choices:
+            return "one of " + ", ".join(repr(choice) for choice in self.choices)
+        if kind not in _KINDS:
+            return self.rule(int) + ", or a table from matrix name to such a number"
+        text = "a power of two" if self.power_of_two else _KINDS[kind]
+        if self.low is not None and self.high is not None:
+            text = f"{text} from {self.low} to {self.high}"
+        elif self.low is not None:
+            text = f"{text} of at least {self.low}"
+        return f"{text}, or 0 for {self.zero}" if self.zero else text
+
+    def refuses(self, value: Any, kind: Any) -> bool:
+        """Whether ``value`` breaks the rule."""
+        if kind not in _KINDS:
+            values = value.values() if isinstance(value, Mapping) else [value]
+            return any(self.refuses(entry, int) for entry in values)
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            return True
+        if self.choices:
+            return value not in self.choices
+        if isinstance(value, (str, bool)) or (self.zero and value == 0):
+            return False
+        return (not math.isfinite(value)
+                or (self.low is not None and value < self.low)
+                or (self.high is not None and value > self.high)
+                or (self.power_of_two and value & (value - 1) != 0))
+
+
+def key(default: Any, doc: str, **limits: Any) -> Any:
+    """A dataclass field: its default, one line on what it means, and the limits of `Key`."""
+    return dataclasses.field(default=default, metadata={"key": Key(doc, **limits)})
+
+
+class Table:
+    """Base of the tables: a frozen dataclass that refuses illegal values, all of them at once.
+
+    Raises:
+        Refusal: one line for each value that breaks the rule of its key.
+    """
+
+    def __post_init__(self) -> None:
+        problems = []
+        for name, (rule, kind, _) in keys(type(self)).items():
+            value = getattr(self, name)
+            if rule.refuses(value, kind):
+                problems.append(_sentence(f"{title(type(self))}.{name}", rule, kind, value))
+            elif kind is float:
+                object.__setattr__(self, name, float(value))
+        if problems:
+            raise Refusal("\n".join(problems))
+
+
+def title(table: type[Table]) -> str:
+    """The name of a table in the file: ``[quantization]`` is class Quantization."""
+    return table.__name__.lower()
+
+
+def keys(table: type[Table]) -> dict[str, tuple[Key, Any, Any]]:
+    """Rule, type and default of every key of ``table``, in its order."""
+    hints = get_type_hints(table)
+    return {field.name: (field.metadata["key"], hints[field.name], field.default)
+            for field in dataclasses.fields(table)}  # type: ignore[arg-type]
+
+
+def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
+    """The table that a file gives, or None and one sentence for each thing that is wrong with it."""
+    name = title(table)
+    if not isinstance(given, Mapping):
+        return None, [f"[{name}] must be a table of keys, not {given!r}"]
+    legal = keys(table)
+    problems = [f"[{name}] has no key {word!r}{nearest(word, legal) or '; its keys are ' + ', '.join(legal)}"
+                for word in given if word not in legal]
+    try:
+        made = table(**{word: value for word, value in given.items() if word in legal})
+    except Refusal as refusal:
+        return None, problems + str(refusal).split("\n")
+    return (None if problems else made), problems
+
+
+def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:
+    hint = nearest(value, rule.choices) if isinstance(value, str) else ""
+    return f"{name} must be {rule.rule(kind)}, not {value!r}{hint}"

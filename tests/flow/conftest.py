@@ -1,0 +1,67 @@
+"""A finished run without torch, Amaranth or Verilator: real records around a small random network."""
+import numpy as np
+import pytest
+
+from circulant.experiment import Experiment, Model
+from circulant.records import Run, record, sha256
+from circulant.sim import artifact, reference
+from circulant.sim.quantize import quantize
+
+
+def small_network(seed=1):
+    rng = np.random.default_rng(seed)
+    model = reference.Model("small", 4, True, (
+        reference.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
+                      rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
+        reference.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
+    return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
+
+
+def make_trained(run, seconds=1.0):
+    artifact.atomic_bytes(run.path("model.pt"), b"weights")
+    history = [{"phase": phase, "epoch": epoch, "loss": 1 / epoch, "accuracy": 0.9, "rho": 0.1, "primal": 0.1,
+                "dual": 0.0} for phase in ("dense", "admm", "retrain") for epoch in (1, 2, 3)]
+    return record(run, "train", {
+        "hashes": {"model": sha256(run.path("model.pt"))},
+        "accuracy": {"dense": 0.98, "projected": 0.9, "circulant": 0.97},
+        "matrices": {"gru.weight_ih_l0": {"groups": 3, "rows": 8, "columns": 4, "block_size": 4},
+                     "gru.weight_hh_l0": {"groups": 3, "rows": 8, "columns": 8, "block_size": 4},
+                     "linear.weight": {"groups": 1, "rows": 3, "columns": 8, "block_size": 1}},
+        "history": history, "seconds": seconds})
+
+
+def make_quantized(run, seed=1):
+    network, inputs = small_network(seed)
+    network.save(run.folder)
+    vectors = network.vectors(inputs).save(run.path("vectors.npz"))
+    return record(run, "quantize", {"hashes": {"network": network.hash, "vectors": vectors},
+                                    "accuracy": {"quantized": 0.96}, "seconds": 1.0})
+
+
+def make_generated(run):
+    body = {"name": "small", "multipliers": 20}
+    design = artifact.write_json(run.path("hardware/manifest.json"), "circulant-design", 1, body)
+    artifact.atomic_text(run.path("hardware/top.v"), "module circulant_top; endmodule\n")
+    figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24}}
+    return record(run, "generate", {"hashes": {"design": design}, "hardware": figures, "seconds": 1.0})
+
+
+def make_simulated(run, mismatches=0):
+    first = {"sequence": 3, "step": 4, "word": 1, "expected": 17, "got": -5, "run": "back to back"}
+    return record(run, "simulate", {"seconds": 1.0, "verification": {
+        "sequences": 7, "words": 21, "words_compared": 30,
+        "mismatches": mismatches, "first": first if mismatches else None, "simulator": "Verilator 5.48.0",
+        "cycles_per_step": 10.0, "cycles_per_sequence": 52.0, "latency_cycles": 40.0, "cycles": 999,
+        "seconds_build": 1.0, "seconds_simulate": 1.0}})
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    return Run(tmp_path / "runs" / "small", Experiment("small", model=Model(hidden=8)))
+
+
+@pytest.fixture
+def finished(fresh):
+    for make in (make_trained, make_quantized, make_generated, make_simulated):
+        make(fresh)
+    return fresh

@@ -1,0 +1,20 @@
+import pytest
+
+from circulant.extras import EXTRAS, MissingExtra, extras
+from circulant.sim.refusal import Refusal
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_a_missing_package_of_an_extra(package):
+    with pytest.raises(MissingExtra) as caught, extras("circulant train"):
+        raise ModuleNotFoundError(name=f"{package}.nn")
+    assert isinstance(caught.value, Refusal)
+    assert isinstance(caught.value, ImportError)
+    assert str(caught.value) == (f"circulant train needs {package}, which is not installed; "
+                                 f"run: pip install 'circulant[{EXTRAS[package]}]'")
+
+
+def test_other_missing_modules_are_mistakes_of_ours():
+    with pytest.raises(ModuleNotFoundError) as caught, extras("circulant train"):
+        raise ModuleNotFoundError(name="circulant.trainig")
+    assert not isinstance(caught.value, Refusal)

@@ -1,0 +1,113 @@
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from rich.console import Console
+
+from circulant.experiment import Board, load
+from circulant.records import Run
+from circulant.report import collect, compression, rows, summary, write
+from circulant.sim import artifact
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+from tests.flow.conftest import make_generated, make_simulated
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_report_json_holds_every_figure(finished):
+    write(finished)
+    report = artifact.read_json(finished.path("report.json"), "circulant-report", 1)
+    assert report["accuracy"] == {"dense": 0.98, "projected": 0.9, "circulant": 0.97, "quantized": 0.96}
+    assert {name: report["compression"][name] for name in ("weights_dense", "weights_circulant", "ratio")} == {
+        "weights_dense": 288, "weights_circulant": 72, "ratio": 4.0}
+    assert {name: report["verification"][name] for name in ("sequences", "words", "mismatches", "simulator")} == {
+        "sequences": 7, "words": 21, "mismatches": 0, "simulator": "Verilator 5.48.0"}
+    assert report["hardware"] == {
+        "multipliers": 20, "memory_bits": 4000, "multiplications_per_step": 130, "cycles_per_step": 10.0,
+        "floor_cycles": 7, "cycles_per_sequence": 52.0, "floor_cycles_sequence": 34, "latency_cycles": 40.0}
+    assert report["experiment"] == json.loads(json.dumps(finished.experiment.tables()))
+    assert report["hashes"]["network"] == Network.load(finished.folder).hash
+    assert set(report["hashes"]["files"]) == {"hardware/manifest.json", "hardware/top.v"}
+    assert {"python", "circulant", "numpy", "simulator"} <= set(report["versions"])
+    assert report["seconds"] == {"train": 1.0, "quantize": 1.0, "generate": 1.0, "simulate": 1.0}
+
+
+def test_pictures_and_page(finished):
+    write(finished)
+    for name in ("training", "accuracy", "cycles"):
+        assert finished.path(f"{name}.png").read_bytes().startswith(PNG)
+    text = finished.path("report.html").read_text()
+    assert "21 output words of 7 sequences equal the golden model, bit for bit" in text
+
+    class Check(HTMLParser):
+        images, addresses = 0, ()
+
+        def handle_starttag(self, tag, attributes):
+            given = dict(attributes)
+            self.images += tag == "img" and given["src"].startswith("data:image/png;base64,")
+            self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
+
+    check = Check()
+    check.feed(text)
+    assert check.images == 3
+    assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
+
+
+def test_the_page_shows_a_mismatch(finished):
+    make_simulated(finished, mismatches=2)
+    write(finished)
+    assert "2 of 21 output words differ from the golden model" in finished.path("report.html").read_text()
+
+
+def test_compression_counts_whole_blocks_of_the_compressed_matrices():
+    found = compression({"a": {"groups": 3, "rows": 5, "columns": 6, "block_size": 4},
+                         "b": {"groups": 1, "rows": 7, "columns": 9, "block_size": 1}})
+    assert (found["weights_dense"], found["weights_circulant"], found["weights_unpadded"]) == (3 * 64, 3 * 16, 90)
+    assert set(found["matrices"]) == {"a", "b"}
+
+
+def test_without_any_compressed_matrix():
+    assert compression({"b": {"groups": 1, "rows": 7, "columns": 9, "block_size": 1}})["ratio"] == 1.0
+
+
+def test_a_device_gives_shares(finished):
+    run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
+    make_generated(run)
+    make_simulated(run)
+    assert collect(run)["hardware"]["device"] == {
+        "name": "LFE5U-25F", "family": "ECP5",
+        "shares": {"multipliers": 20 / 28, "memory_bits": 4000 / (56 * 18 * 1024)}}
+    assert ("share of LFE5U-25F", "71.4% of the multipliers, 0.4% of the memory") in list(rows(collect(run)))
+
+
+def test_a_design_larger_than_its_device_is_refused(finished):
+    run = Run(finished.folder, replace(finished.experiment, board=Board("iCE40UP5K")))
+    make_generated(run)
+    make_simulated(run)
+    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs 20 multipliers of 8;"):
+        write(run)
+    assert not run.path("report.json").exists()
+
+
+def test_an_unfinished_run_has_no_report(finished):
+    finished.path("verification.json").unlink()
+    with pytest.raises(Refusal, match=r"verification\.json is missing; run `circulant simulate "):
+        write(finished)
+    assert not [path for path in finished.folder.iterdir() if path.name.startswith("report")]
+
+
+def test_the_summary_says_what_matters(finished):
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(summary(collect(finished)))
+    said = captured.get()
+    for words in ("98.00%", "96.00%", "288 → 72 (4.0× fewer)", "10 (floor 7, 1.43×)", "52 (floor 34), latency 40",
+                  "7 sequences, 21 words, 0 mismatches (Verilator 5.48.0)"):
+        assert words in said, words
+
+
+def test_a_report_leaves_the_experiment_as_it_is(finished):
+    write(finished)
+    assert load(finished.folder) == finished.experiment

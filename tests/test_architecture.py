@@ -1,0 +1,209 @@
+"""The picture of the folders, enforced over the syntax trees: who may import whom, and that tests mirror sources."""
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+FOLDERS = {package: ROOT / folder for package, folder in PYPROJECT["tool"]["setuptools"]["package-dir"].items()}
+
+OURS = {
+    "circulant": set(FOLDERS),
+    "circulant.training": {"circulant.training", "circulant.sim"},
+    "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
+    "circulant.hw": {"circulant.hw", "circulant.sim"},
+    "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
+    "circulant.sim": {"circulant.sim"},
+    "circulant.sim.cosim": {"circulant.sim.cosim", "circulant.sim"},
+}
+"""Which packages of ours a package may import: the arrows of the picture."""
+
+THEIRS = {
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
+    "circulant.training": {"numpy", "torch", "sklearn"},
+    "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
+    "circulant.hw": {"numpy", "amaranth"},
+    "circulant.hw.c": {"numpy", "jinja2"},
+    "circulant.sim": {"numpy", "scipy"},
+    "circulant.sim.cosim": {"numpy", "cocotb", "cocotb_tools", "find_libpython"},
+}
+"""Which other packages it may import, besides the standard library."""
+
+SOURCES = {path: package for package, folder in FOLDERS.items() for path in sorted(folder.glob("*.py"))}
+
+
+def owner(module: str) -> str:
+    """The package of ours that a module belongs to, or is; an empty string for modules of others."""
+    return max((package for package in FOLDERS if f"{module}.".startswith(f"{package}.")), key=len, default="")
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything that a file of ``package`` imports, wherever in the file it does so."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join([*parents[:len(parents) - node.level + 1], *filter(None, [base])])
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+                "import_module", "__import__") and node.args and isinstance(node.args[0], ast.Constant):
+            yield node.lineno, str(node.args[0].value)
+
+
+def violations(source: str, package: str) -> list[str]:
+    """What a file of ``package`` imports and must not."""
+    found = []
+    for line, module in imported(ast.parse(source), package):
+        ours, root = owner(module), module.partition(".")[0]
+        if ours:
+            if ours not in OURS[package]:
+                found.append(f"line {line}: {package} must not import {ours}")
+        elif root not in THEIRS[package] and root not in sys.stdlib_module_names:
+            found.append(f"line {line}: {package} must not import {root}")
+    return found
+
+
+def test_every_package_has_its_folder_and_its_rules():
+    assert set(FOLDERS) == set(OURS) == set(THEIRS) == set(PYPROJECT["tool"]["setuptools"]["packages"])
+    for package, folder in FOLDERS.items():
+        assert (folder / "__init__.py").is_file(), f"{package} must be a package"
+        assert any(SOURCES[path] == package for path in SOURCES)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_picture(path):
+    assert violations(path.read_text("utf-8"), SOURCES[path]) == []
+
+
+@pytest.mark.parametrize(("package", "source", "culprit"), [
+    ("circulant.sim", "import torch", "torch"),
+    ("circulant.sim", "from circulant.training import compress", "circulant.training"),
+    ("circulant.sim", "from circulant import training", "circulant.training"),
+    ("circulant.sim", "def f():\n    import matplotlib.pyplot as plt", "matplotlib"),
+    ("circulant.sim", "from circulant.sim import cosim", "circulant.sim.cosim"),
+    ("circulant.sim", "from .cosim import verify", "circulant.sim.cosim"),
+    ("circulant.sim", "from circulant import Network", "circulant"),
+    ("circulant.sim.cosim", "from amaranth.hdl import Module", "amaranth"),
+    ("circulant.sim.cosim", "from circulant.hw.design import Design", "circulant.hw"),
+    ("circulant.hw", "import circulant.training.data", "circulant.training"),
+    ("circulant.hw", "try:\n    import torch.nn\nexcept ImportError:\n    pass", "torch"),
+    ("circulant.hw", "import importlib\nimportlib.import_module('torch')", "torch"),
+    ("circulant.hw", "from ..training import export", "circulant.training"),
+    ("circulant.training", "from circulant import hw", "circulant.hw"),
+    ("circulant.training", "from circulant.boards.device import fits", "circulant.boards"),
+    ("circulant.training", "import amaranth", "amaranth"),
+    ("circulant.boards", "from circulant.training import compress", "circulant.training"),
+    ("circulant", "import torch", "torch"),
+    ("circulant", "from amaranth import Module", "amaranth"),
+    ("circulant", "import cocotb", "cocotb"),
+])
+def test_the_check_sees_a_forbidden_import(package, source, culprit):
+    found = violations(source, package)
+    assert len(found) == 1
+    assert found[0].endswith(f"{package} must not import {culprit}")
+
+
+@pytest.mark.parametrize(("package", "source"), [
+    ("circulant.sim", "import math, numpy as np\nfrom scipy import special\nfrom circulant.sim import fixed"),
+    ("circulant.sim", "from . import fft\nfrom .fixed import Format"),
+    ("circulant.sim.cosim", "import cocotb\nfrom circulant.sim.artifact import read_json"),
+    ("circulant.hw", "from amaranth.lib import stream\nfrom circulant.sim.fixed import Format"),
+    ("circulant.training", "from torch import nn\nfrom circulant.sim import reference"),
+    ("circulant.boards", "from circulant.hw import generate\nfrom circulant.sim.refusal import Refusal"),
+    ("circulant", "from circulant import training, hw, boards\nfrom circulant.sim.cosim import verify"),
+])
+def test_the_check_lets_the_picture_pass(package, source):
+    assert violations(source, package) == []
+
+
+def mirrored(test: Path) -> Path:
+    """The source that a test file is about: tests/sim/test_fft.py is about sim/fft.py."""
+    name = test.name.removeprefix("test_").replace("init.py", "__init__.py")
+    return ROOT / test.parent.relative_to(ROOT / "tests") / name
+
+
+# Tests of what a user reads first; they belong to the package root, and to no module of it.
+OF_DOCUMENTS = {"tests/flow/test_readme.py"}
+
+MIRRORS = [path for folder in FOLDERS.values()
+           for path in sorted((ROOT / "tests" / folder.relative_to(ROOT)).glob("test_*.py"))
+           if str(path.relative_to(ROOT)) not in OF_DOCUMENTS]
+
+
+@pytest.mark.parametrize("test", MIRRORS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_test_file_mirrors_a_source(test):
+    assert mirrored(test).is_file(), f"{test.name} must be named after the module that it tests"
+
+
+def test_the_mirror_sees_a_test_without_a_source():
+    assert not mirrored(ROOT / "tests/sim/test_no_such_module.py").is_file()
+    assert mirrored(ROOT / "tests/flow/test_init.py") == ROOT / "flow/__init__.py"
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_every_folder_is_tested(package):
+    tests = ROOT / "tests" / FOLDERS[package].relative_to(ROOT)
+    assert any(path.parent == tests for path in MIRRORS)
+
+
+def test_every_test_is_where_pytest_looks_for_it():
+    known = {ROOT / "tests" / folder.relative_to(ROOT) for folder in FOLDERS.values()} | {ROOT / "tests"}
+    assert {path.parent for path in (ROOT / "tests").rglob("test_*.py")} <= known
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_public_names_are_true(path):
+    tree = ast.parse(path.read_text("utf-8"))
+    assert not tree.body or ast.get_docstring(tree), "a module must begin by saying what it is"
+    for public in exports(tree):
+        stem = () if path.name == "__init__.py" else (path.stem,)
+        module = import_module(".".join((SOURCES[path], *stem)))
+        assert len(set(public)) == len(public)
+        assert [name for name in public if not hasattr(module, name)] == []
+
+
+def exports(tree: ast.Module) -> list[list[str]]:
+    """What each ``__all__ = […]`` of a module lists."""
+    return [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
+            and [getattr(target, "id", None) for target in node.targets] == ["__all__"]]
+
+
+def test_most_modules_say_what_is_public():
+    silent = [path.name for path in SOURCES if not exports(ast.parse(path.read_text("utf-8")))]
+    assert len(silent) < len(SOURCES) / 5, silent
+
+
+def test_the_version_is_said_once():
+    import circulant
+
+    assert circulant.__version__ == PYPROJECT["project"]["version"]
+
+
+def test_every_dependency_says_why_it_is_needed():
+    lines = (ROOT / "pyproject.toml").read_text("utf-8").splitlines()
+    bounds = [line for line in lines if line.startswith('  "') and any(sign in line for sign in (">=", "=="))]
+    declared = [*PYPROJECT["project"]["dependencies"],
+                *(entry for extra in PYPROJECT["project"]["optional-dependencies"].values() for entry in extra
+                  if not entry.startswith("circulant["))]
+    assert len(bounds) == len(declared)
+    assert all("# " in line for line in bounds)
+
+
+def test_constraints_pin_every_dependency():
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    assert pins["torch"] == "2.13.0"
+    assert all(version and "+" not in version for version in pins.values())
+    pinned = {name.lower().replace("_", "-") for name in pins}
+    for entries in (PYPROJECT["project"]["dependencies"], *PYPROJECT["project"]["optional-dependencies"].values()):
+        for entry in entries:
+            name = entry.replace("[", ">").replace("=", ">").partition(">")[0]
+            assert name == "circulant" or name.lower() in pinned, name
