@@ -76,12 +76,12 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         Refusal: when the design exceeds the device of the board.
     """
     with extras("circulant generate"):
-        from circulant import hw
+        from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
     network = _network(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    design = hw.generate(network, **tables["hardware"])
+    design = design_of(network, **tables["hardware"])
     if tables["board"]["device"] != "none":
         fits(device(tables["board"]["device"]), design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))

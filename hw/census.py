@@ -1,4 +1,4 @@
-"""What a generated design is made of, counted in its Verilog: multiplications and memory bits, through the hierarchy."""
+"""What a generated design is made of, counted in its Verilog through the hierarchy: multiplications and memory bits."""
 import re
 from dataclasses import dataclass, field
 
@@ -35,7 +35,8 @@ def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
     Raises:
         ValueError: when an instantiated module is missing, or a line multiplies more than two values.
     """
-    modules = {name.lstrip("\\"): _parse(body) for name, body in _MODULE.findall(re.sub(r"//[^\n]*|\(\*.*?\*\)", "", verilog))}
+    bare = re.sub(r"//[^\n]*|\(\*.*?\*\)", "", verilog)
+    modules = {name.lstrip("\\"): _parse(body) for name, body in _MODULE.findall(bare)}
     sums: dict[str, Census] = {}
 
     def total(name: str) -> Census:

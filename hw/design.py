@@ -10,6 +10,7 @@ from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.gru import Gru
+from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
 
@@ -54,7 +55,9 @@ class Design:
             Refusal: when the folder exists and holds something that is no design.
         """
         folder = Path(folder)
-        if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / "manifest.json").exists())):
+        taken = folder.exists() and not (folder.is_dir() and (
+            not any(folder.iterdir()) or (folder / "manifest.json").exists()))
+        if taken:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +91,8 @@ def generate(network: Network, *, multipliers: int = 64) -> Design:
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
     counted = census(verilog, TOP)
-    return Design(network, plans, verilog, target.images, _manifest(network, plans, top, counted, sorted(target.images)))
+    manifest = _manifest(network, plans, top, counted, sorted(target.images))
+    return Design(network, plans, verilog, target.images, manifest)
 
 
 def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Census, images: list[str]) -> dict[str, Any]:
@@ -102,7 +106,7 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
             per_step += layer_multiplications(layer)
         else:
             per_sequence += layer_multiplications(layer)
-        steps = steps and not (isinstance(layer, Gru) and layer.returns == "last")
+        steps = steps and not (isinstance(layer, Gru | Lstm) and layer.returns == "last")
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",

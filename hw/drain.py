@@ -19,7 +19,8 @@ __all__ = ["Drain"]
 class Drain(wiring.Component):
     """Takes the lanes' sums one after the other, combines them, and transforms them back.
 
-    ``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to the format of y; the bias.
+    ``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to the format of y;
+    the bias.
 
     Parameters:
         name: names the image of the biases.
@@ -40,11 +41,10 @@ class Drain(wiring.Component):
         self._lanes = lanes
         self._width = products[0].output.width
         self._fft = FftShape(products[0].block_size, max(p.product.width for p in products), products[0].twiddle_bits)
-        matrix = range(max(2, len(products)))
+        matrix, row = range(max(2, len(products))), data.ArrayLayout(signed(self._width), self._fft.k)
         super().__init__({
             "start": In(1), "first": In(1), "matrix": In(matrix), "sums": In(sums),
-            "o": Out(wiring.Signature({
-                "valid": Out(1), "matrix": Out(matrix), "data": Out(data.ArrayLayout(signed(self._width), self._fft.k))})),
+            "o": Out(wiring.Signature({"valid": Out(1), "matrix": Out(matrix), "data": Out(row)})),
         })
 
     @property

@@ -5,6 +5,7 @@
                    banks)          └─► lane L-1 ─► sums ─┘
 """
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ class Engine(wiring.Component):
     """Products with one or several matrices of one block size, one after the other, on shared lanes.
 
     A group of L rows takes q cycles, one block product per lane and cycle; the sums then leave through one inverse FFT,
-    a row per cycle, while the next group runs. ``latency`` cycles pass from a group's last block product to its first row.
+    a row per cycle, while the next group runs. ``latency`` cycles pass from a group's last block product to its first
+    row.
 
     Parameters:
         name: of the design's part; names the memory images.
@@ -86,7 +88,7 @@ class Engine(wiring.Component):
                 rom.en.eq(1), rom.addr.eq(sequencer.address), Value.cast(lane.w).eq(rom.data),
                 lane.first.eq(first), lane.load.eq(load), lane.x.eq(operands),
             ]
-        for lane, behind in zip(lanes, lanes[1:], strict=False):
+        for lane, behind in pairwise(lanes):
             m.d.comb += lane.chain.eq(behind.sums)
         m.d.comb += [
             drain.sums.eq(lanes[0].sums), drain.start.eq(delay(m, load, 1, name="start", reset_less=False)),

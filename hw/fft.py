@@ -48,7 +48,7 @@ class FftShape:
 
 
 class ForwardFft(wiring.Component):
-    """Spectra of real blocks, each rounded by ``shift`` bits and saturated to ``spectrum_width``; equals `sim.fft.forward`.
+    """Spectra of real blocks, rounded by ``shift`` bits and saturated to ``spectrum_width``; equals `sim.fft.forward`.
 
     A block per cycle, ``latency`` cycles later. Twiddle products are shifts and additions.
 

@@ -47,8 +47,8 @@ class GruLayer(wiring.Component):
 
     def __init__(self, layer: Gru, *, lanes: int, elements: int) -> None:
         self._k = k = layer.input_product.block_size
-        if layer.recurrent_product.block_size != k:
-            raise ValueError(f"Both matrices must have one block size, not {k} and {layer.recurrent_product.block_size}")
+        if (other := layer.recurrent_product.block_size) != k:
+            raise ValueError(f"Both matrices must have one block size, not {k} and {other}")
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
         self._layer = layer
@@ -101,8 +101,10 @@ class GruLayer(wiring.Component):
                     engine.go.payload.matrix.eq(1), engine.go.payload.zero.eq(first),
                 ]
                 with m.If(engine.go.valid & engine.go.ready):
-                    m.d.sync += [step["first"].eq(first), step["last"].eq(last), step["bank"].eq(bank), step["busy"].eq(1)]
-                    m.d.sync += [first.eq(last), bank.eq(~bank)]
+                    m.d.sync += [
+                        step["first"].eq(first), step["last"].eq(last), step["bank"].eq(bank), step["busy"].eq(1),
+                        first.eq(last), bank.eq(~bank),
+                    ]
                     m.next = "INPUT"
         return step
 
@@ -110,11 +112,13 @@ class GruLayer(wiring.Component):
         """Keep the engine's rows by gate; returns their read side and how many hidden blocks wait."""
         blocks, started = self._blocks, Signal()
         row = data.ArrayLayout(signed(self._layer.pre_format.width), self._k)
-        rows: dict[str, Any] = {"en": started, "block": Signal(range(max(2, blocks))), "h": Signal(self._state.members["data"])}
+        rows: dict[str, Any] = {
+            "en": started, "block": Signal(range(max(2, blocks))), "h": Signal(self._state.members["data"])}
         waiting, complete = Signal(range(blocks + 1)), Signal()
         bank = Signal()
         for source, (matrix, banks) in {"x": (0, 2), "h": (1, 1)}.items():
-            gate, at, here = Signal(range(3), name=f"{source}_gate"), Signal(range(max(2, blocks)), name=f"{source}_at"), Signal()
+            gate, at = Signal(range(3), name=f"{source}_gate"), Signal(range(max(2, blocks)), name=f"{source}_at")
+            here = Signal(name=f"{source}_here")
             m.d.comb += here.eq(engine.o.valid & (engine.o.matrix == matrix))
             base, read_base = (Mux(bank, blocks, 0), Mux(step["bank"], blocks, 0)) if banks == 2 else (0, 0)
             with m.If(here):

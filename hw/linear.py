@@ -4,9 +4,11 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from circulant.hw.engine import Engine
 from circulant.hw.pipeline import Queue, block, connect
+from circulant.hw.sequencer import groups
 from circulant.sim.linear import Linear
 
 __all__ = ["LinearLayer"]
@@ -27,8 +29,11 @@ class LinearLayer(wiring.Component):
     def __init__(self, layer: Linear, *, lanes: int) -> None:
         self._layer = layer
         product = layer.product
-        self._rows = product.weights.shape[0]
+        self._rows, columns, _ = product.weights.shape
         self._engine = Engine(name=layer.name, products=[product], lanes=lanes)
+        # Vectors under way: as many as start while one passes the engine, its drain and the queue; a power of two.
+        period, behind = groups(self._rows, lanes) * max(columns, lanes), self._engine.latency + lanes + 3
+        self._vectors = 1 << ceil_log2(1 + -(-behind // period))
         self._output = block(product.block_size, product.output.width)
         super().__init__({
             "i": In(stream.Signature(block(product.block_size, product.input.width))),
@@ -38,21 +43,23 @@ class LinearLayer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.engine = engine = self._engine
-        m.submodules.queue = queue = Queue(self._output, depth=2 * self._rows)
+        m.submodules.queue = queue = Queue(self._output, depth=self._vectors * self._rows)
         connect(m, wiring.flipped(self.i), engine.i0)
         connect(m, queue.o, wiring.flipped(self.o))
 
         # A vector starts when the queue has room for all of its rows, those of the vectors before it included.
-        promised, starts, leaves = Signal(range(2 * self._rows + 1)), Signal(), Signal()
-        last, started, row, finished = Signal(2), Signal(), Signal(range(max(2, self._rows))), Signal()
+        count = self._vectors
+        promised, starts, leaves = Signal(range(count * self._rows + 1)), Signal(), Signal()
+        last, started, finished = Signal(count), Signal(range(count)), Signal(range(count))
+        row = Signal(range(max(2, self._rows)))
         m.d.comb += [
-            engine.go.valid.eq(engine.full[0] & (promised <= self._rows)),
+            engine.go.valid.eq(engine.full[0] & (promised <= (count - 1) * self._rows)),
             starts.eq(engine.go.valid & engine.go.ready),
             leaves.eq(queue.o.valid & queue.o.ready),
         ]
         m.d.sync += promised.eq(promised + Mux(starts, self._rows, 0) - leaves)
         with m.If(starts):
-            m.d.sync += [last.bit_select(started, 1).eq(engine.last[0]), started.eq(~started)]
+            m.d.sync += [last.bit_select(started, 1).eq(engine.last[0]), started.eq(started + 1)]
 
         final, k = row == self._rows - 1, self._layer.product.block_size
         padding = self._rows * k - self._layer.outputs
@@ -63,5 +70,5 @@ class LinearLayer(wiring.Component):
         with m.If(engine.o.valid):
             m.d.sync += row.eq(Mux(final, 0, row + 1))
             with m.If(final):
-                m.d.sync += finished.eq(~finished)
+                m.d.sync += finished.eq(finished + 1)
         return m

@@ -20,13 +20,14 @@ def connect(m: Module, source: Any, sink: Any) -> None:
     Raises:
         TypeError: when the shapes differ.
     """
-    if source.payload.shape() != sink.payload.shape():
-        raise TypeError(f"Streams must have one payload shape, not {source.payload.shape()!r} and {sink.payload.shape()!r}")
+    given, taken = source.payload.shape(), sink.payload.shape()
+    if given != taken:
+        raise TypeError(f"Streams must have one payload shape, not {given!r} and {taken!r}")
     m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
 def delay(m: Module, value: Any, cycles: int, *, name: str, reset_less: bool = True) -> Any:
-    """``value`` some cycles later, without a stall. What starts something has to be cleared by a reset, data has not."""
+    """``value`` some cycles later, without a stall. What starts something must be cleared by a reset, data need not."""
     for i in range(cycles):
         later = Signal.like(value, name=f"{name}_{i + 1}", reset_less=reset_less)
         m.d.sync += later.eq(value)
@@ -87,7 +88,7 @@ class Queue(wiring.Component):
 
     def __init__(self, shape: ShapeLike, *, depth: int) -> None:
         self._shape = shape
-        self._depth = depth = max(depth, 3)  # A shallower buffered FIFO is not ready in the cycle after its first payload.
+        self.depth = depth = max(depth, 3)  # A shallower buffered FIFO is not ready right after its first payload.
         super().__init__({
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
@@ -96,7 +97,7 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.fifo = queue = fifo.SyncFIFOBuffered(width=Shape.cast(self._shape).width, depth=self._depth)
+        m.submodules.fifo = queue = fifo.SyncFIFOBuffered(width=Shape.cast(self._shape).width, depth=self.depth)
         m.d.comb += [
             queue.w_data.eq(Value.cast(self.i.payload)), queue.w_en.eq(self.i.valid), self.i.ready.eq(queue.w_rdy),
             Value.cast(self.o.payload).eq(queue.r_data), self.o.valid.eq(queue.r_rdy), queue.r_en.eq(self.o.ready),

@@ -43,9 +43,10 @@ class SpectrumBuffer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         product, count = self._product, self._count
+        shape = FftShape(product.block_size, product.input.width, product.twiddle_bits)
         (transform,) = instances(
-            m, platform, "fft", ForwardFft, 1, shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
-            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
+            m, platform, "fft", ForwardFft, 1, shape=shape, shift=product.input.frac - product.spectrum.frac,
+            spectrum_width=product.spectrum.width)
         m.submodules.mem = mem = memory.Memory(shape=self.data.shape(), depth=2 * count, init=[])
         write, read = mem.write_port(), mem.read_port()
 

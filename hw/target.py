@@ -82,7 +82,8 @@ def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> s
     return str(verilog.convert(component, name=name, platform=target, emit_src=False, strip_internal_attrs=True))
 
 
-def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int, **parameters: Any) -> list[Any]:
+def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
+              **parameters: Any) -> list[Any]:
     """Add ``count`` components ``kind(**parameters)`` as submodules ``name``_0, ``name``_1, …
 
     In simulation each is a component of its own; for Verilog all are instances of one module, which is named after the

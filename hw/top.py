@@ -5,13 +5,16 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.recurrent import RecurrentLayer
 from circulant.hw.gru import GruLayer
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan
 from circulant.hw.reblock import Reblock
 from circulant.sim.gru import Gru
-from circulant.sim.network import Network
+from circulant.sim.lstm import Lstm
+from circulant.sim.network import Layer, Network
 
 __all__ = ["Top", "container_bits"]
 
@@ -19,6 +22,15 @@ __all__ = ["Top", "container_bits"]
 def container_bits(width: int) -> int:
     """Bits that a value takes on an AXI4-Stream port: whole bytes."""
     return 8 * -(-width // 8)
+
+
+def _unit(layer: Layer, plan: LayerPlan) -> wiring.Component:
+    if isinstance(layer, Lstm):
+        return RecurrentLayer(layer, shape=ArrayShape(plan.lanes // plan.columns, plan.columns, plan.chains),
+                              elements=plan.elements)
+    if isinstance(layer, Gru):
+        return GruLayer(layer, lanes=plan.lanes, elements=plan.elements)
+    return LinearLayer(layer, lanes=plan.lanes)
 
 
 class Top(wiring.Component):
@@ -34,10 +46,7 @@ class Top(wiring.Component):
 
     def __init__(self, network: Network, plans: list[LayerPlan]) -> None:
         self._network = network
-        self._units: list[Any] = [
-            GruLayer(layer, lanes=plan.lanes, elements=plan.elements) if isinstance(layer, Gru)
-            else LinearLayer(layer, lanes=plan.lanes)
-            for layer, plan in zip(network.layers, plans, strict=True)]
+        self._units: list[Any] = [_unit(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)]
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -55,23 +64,28 @@ class Top(wiring.Component):
         for layer, before, after in zip(network.layers, units, units[1:], strict=False):
             k_in, k_out = (unit.payload.shape().members["data"].length for unit in (before.o, after.i))
             if k_in != k_out:
-                size = layer.hidden if isinstance(layer, Gru) else layer.outputs
                 m.submodules[f"{layer.name}_reblock"] = reblock = Reblock(
-                    size=size, width=layer.output_format.width, k_in=k_in, k_out=k_out)
+                    size=layer.outputs, width=layer.output_format.width, k_in=k_in, k_out=k_out)
                 connect(m, before.o, reblock.i)
                 before = reblock
             connect(m, before.o, after.i)
 
         head, tail = units[0].i, units[-1].o
-        bits = container_bits(network.input_format.width)
+        width = network.input_format.width
         for j in range(self.input_block):
-            m.d.comb += head.payload.data[j].eq(self.s_axis_tdata.word_select(j, bits)[:network.input_format.width].as_signed())
+            value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()
+            m.d.comb += head.payload.data[j].eq(value)
         m.d.comb += [
-            head.payload.last.eq(self.s_axis_tlast), head.valid.eq(self.s_axis_tvalid), self.s_axis_tready.eq(head.ready)]
+            head.valid.eq(self.s_axis_tvalid), head.payload.last.eq(self.s_axis_tlast),
+            self.s_axis_tready.eq(head.ready),
+        ]
         bits = container_bits(network.output_format.width)
         for j in range(self.output_block):
             extended = Signal(signed(bits), name=f"m_value_{j}")
-            m.d.comb += [extended.eq(Value.cast(tail.payload.data[j])), self.m_axis_tdata.word_select(j, bits).eq(extended)]
+            m.d.comb += [
+                extended.eq(Value.cast(tail.payload.data[j])), self.m_axis_tdata.word_select(j, bits).eq(extended)]
         m.d.comb += [
-            self.m_axis_tlast.eq(tail.payload.last), self.m_axis_tvalid.eq(tail.valid), tail.ready.eq(self.m_axis_tready)]
+            self.m_axis_tvalid.eq(tail.valid), self.m_axis_tlast.eq(tail.payload.last),
+            tail.ready.eq(self.m_axis_tready),
+        ]
         return m

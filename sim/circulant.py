@@ -14,7 +14,7 @@ from circulant.sim import fft
 from circulant.sim.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Product", "dense", "multiplications", "pack", "pad", "project"]
+__all__ = ["JointProduct", "Product", "dense", "multiplications", "pack", "pad", "project"]
 
 EXACT = 1 << 53
 """Integers below it, and sums of them, are exact in float64, in any order."""
@@ -132,6 +132,11 @@ class Product:
         return int(self.weights.shape[1]) * self.block_size
 
     @property
+    def frac(self) -> int:
+        """Fraction bits of the exact sums of products."""
+        return self.spectrum.frac + self.weight.frac
+
+    @property
     def multiplications(self) -> int:
         """Real multiplications of one product."""
         p, q, k = self.weights.shape
@@ -144,12 +149,19 @@ class Product:
 
     def __call__(self, x: Integers) -> Integers:
         """y (…, rows) for x (…, columns or less: zeros are appended)."""
-        k = self.block_size
-        blocks = pad(x, self.columns).reshape(*x.shape[:-1], -1, k)
-        spectra = requantize(fft.forward(blocks, self.twiddle_bits), self.input.frac, self.spectrum)
-        sums = requantize(self.accumulate(spectra), self.spectrum.frac + self.weight.frac, self.product)
+        return self.finish(self.accumulate(self.transform(x)))
+
+    def transform(self, x: Integers) -> Integers:
+        """The spectra (…, q, k) of x (…, columns or less)."""
+        blocks = pad(x, self.columns).reshape(*x.shape[:-1], -1, self.block_size)
+        return np.asarray(requantize(fft.forward(blocks, self.twiddle_bits), self.input.frac, self.spectrum))
+
+    def finish(self, sums: Integers) -> Integers:
+        """y (…, rows) of the exact sums of products (…, p, k)."""
+        sums = requantize(sums, self.frac, self.product)
         y = fft.inverse(sums, self.twiddle_bits)
-        y = round_shift(y, self.product.frac + int(math.log2(k)) - self.output.frac).reshape(*x.shape[:-1], -1)
+        shift = self.product.frac + int(math.log2(self.block_size)) - self.output.frac
+        y = round_shift(y, shift).reshape(*y.shape[:-2], -1)
         return np.asarray(saturate(y + self.bias, self.output.width))
 
     def accumulate(self, spectra: Integers) -> Integers:
@@ -183,3 +195,63 @@ class Product:
             turned = [w] if w.shape[2] == 1 else [w, np.stack([-w[..., 1], w[..., 0]], axis=-1)]
             matrices.append(np.stack(turned, axis=1).reshape(q * len(turned), p * len(turned)).astype(number))
         return matrices
+
+
+@dataclass(frozen=True, eq=False)
+class JointProduct:
+    """y = W1 x1 + W2 x2 + … + b in integers, summed up in the spectral domain and rounded once.
+
+    Parameters:
+        parts: the products, with the same rows and the same fraction bits of their exact sums. The first one says how
+            the sum is rounded, and has the bias; those of the others are zero.
+
+    Raises:
+        Refusal: when the parts do not fit together, or their sum could leave int64.
+    """
+
+    parts: tuple[Product, ...]
+
+    def __post_init__(self) -> None:
+        first = self.parts[0]
+        for part in self.parts[1:]:
+            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits) for p in (part, first))
+            if mine != rule or part.bias.any():
+                raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats and "
+                              f"twiddle bits of the first, {rule}, and no bias, not {mine}; quantize them together")
+        if rounding_bits(self.reach.bit_length() + 1, first.frac - first.product.frac) > 63:
+            raise Refusal(f"The sum of a joint product must fit into 63 bits, but {self.reach} does not; choose "
+                          "narrower formats")
+
+    @property
+    def reach(self) -> int:
+        """A bound of the exact sums, from the formats."""
+        return sum(part.reach for part in self.parts)
+
+    @property
+    def weights(self) -> Integers:
+        """Spectra (p, q, k), the columns of the parts side by side."""
+        return np.concatenate([part.weights for part in self.parts], axis=1)
+
+    @property
+    def block_size(self) -> int:
+        return self.parts[0].block_size
+
+    @property
+    def rows(self) -> int:
+        """Length of y, a multiple of the block size."""
+        return self.parts[0].rows
+
+    @property
+    def output(self) -> Format:
+        """Format of y."""
+        return self.parts[0].output
+
+    @property
+    def multiplications(self) -> int:
+        """Real multiplications of one product."""
+        return sum(part.multiplications for part in self.parts)
+
+    def __call__(self, *xs: Integers) -> Integers:
+        """y (…, rows) for one x (…, columns or less) for each part."""
+        sums = [part.accumulate(part.transform(x)) for part, x in zip(self.parts, xs, strict=True)]
+        return self.parts[0].finish(np.sum(sums, axis=0))

@@ -72,6 +72,11 @@ class Gru:
         return {"input_product": self.input_product, "recurrent_product": self.recurrent_product}
 
     @property
+    def outputs(self) -> int:
+        """Length of what comes out: the state."""
+        return self.hidden
+
+    @property
     def input_format(self) -> Format:
         return self.input_product.input
 

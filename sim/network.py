@@ -12,17 +12,18 @@ from numpy.typing import ArrayLike
 
 from circulant.sim import artifact
 from circulant.sim.activation import Pwl
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
 from circulant.sim.reference import check_chain, check_data
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Layer", "Network", "Result"]
 
-Layer = Linear | Gru
+Layer = Linear | Gru | Lstm
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +68,13 @@ class Network:
     @property
     def outputs(self) -> int:
         """Values of one output vector."""
-        last = self.layers[-1]
-        return last.hidden if isinstance(last, Gru) else last.outputs
+        return self.layers[-1].outputs
 
     @property
     def per_step(self) -> bool:
         """Whether there is an output vector for each step, not one for each sequence."""
-        return self.sequence and all(layer.returns == "sequence" for layer in self.layers if isinstance(layer, Gru))
+        recurrent = [layer for layer in self.layers if isinstance(layer, Gru | Lstm)]
+        return self.sequence and all(layer.returns == "sequence" for layer in recurrent)
 
     @property
     def hash(self) -> str:
@@ -128,10 +129,11 @@ class Network:
             for role, product in layer.products.items():
                 arrays[f"{layer.name}.{role}.weights"] = product.weights
                 arrays[f"{layer.name}.{role}.bias"] = product.bias
-            if isinstance(layer, Gru):
-                for role, pwl in (("sigmoid", layer.sigmoid), ("tanh", layer.tanh)):
-                    arrays[f"{layer.name}.{role}.slope"] = pwl.slope
-                    arrays[f"{layer.name}.{role}.base"] = pwl.base
+            for role, pwl in _activations(layer).items():
+                arrays[f"{layer.name}.{role}.slope"] = pwl.slope
+                arrays[f"{layer.name}.{role}.base"] = pwl.base
+            if isinstance(layer, Lstm) and layer.peephole is not None:
+                arrays[f"{layer.name}.peephole"] = layer.peephole
         return arrays
 
     @cached_property
@@ -139,6 +141,12 @@ class Network:
         return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
                 "weights": artifact.digest_arrays(self._arrays),
                 "layers": [_layer_as_json(layer) for layer in self.layers]}
+
+
+def _activations(layer: Layer) -> dict[str, Pwl]:
+    if isinstance(layer, Lstm):
+        return {"sigmoid": layer.sigmoid, "tanh": layer.tanh, "tanh_cell": layer.tanh_cell}
+    return {"sigmoid": layer.sigmoid, "tanh": layer.tanh} if isinstance(layer, Gru) else {}
 
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
@@ -149,10 +157,12 @@ def _layer_as_json(layer: Layer) -> dict[str, Any]:
     for role, product in layer.products.items():
         entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
         entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
-    if isinstance(layer, Gru):
-        return entry | {"hidden": layer.hidden, "returns": layer.returns,
-                        "sigmoid": layer.sigmoid.as_json(), "tanh": layer.tanh.as_json()}
-    return entry | {"outputs": layer.outputs}
+    entry |= {role: pwl.as_json() for role, pwl in _activations(layer).items()}
+    if isinstance(layer, Gru | Lstm):
+        entry |= {"hidden": layer.hidden, "returns": layer.returns}
+    if isinstance(layer, Lstm):
+        entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
+    return entry if isinstance(layer, Gru) else entry | {"outputs": layer.outputs}
 
 
 def _layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
@@ -171,7 +181,14 @@ def _layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> La
     if entry["kind"] == Gru.kind:
         return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], product("input_product"),
                    product("recurrent_product"), pwl("sigmoid"), pwl("tanh"))
+    if entry["kind"] == Lstm.kind:
+        return Lstm(
+            name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
+            JointProduct((product("input_product"), product("recurrent_product"))),
+            product("projection") if "projection" in entry else None, arrays.get(f"{name}.peephole"),
+            Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
+            pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
     if entry["kind"] == Linear.kind:
         return Linear(name, entry["inputs"], entry["outputs"], product("product"))
-    raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'gru' or 'linear', not {entry['kind']!r}; "
-                  "read it with the version of circulant that wrote it")
+    raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'gru', 'lstm' or 'linear', not "
+                  f"{entry['kind']!r}; read it with the version of circulant that wrote it")

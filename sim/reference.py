@@ -103,6 +103,11 @@ class Gru:
 
     kind = "gru"
 
+    @property
+    def outputs(self) -> int:
+        """Length of what comes out: the state."""
+        return self.hidden
+
     def __post_init__(self) -> None:
         for field, weight, columns in (("weight_ih", self.weight_ih, self.inputs),
                                        ("weight_hh", self.weight_hh, self.hidden)):
@@ -134,6 +139,10 @@ class Gru:
         return y.reshape(*x.shape[:-1], 3, p * k)[..., :self.hidden]
 
 
+RECURRENT = ("gru", "lstm")
+"""Kinds of layers that take a sequence."""
+
+
 def check_chain(name: str, inputs: int, sequence: bool, layers: Sequence[Any]) -> None:
     """Check that each layer, of a model or of its golden network, takes what the one before gives.
 
@@ -151,12 +160,12 @@ def check_chain(name: str, inputs: int, sequence: bool, layers: Sequence[Any]) -
         if layer.inputs != inputs:
             raise Refusal(f"Layer {layer.name!r} must take the {inputs} values that come before it, not "
                           f"{layer.inputs}; give it that size")
-        if layer.kind == Gru.kind:
+        if layer.kind in RECURRENT:
             if not sequence:
                 raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
                               "layer before return the whole sequence")
             sequence = layer.returns == "sequence"
-        inputs = layer.hidden if layer.kind == Gru.kind else layer.outputs
+        inputs = layer.outputs
 
 
 def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool) -> Reals:

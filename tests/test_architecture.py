@@ -32,14 +32,23 @@ THEIRS = {
     "circulant.sim": {"numpy", "scipy"},
     "circulant.sim.cosim": {"numpy", "cocotb", "cocotb_tools", "find_libpython"},
 }
-"""Which other packages it may import, besides the standard library."""
-
-SOURCES = {path: package for package, folder in FOLDERS.items() for path in sorted(folder.glob("*.py"))}
+"""Which other packages it may import, besides the standard library. A folder below obeys the rules of its package."""
 
 
 def owner(module: str) -> str:
     """The package of ours that a module belongs to, or is; an empty string for modules of others."""
     return max((package for package in FOLDERS if f"{module}.".startswith(f"{package}.")), key=len, default="")
+
+
+def module_name(path: Path) -> str:
+    """The name under which a source file is imported."""
+    package, folder = max(((package, folder) for package, folder in FOLDERS.items() if path.is_relative_to(folder)),
+                          key=lambda entry: len(entry[1].parts))
+    below = path.relative_to(folder).with_suffix("").parts
+    return ".".join((package, *(part for part in below if part != "__init__")))
+
+
+SOURCES = {path: owner(module_name(path)) for folder in FOLDERS.values() for path in sorted(folder.rglob("*.py"))}
 
 
 def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
@@ -130,12 +139,13 @@ def mirrored(test: Path) -> Path:
     return ROOT / test.parent.relative_to(ROOT / "tests") / name
 
 
-# Tests of what a user reads first; they belong to the package root, and to no module of it.
-OF_DOCUMENTS = {"tests/flow/test_readme.py"}
+WITHOUT_A_SOURCE = {
+    "tests/flow/test_readme.py",  # What a user reads first.
+    "tests/hw/test_proofs.py",    # Properties that all units with streams have in common.
+}
 
-MIRRORS = [path for folder in FOLDERS.values()
-           for path in sorted((ROOT / "tests" / folder.relative_to(ROOT)).glob("test_*.py"))
-           if str(path.relative_to(ROOT)) not in OF_DOCUMENTS]
+MIRRORS = [path for path in sorted((ROOT / "tests").glob("*/**/test_*.py"))
+           if str(path.relative_to(ROOT)) not in WITHOUT_A_SOURCE]
 
 
 @pytest.mark.parametrize("test", MIRRORS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -154,18 +164,12 @@ def test_every_folder_is_tested(package):
     assert any(path.parent == tests for path in MIRRORS)
 
 
-def test_every_test_is_where_pytest_looks_for_it():
-    known = {ROOT / "tests" / folder.relative_to(ROOT) for folder in FOLDERS.values()} | {ROOT / "tests"}
-    assert {path.parent for path in (ROOT / "tests").rglob("test_*.py")} <= known
-
-
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_public_names_are_true(path):
     tree = ast.parse(path.read_text("utf-8"))
     assert not tree.body or ast.get_docstring(tree), "a module must begin by saying what it is"
     for public in exports(tree):
-        stem = () if path.name == "__init__.py" else (path.stem,)
-        module = import_module(".".join((SOURCES[path], *stem)))
+        module = import_module(module_name(path))
         assert len(set(public)) == len(public)
         assert [name for name in public if not hasattr(module, name)] == []
 

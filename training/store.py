@@ -1,7 +1,6 @@
 """The file of a finished training: one ``.pt`` with name, version and hash, read without running any of its code."""
 import dataclasses
 import io
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +45,21 @@ def load_trained(path: str | Path) -> Trained:
         document = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the training first") from None
-    except (RuntimeError, ValueError, EOFError, KeyError, OSError, pickle.UnpicklingError) as error:
+    except Exception as error:  # a damaged pickle may raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Refusal(f"{path} must be a file of a training, but it cannot be read ({reason}); train again") from None
-    fields = document if isinstance(document, dict) else {}
+    fields: dict[str, Any] = document if isinstance(document, dict) else {}
     for field, rule in (("format", FORMAT), ("version", VERSION)):
         if fields.get(field) != rule:
             raise Refusal(f"{path}: field {field!r} must be {rule!r}, not {fields.get(field)!r}; "
                           "train again with this version of circulant")
-    meta, states = fields["meta"], {part: fields[part] for part in ("dense", "circulant")}
-    computed = _digest(meta, states)
+    meta: Any = fields.get("meta")
+    states: dict[str, Any] = {part: fields.get(part) for part in ("dense", "circulant")}
+    try:
+        computed = _digest(meta, states)
+    except (AttributeError, TypeError, RuntimeError):
+        raise Refusal(f"{path} must hold the fields 'meta', 'dense' and 'circulant' as written, but one is missing or "
+                      "damaged; train again") from None
     if fields.get("hash") != computed:
         raise Refusal(f"{path}: field 'hash' must be that of the contents ({computed[:12]}…), not "
                       f"{str(fields.get('hash'))[:12]!r}; the file was changed or damaged: train again")
@@ -70,6 +74,6 @@ def _plain(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone() for name, value in state.items()}
 
 
-def _digest(meta: dict[str, Any], states: dict[str, dict[str, Tensor]]) -> str:
+def _digest(meta: Any, states: dict[str, Any]) -> str:
     arrays = {f"{part}.{name}": value.numpy() for part, state in states.items() for name, value in state.items()}
     return artifact.digest({"meta": meta, "arrays": artifact.digest_arrays(arrays)})

@@ -43,8 +43,8 @@ class TrainingSettings:
     admm_epochs: int = 40
     retrain_epochs: int = 40
     learning_rate: float = 1e-2
-    retrain_rate: float = 5e-3
-    batch_size: int = 64
+    retrain_rate: float = 1e-2
+    batch_size: int = 32
     rho: float = 1e-2
     rho_growth: float = 1.1
     rho_max: float = 1.0

@@ -17,8 +17,8 @@ def emit(unit: Unit, prefix: str, pwl: Pwl) -> tuple[str, Value]:
     """
     segments, place_bits = pwl.segments, pwl.place_bits
     if segments < 2 or segments & (segments - 1) or place_bits < 0:
-        raise Refusal(f"The segments of {pwl.function} must be a power of two from 2 to {1 << max(1, pwl.input_bits)}, not "
-                      f"{segments}; fit the table again")
+        raise Refusal(f"The segments of {pwl.function} must be a power of two, 2 or more, and no more than there are "
+                      f"arguments, not {segments}; fit the table again")
     x = Value.of("x", pwl.input.lo, pwl.input.hi)
     address = x.clip(pwl.input_bits) + (1 << pwl.input_bits - 1)
     place = Value.of("place", 0, (1 << place_bits) - 1)
@@ -29,8 +29,8 @@ def emit(unit: Unit, prefix: str, pwl: Pwl) -> tuple[str, Value]:
     # base and slope do not take their extremes together: what they reach is read off the table.
     total = base + rise
     y = Value(total.text, max(lo, total.lo), min(hi, total.hi), total.bits, total.rank).clip(pwl.output.width)
-    text = render("activation.c.j2", name=prefix, pwl=pwl, x=x, address=address, place=place, slope=slope, base=base, y=y,
-                  slopes=unit.table(f"{prefix}_slope", pwl.slope.tolist(), looked_up=True),
+    text = render("activation.c.j2", name=prefix, pwl=pwl, x=x, address=address, place=place, slope=slope,
+                  base=base, y=y, slopes=unit.table(f"{prefix}_slope", pwl.slope.tolist(), looked_up=True),
                   bases=unit.table(f"{prefix}_base", pwl.base.tolist(), looked_up=True))
     return text, y
 

@@ -34,8 +34,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
     """
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
-        raise Refusal(f"The emulator needs a C compiler, but PATH has none of {', '.join(COMPILERS)}; install one (on Debian: "
-                      "apt-get install gcc)")
+        raise Refusal(f"The emulator needs a C compiler, but PATH has none of {', '.join(COMPILERS)}; install one (on "
+                      "Debian: apt-get install gcc libc6-dev)")
     store = cache_folder() / "c"
     try:
         store.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.hw.c.compiler import library
-from circulant.hw.c.design import Source
+from circulant.hw.c.source import Source
 from circulant.hw.c.unit import render
 from circulant.hw.c.value import storage
 from circulant.sim.fixed import Integers
@@ -16,8 +16,8 @@ from circulant.sim.refusal import Refusal
 __all__ = ["Emulator"]
 
 LANES = 32
-"""Sequences side by side: four AVX2 registers of 32-bit integers, so that a loaded weight is used four times. 16 and 64
-are slower."""
+"""Sequences side by side: four AVX2 registers of 32-bit integers, so that a loaded weight is used four times. 16 are
+slower, 64 no faster."""
 
 
 class Emulator:
@@ -38,7 +38,8 @@ class Emulator:
         self._library = ctypes.CDLL(str(library(files, "emulator.c")))
         self._library.workspace_bytes.restype = ctypes.c_int64
         self._library.emulate.restype = None
-        self._library.emulate.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+        self._library.emulate.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+                                          ctypes.c_void_p]
         self._workspace = self._library.workspace_bytes()
         self._input_type, self._output_type = (np.dtype(storage(form)[:-2])
                                                for form in (network.input_format, network.output_format))
@@ -51,7 +52,7 @@ class Emulator:
         return Result(integers, network.output_format.real(integers))
 
     def run_integers(self, x: Integers) -> Integers:
-        """Golden outputs for inputs that are integers of the input format already. Threads may call it at the same time.
+        """Golden outputs for inputs that are integers of the input format already. Threads may call it together.
 
         Raises:
             Refusal: when the shape is wrong or an integer lies beyond the format.
@@ -60,12 +61,14 @@ class Emulator:
         x = np.asarray(x)
         if x.ndim != 2 + network.sequence or x.shape[-1] != network.inputs:
             axes = f"(N, T, {network.inputs})" if network.sequence else f"(N, {network.inputs})"
-            raise Refusal(f"Inputs of network {network.name!r} must have the shape {axes}, not {x.shape}; rearrange the axes")
+            raise Refusal(f"Inputs of network {network.name!r} must have the shape {axes}, not {x.shape}; rearrange "
+                          "the axes")
         if x.dtype.kind not in "iu":
-            raise Refusal(f"Inputs of network {network.name!r} must be integers, not {x.dtype}; quantize them, or call run")
+            raise Refusal(f"Inputs of network {network.name!r} must be integers, not {x.dtype}; quantize them, or call "
+                          "run")
         if x.size and (x.min() < form.lo or x.max() > form.hi):
-            raise Refusal(f"Inputs of network {network.name!r} must lie in the {form.width}-bit format from {form.lo} to "
-                          f"{form.hi}, not from {x.min()} to {x.max()}; quantize them, or call run")
+            raise Refusal(f"Inputs of network {network.name!r} must lie in the {form.width}-bit format from {form.lo} "
+                          f"to {form.hi}, not from {x.min()} to {x.max()}; quantize them, or call run")
         given = np.ascontiguousarray(x, self._input_type)
         steps = x.shape[1] if network.sequence else 1
         y = np.empty((*x.shape[:2 if network.per_step else 1], network.outputs), self._output_type)

@@ -8,11 +8,13 @@ __all__ = ["emit"]
 
 
 def emit(unit: Unit, prefix: str, layer: Linear, *, foreign: bool) -> Stage:
-    spectra = product.spectra(layer.product)
-    y_type = storage(layer.output_format)
-    padded = layer.product.rows != layer.outputs
-    text = product.emit(unit, f"{prefix}_product", layer.product, layer.inputs, foreign=foreign) + render(
-        "linear.c.j2", unit=unit, prefix=prefix, layer=layer, x_type=storage(layer.input_format), y_type=y_type, padded=padded)
-    rows = (Array(y_type, "rows", layer.product.rows),) if padded else ()
-    return Stage(prefix, f"{prefix}: linear, {layer.inputs} to {layer.outputs}, blocks of {layer.product.block_size}", text,
-                 Array(y_type, f"{prefix}_y", layer.outputs), False, (spectra, *rows))
+    matrix, y_type = layer.product, storage(layer.output_format)
+    work = [product.spectra(matrix, "spectra")]
+    if padded := matrix.rows != layer.outputs:
+        work.append(Array(y_type, "rows", matrix.rows))
+    text = "\n".join([
+        product.emit(unit, f"{prefix}_product", matrix, layer.inputs, foreign=foreign),
+        render("linear.c.j2", unit=unit, prefix=prefix, layer=layer, padded=padded,
+               x_type=storage(layer.input_format), y_type=y_type)])
+    return Stage(prefix, f"linear, {layer.inputs} to {layer.outputs}, blocks of {matrix.block_size}", text,
+                 Array(y_type, f"{prefix}_y", layer.outputs), (), tuple(work))

@@ -12,10 +12,9 @@ from circulant.sim.refusal import Refusal
 __all__ = ["emit", "spectra"]
 
 
-def spectra(product: Product) -> Array:
+def spectra(product: Product, name: str) -> Array:
     """The working memory that the function of a product asks for."""
-    _, q, k = product.weights.shape
-    return Array(storage(product.spectrum), "spectra", q * k)
+    return Array(storage(product.spectrum), name, product.columns)
 
 
 def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: bool = False) -> str:
@@ -29,8 +28,8 @@ def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: boo
     """
     p, q, k = product.weights.shape
     if not p * q or not 0 < inputs <= q * k:
-        raise Refusal(f"A matrix of the C target must have rows and columns, but that of {prefix} has {p * k} and {inputs}; "
-                      "remove the layer")
+        raise Refusal(f"A matrix of the C target must have rows and columns, but that of {prefix} has {p * k} and "
+                      f"{inputs}; leave the layer out")
     log_k, bits = int(math.log2(k)), product.twiddle_bits
     x_type = storage(product.input)
     x = Value.of("x", product.input.lo, product.input.hi)
@@ -43,7 +42,8 @@ def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: boo
 
     reach = _reach(product, spectrum.peak)
     sum = Value.of("sum", -reach, reach)
-    brought = sum.half_up(product.spectrum.frac + product.weight.frac - product.product.frac).clip(product.product.width)
+    exact = product.spectrum.frac + product.weight.frac
+    brought = sum.half_up(exact - product.product.frac).clip(product.product.width)
 
     inverse = fft.inverse(k, bits, brought.peak)
     row = Value.of("row", -inverse.peak, inverse.peak)
@@ -53,21 +53,18 @@ def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: boo
         "product.c.j2", name=prefix, p=p, q=q, k=k, inputs=inputs, padded=q * k != inputs, product=product,
         weights=unit.table(f"{prefix}_weights", product.weights.ravel().tolist()),
         biases=unit.table(f"{prefix}_bias", product.bias.tolist()),
-        x_type=x_type, x=x, spectrum_type=storage(product.spectrum), spectrum=spectrum, bin=bin, sum=sum, brought=brought,
-        row=row, bias=bias, y_type=storage(product.output), y=y,
+        x_type=x_type, x=x, bin=bin, spectrum_type=storage(product.spectrum), spectrum=spectrum, sum=sum,
+        brought=brought, row=row, bias=bias, y_type=storage(product.output), y=y,
         forward=forward, forward_function=forward.function(unit) if k > 1 else "",
         inverse=inverse, inverse_function=inverse.function(unit) if k > 1 else "",
         accumulate=_accumulate(unit, product, sum))
 
 
 def _reach(product: Product, peak: int) -> int:
-    """A bound of |Σ FFT(w)∘FFT(x)| for spectra up to ``peak``: from the weights themselves, not only from their format."""
-    p, q, k = product.weights.shape
+    """A bound of |Σ FFT(w)∘FFT(x)| for spectra up to ``peak``: from the weights themselves, not from their format."""
     weights = np.abs(product.weights.astype(object))  # Python's integers: a sum of absolute values may leave int64.
-    pairs = weights.copy()
-    for i in range(2, k, 2):
-        pairs[..., i] = pairs[..., i + 1] = weights[..., i] + weights[..., i + 1]
-    return int(pairs.sum(1).max()) * peak
+    weights[..., 2::2] += weights[..., 3::2]  # re and im of a complex bin
+    return int(weights.sum(1).max()) * peak
 
 
 def _accumulate(unit: Unit, product: Product, sum: Value) -> str:

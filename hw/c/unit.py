@@ -42,16 +42,16 @@ class Stage:
     Parameters:
         prefix: begins the names of everything in ``text``.
         summary: what the layer is, in words.
-        output: where y lives: in the state struct.
-        recurrent: y is also the state that the next step starts from, which a reset sets to zero.
-        work: arrays that hold nothing between calls.
+        output: where y lives in the state struct; one of ``states``, or memory that holds nothing between calls.
+        states: arrays that the next step starts from, which a reset sets to zero.
+        work: further memory that holds nothing between calls.
     """
 
     prefix: str
     summary: str
     text: str
     output: Array
-    recurrent: bool
+    states: tuple[Array, ...]
     work: tuple[Array, ...]
 
 

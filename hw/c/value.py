@@ -47,12 +47,13 @@ def register(lo: int, hi: int) -> int:
     Raises:
         Refusal: when they do not fit into 63 bits, sign included.
     """
-    if -1 << 31 <= lo and hi < 1 << 31:
+    if lo >= -1 << 31 and hi < 1 << 31:
         return 32
-    if -LIMIT <= lo and hi < LIMIT:
+    if lo >= -LIMIT and hi < LIMIT:
         return 64
     raise Refusal("Integers of the C target must fit into 63 bits, but here one may take "
-                  f"{max(-lo - 1, hi).bit_length() + 1}; choose narrower formats, or binary points nearer to each other")
+                  f"{max(-lo - 1, hi).bit_length() + 1}; choose narrower formats, or binary points nearer to each "
+                  "other")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Value:
             return self * Value(str(factor) if factor < LIMIT >> 31 else f"INT64_C({factor})", factor, factor,
                                 register(0, factor))
         bits = max(self.bits, register(self.lo, max(0, self.hi) + (1 << shift - 1)))
-        return Value(f"half_up{bits}({self.text}, {shift})", round_shift(self.lo, shift), round_shift(self.hi, shift), bits)
+        lo, hi = round_shift(self.lo, shift), round_shift(self.hi, shift)
+        return Value(f"half_up{bits}({self.text}, {shift})", lo, hi, bits)
 
     def clip(self, width: int) -> "Value":
         """`sim.fixed.saturate`."""

@@ -97,10 +97,9 @@ class Bench:
                 if quiet > self._job.patience:
                     raise Fault("stuck", self.cycle)
             if taken:
-                whole = len(monitor.cycles) // outputs
-                self._tell(before + min(whole, len(run.sequences)))
-                if run.isolated:
-                    source.limit = length * min(whole + 1, len(run.sequences))
+                self._tell(before + min(len(monitor.cycles) // outputs, len(run.sequences)))
+            if run.isolated:
+                self._hold(source, monitor, start, len(run.sequences))
         self._done = before + len(run.sequences)
         shortest, longest = DRAIN
         for _ in range(min(shortest + (self.cycle - start) // len(run.sequences), longest)):
@@ -108,6 +107,16 @@ class Bench:
             self.cycle += 1
             monitor.edge(self.cycle)
             sink.edge()
+
+    def _hold(self, source: Source, monitor: Monitor, start: int, sequences: int) -> None:
+        """Let a sequence in when the one before is out, and its last vector a sequence's time after the others: what
+        then passes until its outputs are there is the latency, and no work of earlier vectors."""
+        length = self._job.beats.shape[1]
+        whole = min(len(monitor.cycles) // self._job.output_beats, sequences - 1)
+        final = length // self._job.input_vectors
+        limit = length * (whole + 1)
+        waited = self.cycle - (source.accepted or [start])[-1]
+        source.limit = limit if waited > self._sequence_cycles else max(source.limit, limit - final)
 
     async def _interrupt(self, run: Run, draw: random.Random) -> None:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""
@@ -144,7 +153,7 @@ class Bench:
     def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
         beats = list(chain.from_iterable(self._beats[i] for i in sequences))
         source = Source(self._input, beats, wait=self._spells(run.idle, self._job.input_vectors, draw),
-                        limit=self._job.beats.shape[1] if run.isolated else len(beats))
+                        limit=0 if run.isolated else len(beats))
         sink = Sink(self._output, pause=self._spells(run.pause, self._job.output_vectors, draw),
                     until_valid=run.pause == "until valid")
         return source, sink, Monitor(self._output)

@@ -18,7 +18,8 @@ class Run:
 
     Parameters:
         sequences: which of the vectors, in this order.
-        isolated: a sequence is sent when the outputs of the one before have come.
+        isolated: a sequence is sent when the outputs of the one before have come, and its last vector when all that
+            was sent is done.
         interrupted: sequences that are played before, until reset cuts them off.
         reset_after: when that is, in times of a sequence; None: once an output beat is waiting, which is not taken.
     """

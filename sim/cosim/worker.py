@@ -1,8 +1,5 @@
 """The process that compiles or simulates: cocotb's runner works on the environment and on the current folder of its
-process, so it gets one of its own.
-
-    python -m circulant.sim.cosim.worker build|test SPECIFICATION.json
-"""
+process, so it gets one of its own."""
 import json
 import os
 import signal
@@ -14,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["complaint", "run"]
+__all__ = ["complaint", "main", "run"]
 
 POLL_SECONDS = 0.1
 
@@ -34,7 +31,7 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
         file = Path(temporary) / "specification.json"
         file.write_text(json.dumps(specification))
         process = subprocess.Popen(
-            [sys.executable, "-m", "circulant.sim.cosim.worker", action, str(file)],
+            [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)],
             cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
         try:
@@ -63,12 +60,10 @@ def _end_with_parent() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _main(action: str, specification: str) -> None:
+def main() -> None:
+    """The worker itself: the runner's method and the file of its arguments are those of the command line."""
+    action, specification = sys.argv[1:]
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from cocotb_tools.runner import get_runner
 
     getattr(get_runner("verilator"), action)(**json.loads(Path(specification).read_text()))
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

@@ -10,18 +10,18 @@ from circulant.sim.fixed import Format, Integers
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 
-FORMATS = {"input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9), "output": Format(11, 6)}
+FORMATS = {"weight": Format(8, 6), "input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9),
+           "output": Format(11, 6)}
 """So narrow that spectra, sums and results of random numbers saturate now and then."""
 
 
-def product(p: int, q: int, k: int, *, seed: int = 0, weight: Format = Format(8, 6), twiddle_bits: int = 9,
-            **formats: Format) -> Product:
-    """A random block-circulant matrix of p × q blocks of size k, with a bias."""
+def product(p: int, q: int, k: int, *, seed: int = 0, twiddle_bits: int = 9, **formats: Format) -> Product:
+    """A random block-circulant matrix of p × q blocks of size k, with a bias; ``formats`` other than `FORMATS`."""
     rng = np.random.default_rng((seed, p, q, k))
     chosen = FORMATS | formats
-    weights = rng.integers(weight.lo, weight.hi + 1, (p, q, k))
+    weights = rng.integers(chosen["weight"].lo, chosen["weight"].hi + 1, (p, q, k))
     bias = rng.integers(chosen["output"].lo // 2, chosen["output"].hi // 2, p * k)
-    return Product(weights, bias, weight, twiddle_bits=twiddle_bits, **chosen)
+    return Product(weights, bias, twiddle_bits=twiddle_bits, **chosen)
 
 
 def numbers(form: Format, *shape: int, seed: int = 0) -> Integers:
@@ -41,8 +41,8 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
 
     p = -(-hidden // k)
     layers: list[reference.Gru | reference.Linear] = [reference.Gru(
-        "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden), random(3, hidden),
-        returns)]
+        "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden),
+        random(3, hidden), returns)]
     if outputs:
         k_out = k_out or k
         layers.append(reference.Linear(

@@ -56,12 +56,14 @@ class _Simulation:
         m = Module()
         m.domains.sync = domain = ClockDomain()
         m.submodules.dut = dut
-        ports = {".".join(map(str, path)): (member, Value.cast(port)) for path, member, port in dut.signature.flatten(dut)}
-        ports = {path: (member, value) for path, (member, value) in ports.items() if len(value)}
-        self._driven = {path: value for path, (member, value) in ports.items() if member.flow is In} | {RESET: domain.rst}
+        ports = {".".join(map(str, path)): (member, Value.cast(port))
+                 for path, member, port in dut.signature.flatten(dut) if len(Value.cast(port))}
+        values = {path: value for path, (_, value) in ports.items()}
+        self._driven = {path: values[path] for path, (member, _) in ports.items() if member.flow is In}
+        self._driven |= {RESET: domain.rst}
         self._shapes = {path: member.shape for path, (member, _) in ports.items()} | {RESET: 1}
-        self._shown = Cat(value for _, value in ports.values())
-        self._offsets = dict(zip(ports, accumulate((len(value) for _, value in ports.values()), initial=0), strict=False))
+        self._shown = Cat(values.values())
+        self._offsets = dict(zip(values, accumulate(map(len, values.values()), initial=0), strict=False))
         self._agents: list[Agent] = []
         self._simulator = Simulator(m)
         self._simulator.add_clock(1e-6)
@@ -102,14 +104,14 @@ def run(dut: wiring.Component, *agents: Agent) -> None:
 
 
 def trace(dut: wiring.Component, columns: Mapping[str, Sequence[Any]], *, extra: int = 0) -> dict[str, list[Any]]:
-    """What each port shows, cycle by cycle, while the inputs take the values of ``columns``, and ``extra`` cycles longer."""
+    """What each port shows in each cycle while the inputs take the values of ``columns``, and ``extra`` cycles more."""
     shown: list[Ports] = []
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def agent() -> Agent:
-        for values in zip(*columns.values(), strict=True):
-            shown.append((yield dict(zip(columns, values, strict=True))))
-        for _ in range(extra):
-            shown.append((yield {}))
+        for drive in [*rows, *[{}] * extra]:
+            ports = yield drive
+            shown.append(ports)
 
     run(dut, agent())
     return {path: [ports[path] for ports in shown] for path in shown[0]}
@@ -144,7 +146,7 @@ def source(path: str, payloads: Sequence[Any], passed: Transfers, *, stall: floa
 
 def sink(path: str, passed: Transfers, sources: Sequence[Transfers], *,
          stall: float = 0.0, seed: int = 0, quiet: int = 100) -> Agent:
-    """Takes what a stream offers, in a share ``stall`` of the cycles nothing; returns after ``quiet`` cycles of silence.
+    """Takes what a stream offers, in a share ``stall`` of the cycles nothing; returns after ``quiet`` silent cycles.
 
     Raises:
         AssertionError: when an offer that was not taken changes, or when silence comes before the sources are done.
@@ -154,7 +156,8 @@ def sink(path: str, passed: Transfers, sources: Sequence[Transfers], *,
         ready = bool(rng.random() >= stall)
         shown = yield {f"{path}.ready": ready}
         offer = shown[f"{path}.payload"] if shown[f"{path}.valid"] else None
-        assert offered in (None, offer), f"{path} must keep what it offered until it is taken, {offered}, not show {offer}"
+        assert offered in (None, offer), (
+            f"{path} must keep what it offered until it is taken, {offered}, not show {offer}")
         if offer is not None and ready:
             passed.payloads.append(offer)
             passed.cycles.append(cycle)
@@ -194,8 +197,8 @@ def stream(dut: wiring.Component, payloads: Sequence[Any], *, stall_i: float = 0
            reset_at: int | None = None, quiet: int = 100) -> list[Any]:
     """What stream ``o`` gives for ``payloads`` at stream ``i``, which stand still in shares of the cycles.
 
-    With ``reset_at`` all begins anew after so many cycles, and only what comes then is returned. ``quiet`` has to be longer
-    than ``dut`` ever thinks.
+    With ``reset_at`` all begins anew after so many cycles, and only what comes then is returned. ``quiet`` has to be
+    longer than ``dut`` ever thinks.
     """
     return _transfers(dut, payloads, stall_i, stall_o, seed, reset_at, quiet)[1].payloads
 

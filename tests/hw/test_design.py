@@ -75,7 +75,8 @@ def test_the_same_network_gives_the_same_text(design, tmp_path):
     script = ("import sys\nfrom circulant.hw import generate\nfrom circulant.sim.network import Network\n"
               "for folder in sys.argv[2:]:\n    generate(Network.load(sys.argv[1]), multipliers=40).write(folder)\n")
     folders = [tmp_path / "first", tmp_path / "second"]
-    subprocess.run([sys.executable, "-c", script, tmp_path, *folders], check=True, env={**os.environ, "PYTHONHASHSEED": "1"})
+    subprocess.run([sys.executable, "-c", script, tmp_path, *folders], check=True,
+                   env={**os.environ, "PYTHONHASHSEED": "1"})
     own = contents(design.write(tmp_path / "own"))
     assert [contents(folder) == own for folder in folders] == [True, True]
 
@@ -131,7 +132,7 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
         raise OSError("disk full")
 
     monkeypatch.setattr(artifact.os, "replace" if moment == "writing" else "rename", fail)
-    with pytest.raises(OSError, match="^disk full$"):
+    with pytest.raises(OSError, match=r"^disk full$"):
         Design(design.network, design.plans, "other", {"other.hex": "1\n"}, {"name": "other"}).write(folder)
     assert len(failed) == 1
     assert contents(folder) == before
@@ -139,5 +140,5 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
 
 
 def test_a_budget_that_does_not_suffice_is_refused(design):
-    with pytest.raises(Refusal, match="^Network 'small' needs at least 12 multipliers, one lane per layer, not 5; "):
+    with pytest.raises(Refusal, match=r"^Network 'small' needs at least 12 multipliers, one lane per layer, not 5; "):
         generate(design.network, multipliers=5)

@@ -25,7 +25,8 @@ def golden(matrix, sums):
     """Rows (p, k) of y for the sums of each row."""
     k, (s1, s2, s3) = matrix.block_size, (sums[:, n::3] for n in (2, 3, 4))
     spectra = np.concatenate([sums[:, :2], np.stack([s1 - s3, s1 + s2], axis=-1).reshape(len(sums), -1)], axis=-1)
-    exact = fft.inverse(requantize(spectra, matrix.spectrum.frac + matrix.weight.frac, matrix.product), matrix.twiddle_bits)
+    sums_of_bins = requantize(spectra, matrix.spectrum.frac + matrix.weight.frac, matrix.product)
+    exact = fft.inverse(sums_of_bins, matrix.twiddle_bits)
     y = round_shift(exact, matrix.product.frac + k.bit_length() - 1 - matrix.output.frac)
     return saturate(y + matrix.bias.reshape(-1, k), matrix.output.width).tolist()
 
@@ -73,7 +74,7 @@ def test_a_row_per_cycle_and_the_latency(k):
 def test_idle_lanes_give_no_row(lanes, gap):
     matrix = product(5, 4, 2)
     _, sums = lane_sums(2, 5)
-    rows, cycles, starts = drained([matrix], lanes, [(0, sums)] * 3, gap=gap)
+    rows, _, starts = drained([matrix], lanes, [(0, sums)] * 3, gap=gap)
     assert rows == [(0, row) for row in golden(matrix, sums)] * 3
     assert len(starts) == 3 * groups(5, lanes)
 

@@ -75,7 +75,8 @@ def computed(products, lanes, vectors, commands, *, stall=0.0, reset_at=None):
     if reset_at is not None:
         (_, before), (went, chosen) = (went, chosen), agents()
         ports = [*(f"i{n}.valid" for n in range(len(products))), "go.valid", "o.ready"]
-        chosen = [restarted(*pair, at=reset_at, idle={port: 0}) for *pair, port in zip(before, chosen, ports, strict=True)]
+        chosen = [restarted(first, second, at=reset_at, idle={port: 0})
+                  for first, second, port in zip(before, chosen, ports, strict=True)]
     run(Commanded(products, lanes), *chosen)
     return went.payloads
 
@@ -91,7 +92,8 @@ def test_init_matrices_of_two_kinds(change):
     one = product(2, 2, 4)
     other = {"block size": product(2, 2, 8), "width of y": product(2, 2, 4, output=Format(12, 6)),
              "twiddle bits": replace(one, twiddle_bits=8)}[change]
-    with pytest.raises(ValueError, match="^Matrices of one engine must share block size, width of y and twiddle bits$"):
+    words = "Matrices of one engine must share block size, width of y and twiddle bits"
+    with pytest.raises(ValueError, match=f"^{words}$"):
         Engine(name="part", products=[one, other], lanes=1)
 
 
@@ -149,7 +151,7 @@ def test_right_answers_after_a_reset(reset_at):
 
 @pytest.mark.parametrize(("k", "q", "lanes"), [(1, 1, 1), (4, 3, 2), (4, 1, 3), (8, 2, 2), (16, 2, 1)])
 def test_latency_and_cycles_per_matrix(k, q, lanes):
-    """From a command to its first row: the columns, and ``latency`` behind the last; then a group in the time of its drain."""
+    """From a command to its first row: the columns, and ``latency`` behind the last; then a group per drain."""
     matrix, starts, rows = product(4, q, k), [], []
     dut = Commanded([matrix], lanes)
 

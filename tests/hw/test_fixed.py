@@ -61,7 +61,8 @@ def test_saturated_values_take_no_more_bits_than_asked_for():
     assert all(saturate(x, to).shape().signed for to in WIDTHS)
 
 
-@pytest.mark.parametrize("constants", [range(-300, 0), range(301), [1 << 16, -(1 << 16), 46341, -60547, 25080, 65535, 43690]])
+@pytest.mark.parametrize("constants", [
+    range(-300, 0), range(301), [1 << 16, -(1 << 16), 46341, -60547, 25080, 65535, 43690]])
 def test_constant_product_equals_the_product(constants):
     xs = [-32, -31, -17, -1, 0, 1, 2, 21, 30, 31]
     assert evaluate(6, [lambda x, c=c: constant_product(x, c) for c in constants], xs) == [

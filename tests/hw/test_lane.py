@@ -13,13 +13,14 @@ BLOCK_SIZES = (1, 2, 4, 8, 16)
 
 def operands(spectrum):
     """X[0], X[k/2], and a + b, a, b for each bin a + jb."""
-    return [*spectrum[:2], *(value for a, b in zip(spectrum[2::2], spectrum[3::2], strict=True) for value in (a + b, a, b))]
+    bins = zip(spectrum[2::2], spectrum[3::2], strict=True)
+    return [*spectrum[:2], *(value for a, b in bins for value in (a + b, a, b))]
 
 
 def combined(sums):
     """The spectrum of a row: re = s1 - s3, im = s1 + s2."""
-    return [*sums[:2], *(value for s1, s2, s3 in zip(sums[2::3], sums[3::3], sums[4::3], strict=True)
-                         for value in (s1 - s3, s1 + s2))]
+    bins = zip(sums[2::3], sums[3::3], sums[4::3], strict=True)
+    return [*sums[:2], *(value for s1, s2, s3 in bins for value in (s1 - s3, s1 + s2))]
 
 
 def rows(shape, weights, spectra):

@@ -198,5 +198,6 @@ class TestTheHelper:
 
         dut = Built(build, **{name: In(stream.Signature(8)) for name in "ab"}, o=Out(stream.Signature(9)))
         a, b, o = Transfers(), Transfers(), Transfers()
-        run(dut, source("a", [1, 2, 3], a, stall=0.5), source("b", [10, 20, 30], b, stall=0.5, seed=1), sink("o", o, [a, b]))
+        feeds = source("a", [1, 2, 3], a, stall=0.5), source("b", [10, 20, 30], b, stall=0.5, seed=1)
+        run(dut, *feeds, sink("o", o, [a, b]))
         assert o.payloads == [11, 22, 33]

@@ -84,8 +84,8 @@ def test_matrices_of_two_block_sizes_are_refused_with_all_their_layers():
                   gru.recurrent_product, gru.sigmoid, gru.tanh) for name in ("first", "second")]
     mixed = Network("mixed", 10, True, (layers[0],))
     object.__setattr__(mixed, "layers", tuple(layers))
-    with pytest.raises(Refusal, match=r"^The input and the recurrent matrix of a hardware GRU must share a block size, but "
-                                      r"first has 2 and 4, second has 2 and 4; compress both with one$"):
+    with pytest.raises(Refusal, match=r"^All matrices of a hardware layer must share a block size, but first has 2 and "
+                                      r"4, second has 2 and 4; compress them with one$"):
         plan(mixed, 64)
 
 

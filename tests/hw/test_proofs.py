@@ -1,68 +1,247 @@
+"""Streams that lose nothing, add nothing, keep the order, keep an offer until it is taken, and never stand still.
+
+Each unit is proved with one word, or one element of a vector, that is picked at any moment and followed: where it must
+be when it leaves, it is. Payloads are one bit wide where the unit only moves them.
+"""
+import numpy as np
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.pipeline import Registers
-
-pytest.importorskip("z3", reason="z3-solver searches the invariants of the proofs")
-
-from tests.hw.prove import proved
+from circulant.hw.fft import FftShape, ForwardFft, InverseFft
+from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.pipeline import Queue, Registers
+from circulant.hw.reblock import Reblock
+from tests.hw.prove import Machine, Proof, explore
+from tests.hw.simulate import decode, trace
 
 
 class Pipeline(wiring.Component):
-    def __init__(self, depth):
-        self._depth = depth
+    """The skeleton of the transforms; ``fault`` plants a bug in it."""
+
+    def __init__(self, depth, fault=""):
+        self._depth, self._fault = depth, fault
         super().__init__({"i": In(stream.Signature(1)), "o": Out(stream.Signature(1))})
 
     def elaborate(self, platform):
         m = Module()
-        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+        offered = 1 if self._fault == "no stall" else self.o.ready
+        registers = Registers(m, valid=self.i.valid, ready=offered)
         values = [self.i.payload]
-        for _ in range(self._depth):
+        for _ in range(self._depth - (self._fault == "off by one")):
             values = registers.stage(values)
-        m.d.comb += [self.o.payload.eq(values[0]), self.o.valid.eq(registers.close(self._depth)), self.i.ready.eq(registers.move)]
+        m.d.comb += [
+            self.o.payload.eq(values[0]), self.o.valid.eq(registers.close(self._depth)),
+            self.i.ready.eq(1 if self._fault == "always ready" else registers.move)]
         return m
 
 
-class Stream(wiring.Component):
-    """A unit between two streams of as many words, and what has to hold of it."""
+def watched(m, port, kept):
+    """``kept``: what was offered and not taken is offered again."""
+    waits, before = Signal(), Signal.like(port.payload)
+    m.d.sync += [waits.eq(port.valid & ~port.ready), before.eq(port.payload)]
+    m.d.comb += kept.eq(~waits | (port.valid & (port.payload == before)))
 
-    def __init__(self, unit, holds):
-        self._unit, self._holds = unit, holds
-        payload = unit.i.payload.shape()
+
+class Words(wiring.Component):
+    """A unit that gives a word for a word, and holds ``holds`` of them at the most.
+
+    Members:
+        assume_kept, ok_kept: an offer stays as it is until it is taken, before the unit and behind it.
+        ok_count: what leaves has come, and no more is inside than there is room for.
+        ok_word: a word that was picked leaves when those before it have left, as ``becomes`` of it.
+        ok_alive: when there is something inside and the sink is ready, something leaves after ``holds`` + 1 cycles.
+        ok_room: what there is room for is accepted.
+    """
+
+    def __init__(self, unit, *, holds, becomes=lambda word: word, room=False):
+        self._unit, self._holds, self._becomes, self._room = unit, holds, becomes, room
         super().__init__({
-            "valid": In(1), "payload": In(payload), "ready": In(1), "pick": In(1),
-            "assume_kept": Out(1), "ok_kept": Out(1), "ok_word": Out(1), "ok_count": Out(1), "ok_alive": Out(1)})
+            "valid": In(1), "payload": In(unit.i.payload.shape()), "ready": In(1), "pick": In(1),
+            "assume_kept": Out(1), "ok_kept": Out(1), "ok_count": Out(1), "ok_word": Out(1), "ok_alive": Out(1),
+            "ok_room": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.unit = unit = self._unit
         m.d.comb += [unit.i.valid.eq(self.valid), unit.i.payload.eq(self.payload), unit.o.ready.eq(self.ready)]
+        watched(m, unit.i, self.assume_kept)
+        watched(m, unit.o, self.ok_kept)
         comes, goes = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
-        for port, kept in ((unit.i, self.assume_kept), (unit.o, self.ok_kept)):
-            waits, before = Signal(), Signal.like(port.payload)
-            m.d.sync += [waits.eq(port.valid & ~port.ready), before.eq(port.payload)]
-            m.d.comb += kept.eq(~waits | (port.valid & (port.payload == before)))
 
-        inside = Signal(range(self._holds + 2))
-        tracked, ahead, word = Signal(), Signal.like(inside), Signal.like(unit.i.payload)
+        inside, ahead = Signal(range(self._holds + 2)), Signal(range(self._holds + 2))
+        tracked, word = Signal(), Signal(len(Value.cast(unit.o.payload)))
+        leaves = tracked & goes & (ahead == 0)
         m.d.sync += inside.eq(inside + comes - goes)
-        with m.If(comes & self.pick & ~tracked):
-            m.d.sync += [tracked.eq(1), ahead.eq(inside - goes), word.eq(unit.i.payload)]
+        with m.If(leaves):
+            m.d.sync += tracked.eq(0)
         with m.If(tracked & goes):
-            m.d.sync += [ahead.eq(ahead - 1)]
-            with m.If(ahead == 0):
-                m.d.sync += tracked.eq(0)
+            m.d.sync += ahead.eq(ahead - 1)
+        with m.If(~tracked & comes & self.pick):
+            m.d.sync += [tracked.eq(1), ahead.eq(inside - goes), word.eq(self._becomes(unit.i.payload))]
         slow = Signal(range(self._holds + 3))
-        m.d.sync += slow.eq((slow + 1) & ((inside != 0) & unit.o.ready & ~goes).replicate(len(slow)))
+        with m.If((inside != 0) & unit.o.ready & ~goes):
+            m.d.sync += slow.eq(slow + 1)
+        with m.Else():
+            m.d.sync += slow.eq(0)
         m.d.comb += [
             self.ok_count.eq((~goes | (inside != 0)) & (inside <= self._holds)),
-            self.ok_word.eq(~(tracked & goes & (ahead == 0)) | (unit.o.payload == word)),
-            self.ok_alive.eq(slow <= self._holds)]
+            self.ok_word.eq(~leaves | (Value.cast(unit.o.payload) == word)),
+            self.ok_alive.eq(slow <= self._holds),
+            self.ok_room.eq(unit.i.ready | (inside == self._holds) if self._room else 1)]
         return m
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 5])
-def test_pipeline(depth):
-    assert proved(Stream(Pipeline(depth), depth))
+class Elements(wiring.Component):
+    """A `Reblock` of one bit per element: element ``place`` of a vector that is picked leaves where it belongs.
+
+    Members:
+        pick, place: in the cycle before a vector begins: follow this element of it.
+        assume_…: offers stay until they are taken; only the last block of a vector may be marked; the place exists.
+        ok_kept: an offer stays as it is until it is taken.
+        ok_element: the element leaves after it has come, in its block and vector, and zero where the input has none.
+        ok_last: the last block of a vector, and none before, carries its mark.
+        ok_count: a vector ends at the output in the cycle in which it ends at the input, or later, but before the next.
+        ok_alive: when the sink is ready, and something waits or is offered, a block leaves in the cycles of its parts.
+    """
+
+    def __init__(self, unit, *, size, k_in, k_out):
+        self._unit, self._k_in, self._k_out = unit, k_in, k_out
+        self._blocks_in, self._blocks_out = -(-size // k_in), -(-size // k_out)
+        self._places = self._blocks_out * k_out
+        super().__init__({
+            "valid": In(1), "payload": In(k_in), "mark": In(1), "ready": In(1), "pick": In(1),
+            "place": In(range(self._places)),
+            "assume_kept": Out(1), "assume_mark": Out(1), "assume_place": Out(1),
+            "ok_kept": Out(1), "ok_element": Out(1), "ok_last": Out(1), "ok_count": Out(1), "ok_alive": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.unit = unit = self._unit
+        k_in, k_out, blocks_in, blocks_out = self._k_in, self._k_out, self._blocks_in, self._blocks_out
+        m.d.comb += [
+            unit.i.valid.eq(self.valid), Value.cast(unit.i.payload.data).eq(self.payload),
+            unit.i.payload.last.eq(self.mark), unit.o.ready.eq(self.ready)]
+        watched(m, unit.i, self.assume_kept)
+        watched(m, unit.o, self.ok_kept)
+        comes, goes = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
+
+        at_in, at_out = Signal(range(blocks_in + 1)), Signal(range(blocks_out + 1))
+        inside, fresh = Signal(2), Signal(init=1)
+        ends_in, ends_out = at_in == blocks_in - 1, at_out == blocks_out - 1
+        m.d.sync += [inside.eq(inside + (comes & ends_in) - (goes & ends_out)), fresh.eq(0)]
+        with m.If(comes):
+            m.d.sync += at_in.eq(Mux(ends_in, 0, at_in + 1))
+        with m.If(goes):
+            m.d.sync += at_out.eq(Mux(ends_out, 0, at_out + 1))
+
+        # The vector at the input is followed when ``entering``; ``ahead`` whole vectors leave before it.
+        tracked, entering, ahead, place = Signal(), Signal(), Signal(2), Signal.like(self.place)
+        known, element, marked = Signal(), Signal(), Signal()
+        with m.If(goes & ends_out & tracked):
+            m.d.sync += [ahead.eq(ahead - 1), tracked.eq(ahead != 0)]
+        with m.If(comes & ends_in):
+            m.d.sync += entering.eq(0)
+        with m.If(self.pick & ~tracked & (fresh | (comes & ends_in))):
+            m.d.sync += [tracked.eq(1), entering.eq(1), place.eq(self.place), known.eq(0),
+                         ahead.eq(Mux(fresh, 0, inside + 1 - (goes & ends_out)))]
+        arrives = entering & self.valid & (at_in == place // k_in)
+        here, now_known = (self.payload >> place % k_in)[0], Signal()
+        with m.If(arrives & comes):
+            m.d.sync += [known.eq(1), element.eq(here)]
+        with m.If(entering & comes & ends_in):
+            m.d.sync += marked.eq(self.mark)
+        absent = place >= blocks_in * k_in
+        expected = Mux(absent, 0, Mux(arrives, here, element))
+        m.d.comb += now_known.eq(absent | arrives | known)
+        leaves = tracked & goes & (ahead == 0)
+        given = (Value.cast(unit.o.payload.data) >> place % k_out)[0]
+
+        parts = max(k_in // k_out, k_out // k_in)
+        owed, slow = (inside != 0) | (at_in * k_in >= (at_out + 1) * k_out), Signal(range(parts + 3))
+        with m.If(unit.o.ready & (unit.i.valid | owed) & ~goes):
+            m.d.sync += slow.eq(slow + 1)
+        with m.Else():
+            m.d.sync += slow.eq(0)
+        m.d.comb += [
+            self.assume_mark.eq(~(self.valid & self.mark) | ends_in),
+            self.assume_place.eq((self.place < self._places) & ~(fresh & self.valid)),
+            self.ok_element.eq(~(leaves & (at_out == place // k_out)) | (now_known & (given == expected))),
+            self.ok_last.eq(~goes | Mux(ends_out, ~leaves | (unit.o.payload.last == Mux(entering, self.mark, marked)),
+                                        ~unit.o.payload.last)),
+            self.ok_count.eq((inside <= 1) & ~(goes & ends_out & (inside == 0) & ~(comes & ends_in))),
+            self.ok_alive.eq(slow <= parts)]
+        return m
+
+
+def elements(size, k_in, k_out, *, really=None):
+    return Elements(Reblock(size=really or size, width=1, k_in=k_in, k_out=k_out), size=size, k_in=k_in, k_out=k_out)
+
+
+def given(component, path):
+    """The inputs of a path as the simulator takes them."""
+    shapes = {port: member.shape for port, member in component.signature.members.items()}
+    return [{port: decode(shapes[port], bits) for port, bits in ports.items()} for ports in path]
+
+
+def butterfly(word):
+    return word[0] + word[1], word[0] - word[1]
+
+
+UNITS = {
+    **{f"pipeline of {depth}": lambda depth=depth: Words(Pipeline(depth), holds=depth) for depth in (1, 2, 4)},
+    "forward transform": lambda: Words(
+        ForwardFft(FftShape(2, 1, 4), shift=1, spectrum_width=2), holds=2,
+        becomes=lambda word: Cat(saturate(round_shift(value, 1), 2) for value in butterfly(word))),
+    "inverse transform": lambda: Words(
+        InverseFft(FftShape(2, 1, 4)), holds=1, becomes=lambda word: Cat(value[:2] for value in butterfly(word))),
+    **{f"queue of {depth}": lambda depth=depth: Words(Queue(1, depth=depth), holds=max(3, depth), room=True)
+       for depth in (1, 3, 4)},
+    **{f"blocks of {k_in} to {k_out}, {size} values": lambda case=(size, k_in, k_out): elements(*case)
+       for size, k_in, k_out in ((2, 2, 1), (3, 2, 1), (1, 2, 1), (2, 1, 2), (3, 1, 2), (1, 1, 2), (2, 1, 4))},
+}
+
+FAULTS = {
+    "no stall": (lambda: Words(Pipeline(2, "no stall"), holds=2), "ok_kept"),
+    "always ready": (lambda: Words(Pipeline(2, "always ready"), holds=2), "ok_count"),
+    "off by one": (lambda: Words(Pipeline(2, "off by one"), holds=2), "ok_word"),
+    "another result": (lambda: Words(Pipeline(2), holds=2, becomes=lambda word: ~word), "ok_word"),
+    "a longer pipeline": (lambda: Words(Pipeline(3), holds=2), "ok_count"),
+    "a slower pipeline": (lambda: Words(Pipeline(5), holds=3), "ok_count"),
+    "less room": (lambda: Words(Queue(1, depth=4), holds=5, room=True), "ok_room"),
+    "vectors that end too late": (lambda: elements(3, 2, 1, really=4), "ok_last"),
+    "vectors that end too early": (lambda: elements(3, 1, 2, really=2), "ok_element"),
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_the_properties_hold_in_every_state(name):
+    proof = explore(UNITS[name]())
+    assert proof == Proof(proof.states)
+    assert proof.states > 40
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_its_path_shows_it_in_the_simulator(name):
+    make, broken = FAULTS[name]
+    proof = explore(make())
+    assert proof.broken == broken
+    dut = make()
+    shown = trace(dut, {port: [ports[port] for ports in given(dut, proof.path)] for port in proof.path[0]})
+    assert shown[broken] == [1] * (len(proof.path) - 1) + [0]
+
+
+@pytest.mark.parametrize("name", [
+    "forward transform", "queue of 4", "blocks of 2 to 1, 3 values", "blocks of 1 to 2, 3 values"])
+def test_the_machine_of_a_proof_is_that_of_the_simulator(name):
+    """On random inputs, assumptions broken or not: every output in every cycle."""
+    component, rng = UNITS[name](), np.random.default_rng(1)
+    machine = Machine(component)
+    inputs = rng.integers(0, 1 << sum(map(len, machine.inputs.values())), 120)
+    rows = given(component, [machine.named(int(bits)) for bits in inputs])
+    shown = trace(component, {port: [row[port] for row in rows] for port in machine.inputs})
+    state = np.array([machine.start])
+    for t in range(120):
+        outputs, state = machine(state, inputs[t:t + 1])
+        assert {port: int(values[0]) for port, values in outputs.items()} == {port: shown[port][t] for port in outputs}

@@ -19,7 +19,8 @@ def golden(matrix, vectors):
 def read(matrix, vectors, *, times=1, pause=0.0, stall_i=0.0, last=()):
     """What a reader sees who reads each vector ``times`` over, at once unless it pauses: its spectra, and its mark."""
     q = matrix.weights.shape[1]
-    payloads = [{**payload, "last": int(n // q in last)} for n, payload in enumerate(blocks([vectors], matrix.block_size))]
+    payloads = blocks([vectors], matrix.block_size)
+    payloads = [{**payload, "last": int(n // q in last)} for n, payload in enumerate(payloads)]
     rng, data, reads, marks = np.random.default_rng(1), [], [], []
 
     def reader():
@@ -67,7 +68,7 @@ def test_two_vectors_are_held_and_no_block_more(q):
 
 
 def test_full_and_last_are_about_the_other_bank_in_the_cycle_of_free():
-    """Vectors of one block: the first is the last of its sequence, the second is not; a third comes when there is room."""
+    """Vectors of one block: the first is the last of its sequence, the second is not; a third comes later."""
     n = 20
     feed = [{"data": [0], "last": 1}, {"data": [0], "last": 0}, *[{"data": [0], "last": 1}] * (n - 2)]
     shown = trace(SpectrumBuffer(product(1, 1, 1)), {

@@ -55,7 +55,7 @@ def test_a_name_is_taken_once_unless_the_contents_are_the_same():
     target = VerilogTarget()
     assert [target.add_image("part", [3, 4], 8) for _ in range(2)] == ["part.hex"] * 2
     for words, width in (([3, 5], 8), ([3, 4, 0], 8), ([3, 4], 9)):
-        with pytest.raises(ValueError, match="^A memory image must have a name of its own, not 'part' twice$"):
+        with pytest.raises(ValueError, match=r"^A memory image must have a name of its own, not 'part' twice$"):
             target.add_image("part", words, width)
     assert target.images == {"part.hex": "03\n04\n"}
 
@@ -81,7 +81,7 @@ def test_a_rom_in_verilog_reads_its_image():
     instance = re.search(r"^  circulant_rom #\((.*?)\) rom \((.*?)\);", text, re.M | re.S)
     assert dict(re.findall(r"\.(\w+)\((.*?)\)[,\n]", instance[1])) == {
         "IMAGE": '"part.hex"', "WIDTH": "32'd12", "DEPTH": "32'd5", "ADDRESS": "32'd3"}
-    assert dict(re.findall(r"\.(\w+)\((.*?)\)", instance[2])) == {"clk": "clk", "en": "en", "addr": "addr", "data": "data"}
+    assert dict(re.findall(r"\.(\w+)\((.*?)\)", instance[2])) == {name: name for name in ("clk", "en", "addr", "data")}
     assert text.count("module circulant_rom #(") == 1
     assert text.count("$readmemh(IMAGE, mem)") == 1
 

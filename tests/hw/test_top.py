@@ -84,9 +84,14 @@ def test_values_are_sign_extended_and_only_their_own_bits_are_read():
     sent, expected = beats(chain, dut, sequences(chain, (2, 2)))
     assert dut.bits == (16, 16)
     assert min(min(beat["data"]) for beat in expected) < 0
-    junk = [{**beat, "data": [((value + (37 << 9) + (1 << 15)) & 0xffff) - (1 << 15) for value in beat["data"]]} for beat in sent]
-    assert [[value & 0x1ff for value in beat["data"]] for beat in junk] == [
-        [value & 0x1ff for value in beat["data"]] for beat in sent]
+
+    def with_junk(value):
+        """Other bits above the value's own nine."""
+        container = (value & 0x1ff) | (0b0110100 ^ value & 0x7f) << 9
+        return container - (container >> 15 << 16)
+
+    junk = [{**beat, "data": list(map(with_junk, beat["data"]))} for beat in sent]
+    assert junk != sent
     assert streamed(dut, junk, quiet=300) == expected
 
 

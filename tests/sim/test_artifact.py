@@ -100,7 +100,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10)
 
 
-@repeatable(60)
+@repeatable(40)
 @given(st.dictionaries(st.text().filter(lambda key: key not in ("format", "version", "hash")) | st.integers(),
                        json_values, max_size=6))
 def test_every_body_can_be_read_again(tmp_path_factory, body):
@@ -263,7 +263,7 @@ def test_any_damaged_bit_of_an_archive_is_refused_or_harmless(npz_file):
     whole = npz_file.read_bytes()
     rng = np.random.default_rng(1)
     harmless = 0
-    for place in range(len(whole)):
+    for place in range(0, len(whole), 2):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << rng.integers(8)
         npz_file.write_bytes(bytes(damaged))
@@ -274,7 +274,7 @@ def test_any_damaged_bit_of_an_archive_is_refused_or_harmless(npz_file):
         harmless += 1
         assert meta["network"] == "abc"
         assert artifact.digest_arrays(arrays) == artifact.digest_arrays(ARRAYS)
-    assert harmless < len(whole) / 3  # Time stamps, attributes and the like.
+    assert harmless < len(whole) / 6  # Time stamps, attributes and the like.
 
 
 def test_any_damaged_bit_of_a_json_is_refused(json_file):

@@ -74,7 +74,7 @@ def test_holds_and_is_not_loose_for_many_blocks(k):
     assert bound / 40 < worst <= bound  # That all roundings conspire gets rarer.
 
 
-@repeatable(120)
+@repeatable(80)
 @given(st.integers(1, 2), st.integers(1, 4), st.sampled_from(SIZES), st.integers(2, 18), st.integers(2, 20),
        st.integers(4, 26), st.integers(4, 34), st.integers(4, 24), st.integers(4, 20), st.integers(0, 3),
        st.integers(0, 2 ** 32))

@@ -53,13 +53,13 @@ def test_quantize_boundaries(real, integer):
     assert Format(4, -3).quantize(real * 8) == integer
 
 
-@repeatable(500)
+@repeatable(250)
 @given(formats, reals)
 def test_quantize_is_rounding_half_up_and_saturation(form, real):
     assert int(form.quantize(real)) == clip(half_up(scaled(Fraction(real), form.frac)), form.width)
 
 
-@repeatable(300)
+@repeatable(150)
 @given(formats, st.data())
 def test_quantize_close_to_halves(form, data):
     """Floats around the halfway points, where a rounding goes wrong first."""
@@ -101,7 +101,7 @@ def test_round_shift_table(x, s, result):
     assert round_shift(x, s) == result
 
 
-@repeatable(300)
+@repeatable(150)
 @given(st.integers(-2 ** 40, 2 ** 40), st.integers(-20, 45))
 def test_round_shift_is_rounding_half_up(x, s):
     exact = half_up(scaled(x, -s))
@@ -115,7 +115,7 @@ def test_round_shift_of_every_small_integer():
         assert round_shift(x, s).tolist() == [half_up(scaled(int(v), -s)) for v in x]
 
 
-@repeatable(300)
+@repeatable(150)
 @given(st.integers(1, 70), st.integers(-10, 70), st.data())
 def test_rounding_bits_hold_every_intermediate_result(bits, s, data):
     lo, hi = -2 ** (bits - 1), 2 ** (bits - 1) - 1
@@ -154,7 +154,7 @@ def test_fit_table(peak, width, frac):
     assert fit(peak, width) == Format(width, frac)
 
 
-@repeatable(500)
+@repeatable(250)
 @given(st.floats(1e-30, 1e30) | st.integers(-60, 60).map(lambda e: 2.0 ** e), st.integers(1, 62))
 def test_fit_is_the_finest_that_holds_the_peak(peak, width):
     form = fit(peak, width)

@@ -263,11 +263,11 @@ def test_load_wrong_hash(folder, fields):
 def test_load_wrong_kind_of_layer(folder):
     body = artifact.read_json(folder / "network.json", "circulant-network", 1)
     del body["hash"]
-    body["layers"][0]["kind"] = "lstm"
+    body["layers"][0]["kind"] = "conv"
     artifact.write_json(folder / "network.json", "circulant-network", 1, body)
     assert refusal(Network.load, folder) == (
-        "network.json: field 'kind' of layer 'gru' must be 'gru' or 'linear', not 'lstm'; read it with the version of "
-        "circulant that wrote it")
+        "network.json: field 'kind' of layer 'gru' must be 'gru', 'lstm' or 'linear', not 'conv'; read it with the "
+        "version of circulant that wrote it")
 
 
 def test_load_wrong_weights(folder, tmp_path):

@@ -1,6 +1,7 @@
 """The file of a training: a round trip, and refusals that name file, field, rule and value."""
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
@@ -50,6 +51,8 @@ def change(path, **fields):
     ({"format": "other"}, r"model\.pt: field 'format' must be 'circulant-trained', not 'other'"),
     ({"version": 2}, r"model\.pt: field 'version' must be 1, not 2; train again"),
     ({"hash": "0" * 64}, r"model\.pt: field 'hash' must be that of the contents .*, not '000000000000'"),
+    ({"dense": None}, r"model\.pt must hold the fields 'meta', 'dense' and 'circulant' as written"),
+    ({"meta": {1: {2}}}, r"model\.pt must hold the fields 'meta', 'dense' and 'circulant' as written"),
     ({"dense": {"linear.bias": torch.zeros(10)}}, r"model\.pt: field 'hash' must be that of the contents"),
 ])
 def test_changed_fields_are_refused(trained, tmp_path, fields, message):
@@ -68,6 +71,24 @@ def test_damaged_files_are_refused(trained, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(Refusal, match=r"model\.pt must be a file of a training, but it cannot be read"):
             load_trained(path)
+
+
+def test_a_flipped_bit_is_refused_or_harmless(trained, tmp_path):
+    path = tmp_path / "model.pt"
+    save_trained(path, trained)
+    whole, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
+    for place in rng.integers(0, len(whole), 150):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            got = load_trained(path)
+        except Refusal:
+            refused += 1
+        else:
+            assert got.history == trained.history
+            assert all(torch.equal(value, trained.dense[name]) for name, value in got.dense.items())
+    assert refused > 75, f"most bits matter, but only {refused} of 150 were noticed"
 
 
 def test_other_files_are_refused(tmp_path):

@@ -1,0 +1,181 @@
+"""Behind the array: a chain takes the sums of its rows one after the other, and transforms them back.
+
+``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to that of y; bias.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from circulant.hw.array.program import Program
+from circulant.hw.fft import FftShape, InverseFft
+from circulant.hw.fixed import requantize, round_shift, saturate
+from circulant.hw.pipeline import delay, per_matrix
+from circulant.hw.target import Rom, instances, packed
+
+__all__ = ["Chain", "chain_output"]
+
+
+def _route(program: Program) -> data.StructLayout:
+    """Where a row goes: the memory of its gate, and the place of its block there."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "completes": 1,
+            "matrix": range(max(2, len(program.matrices))),
+            "kind": range(max(2, *(len(matrix.kinds) for matrix in program.matrices))),
+            "address": range(max(2, *(matrix.blocks for matrix in program.matrices))),
+        }
+    )
+
+
+def chain_output(program: Program) -> wiring.Signature:
+    """Members: valid; the row's matrix and gate; the address of its block; whether that block is now whole; whether it
+    belongs to every second step; and its k values."""
+    product = program.matrices[0].product
+    members = {name: Out(field.shape) for name, field in _route(program)}
+    row = data.ArrayLayout(signed(product.output.width), product.block_size)
+    return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
+
+
+class Chain(wiring.Component):
+    """One row per cycle; ``latency`` cycles from ``start`` to the first row of a pass.
+
+    Parameters:
+        name: names the memory image, which holds biases and routes in the order in which the rows leave.
+        program: the passes.
+        chain: number of this chain.
+        sums: layout of the sums of a row.
+
+    Members:
+        start: the sums of a pass's first row are there; those of the others follow, one per cycle.
+        number, second: with ``start``: which pass; whether its step is every second one.
+        sums: of the row at the head of the drain.
+        o: rows, see `chain_output`.
+    """
+
+    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout) -> None:
+        self._name = name
+        self._program = program
+        self._chain = chain
+        self._products = [matrix.product.parts[0] for matrix in program.matrices]
+        first = self._products[0]
+        self._width = first.output.width
+        self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits)
+        super().__init__(
+            {
+                "start": In(1),
+                "number": In(range(max(2, len(program.passes)))),
+                "second": In(1),
+                "sums": In(sums),
+                "o": Out(chain_output(program)),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from ``start`` to the first row: combine, round, inverse FFT, round, bias."""
+        return 2 + self._fft.latency + 2
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        passes, number, slot, second = self._slots(m)
+        matrix = Signal(range(max(2, len(self._products))))
+        m.d.comb += matrix.eq(per_matrix([p.matrix for p in self._program.passes], number))
+        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
+        m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
+        at = delay(m, matrix, 1, name="combined_matrix")
+        for j, number_j in enumerate(self._combined()):
+            combined = Signal(number_j.shape(), name=f"combined_{j}", reset_less=True)
+            product = Signal(signed(self._fft.width), name=f"product_{j}", reset_less=True)
+            m.d.comb += inverse.i.payload[j].eq(product)
+            m.d.sync += [
+                combined.eq(number_j),
+                product.eq(
+                    _chosen(
+                        [(p.frac - p.product.frac, p.product.width) for p in self._products],
+                        at,
+                        partial(_requantized, combined),
+                    )
+                ),
+            ]
+
+        steps = 2 + self._fft.latency
+        starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
+        route, biases = self._image(m, delay(m, starts + slot, steps, name="address"))
+        output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
+        live = delay(m, passes, steps + 1, name="live", reset_less=False)
+        matrix = delay(m, at, steps - 1, name="matrix")
+        m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
+        m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in _route(self._program)]
+        m.d.comb += [self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second"))]
+        shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
+        for j in range(self._fft.k):
+            rounded = Signal(signed(self._fft.inverse_width + 1), name=f"rounded_{j}", reset_less=True)
+            m.d.sync += [
+                rounded.eq(_chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))),
+                output[j].eq(saturate(rounded + biases.word_select(j, self._width).as_signed(), self._width)),
+            ]
+        return m
+
+    def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
+        """Count the rows of a pass: whether there is one, of which pass, at which slot, and of a second step."""
+        slots = self._program.shape.slots
+        waiting, kept, kept_second = Signal(range(slots + 1)), Signal.like(self.number), Signal()
+        passes, number, slot, second = Signal(), Signal.like(self.number), Signal(range(slots + 1)), Signal()
+        m.d.comb += [
+            passes.eq(self.start | (waiting != 0)),
+            number.eq(Mux(self.start, self.number, kept)),
+            slot.eq(Mux(self.start, 0, slots - waiting)),
+            second.eq(Mux(self.start, self.second, kept_second)),
+        ]
+        m.d.sync += [kept.eq(number), kept_second.eq(second)]
+        with m.If(passes):
+            m.d.sync += waiting.eq(Mux(self.start, slots - 1, waiting - 1))
+        return passes, number, slot, second
+
+    def _combined(self) -> list[Value]:
+        sums = [Value.cast(self.sums[j]) for j in range(self.sums.shape().length)]
+        numbers = sums[:2]
+        for s1, s2, s3 in zip(sums[2::3], sums[3::3], sums[4::3], strict=True):
+            numbers += [s1 - s3, s1 + s2]
+        return numbers
+
+    def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
+        """Route and biases of a row, one cycle after its address."""
+        layout, words = _route(self._program), []
+        for index, row in self._program.leaving(self._chain):
+            matrix = self._program.matrices[index]
+            if row < 0:
+                words.append(0)
+                continue
+            block, kind = divmod(row, len(matrix.kinds))
+            route = layout.const(
+                {
+                    "valid": 1,
+                    "completes": int(kind == len(matrix.kinds) - 1),
+                    "matrix": index,
+                    "kind": kind,
+                    "address": block // matrix.banks(self._program.shape.chains),
+                }
+            )
+            (bias,) = packed(matrix.bias[row : row + 1], self._width)
+            words.append(Value.cast(route).value << (self._width * self._fft.k) | bias)
+        width = self._width * self._fft.k
+        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name)
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
+        return data.View(layout, rom.data[width:]), rom.data[:width]
+
+
+def _requantized(x: Value, key: tuple[int, int]) -> Value:
+    return requantize(x, *key)
+
+
+def _chosen(keys: Sequence[Any], matrix: Value, make: Callable[[Any], Value]) -> Value:
+    """What ``make`` says for the matrix's key; made once where all keys are equal."""
+    return make(keys[0]) if len(set(keys)) == 1 else per_matrix([make(key) for key in keys], matrix)

@@ -1,0 +1,108 @@
+"""The array: R rows of C lanes with their weight memories, and the chains behind them.
+
+spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► chain 0 ◄─ sums ◄─ row I   ◄─ …
+(from the banks)                  ├─► row 1   ─► sums ─► chain 1 ◄─ sums ◄─ row I+1 ◄─ …
+                                  └─► …
+"""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.chain import Chain, chain_output
+from circulant.hw.array.program import Program
+from circulant.hw.array.row import LaneRow, RowShape, data_operands
+from circulant.hw.pipeline import delay
+from circulant.hw.target import Rom, instances, packed
+
+__all__ = ["LaneArray"]
+
+
+class LaneArray(wiring.Component):
+    """Block products with all columns of a group in all rows, each cycle; ``latency`` cycles later a pass's rows come.
+
+    Parameters:
+        name: of the layer; names the memory images.
+        program: the passes.
+
+    Members:
+        weight, number, valid, first, ends, second: of the group of columns that is read in this cycle, as
+            the `Sequencer` says; second: its step is every second one.
+        spectra: that group, one cycle later.
+        o0, o1, …: rows, see `chain_output`.
+    """
+
+    def __init__(self, *, name: str, program: Program) -> None:
+        self._name = name
+        self._program = program
+        parts = [part for matrix in program.matrices for part in matrix.product.parts]
+        shape = program.shape
+        self.row = RowShape(
+            k=parts[0].block_size,
+            columns=shape.columns,
+            data_width=max(part.spectrum.width for part in parts),
+            weight_width=max(part.weight.width for part in parts),
+            terms=max(matrix.columns for matrix in program.matrices),
+        )
+        self._chains = [
+            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
+        ]
+        spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
+        super().__init__(
+            {
+                "weight": In(range(max(2, program.cycles))),
+                "number": In(range(max(2, len(program.passes)))),
+                "valid": In(1),
+                "first": In(1),
+                "ends": In(1),
+                "second": In(1),
+                "spectra": In(data.ArrayLayout(spectrum, shape.columns)),
+                **{f"o{c}": Out(chain_output(program)) for c in range(shape.chains)},
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last group of columns of a pass to its first row: memory, operands, row, drain, chain."""
+        return 3 + self.row.latency + self._chains[0].latency
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        program, row, shape = self._program, self.row, self._program.shape
+        operands = Signal(row.operands, reset_less=True)
+        for c in range(shape.columns):
+            spectrum = [self.spectra[c][j] for j in range(row.k)]
+            m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(data_operands(spectrum))]
+        add = delay(m, self.valid, 1 + row.latency, name="add", reset_less=False)
+        first = delay(m, self.first, 1 + row.latency, name="first")
+        load = delay(m, self.ends, 2 + row.latency, name="load", reset_less=False)
+        start = delay(m, load, 1, name="start", reset_less=False)
+        number, second = (
+            delay(m, value, 3 + row.latency, name=name)
+            for name, value in (("number", self.number), ("second", self.second))
+        )
+
+        rows = instances(m, platform, "row", LaneRow, shape.rows, shape=row)
+        for r, lanes in enumerate(rows):
+            m.d.comb += [lanes.x.eq(operands), lanes.add.eq(add), lanes.first.eq(first), lanes.load.eq(load)]
+            if r + shape.chains < shape.rows:
+                m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)
+            for c in range(shape.columns):
+                m.submodules[f"weights_{r}_{c}"] = rom = Rom(
+                    words=packed(program.weights(r, c), row.weight_width),
+                    width=row.k * row.weight_width,
+                    image=f"{self._name}_weights_{r}_{c}",
+                )
+                m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(rom.data)]
+        for c, chain in enumerate(self._chains):
+            m.submodules[f"chain_{c}"] = chain
+            m.d.comb += [
+                chain.start.eq(start),
+                chain.number.eq(number),
+                chain.second.eq(second),
+                chain.sums.eq(rows[c].sums),
+            ]
+            wiring.connect(m, chain.o, wiring.flipped(getattr(self, f"o{c}")))
+        return m

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+
+from circulant.hw.array.cost import step_timeline
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.recurrent import RecurrentLayer, bank_shape
+from circulant.sim.lstm import Lstm
+from tests.hw.array.layers import blocks, lstm
+
+DEADLINE = 20_000
+
+
+def run(dut, x, *, stall=0.0, seed=0, reset_at=None):
+    """Blocks of the output and the cycles in which they came, for a list of (block, last) of the input."""
+    rng = np.random.default_rng(seed)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    taken, cycles = [], []
+
+    async def bench(ctx):
+        at, offered = 0, False
+        for cycle in range(DEADLINE):
+            if not offered and at < len(x) and rng.random() >= stall:
+                offered = True
+                ctx.set(dut.i.payload, {"data": x[at][0], "last": x[at][1]})
+            ctx.set(dut.i.valid, offered)
+            ctx.set(dut.o.ready, rng.random() >= stall)
+            _, _, accepted, valid, ready, payload = await ctx.tick().sample(
+                dut.i.ready, dut.o.valid, dut.o.ready, dut.o.payload
+            )
+            if offered and accepted:
+                at, offered = at + 1, False
+            if valid and ready:
+                taken.append((list(payload.data), payload.last))
+                cycles.append(cycle)
+            if at == len(x) and cycles and cycle - max(cycles[-1], 0) > 400:
+                return
+
+    simulator.add_testbench(bench)
+    simulator.run()
+    return taken, cycles
+
+
+def streams(layer: Lstm, count: int, steps: int, turns: int):
+    """Input blocks of ``count`` times ``turns`` interleaved sequences, and the output blocks that golden expects."""
+    k = layer.gates.block_size
+    x = np.random.default_rng(1).integers(-25000, 25000, (count * turns, steps, layer.inputs))
+    y = layer(x)
+    given, wanted = [], []
+    for group in range(count):
+        for t in range(steps):
+            for sequence in range(group * turns, (group + 1) * turns):
+                last = t == steps - 1
+                parts = blocks(x[sequence, t], k)
+                given += [(part, int(last and n == len(parts) - 1)) for n, part in enumerate(parts)]
+                if layer.returns == "sequence" or last:
+                    parts = blocks(y[sequence, t] if layer.returns == "sequence" else y[sequence], k)
+                    wanted += [(part, int(last and n == len(parts) - 1)) for n, part in enumerate(parts)]
+    return given, wanted
+
+
+CASES = {
+    "torch's LSTM, one lane": ({"k": 4, "inputs": 10, "hidden": 12, "peephole": False}, (1, 1, 1), 1, 1),
+    "peepholes, two columns": ({"k": 4, "inputs": 10, "hidden": 20}, (4, 2, 1), 2, 1),
+    "four chains": ({"k": 4, "inputs": 10, "hidden": 20}, (4, 2, 4), 4, 1),
+    "two chains, ragged": ({"k": 4, "inputs": 7, "hidden": 18}, (6, 3, 2), 1, 1),
+    "projection": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12}, (4, 3, 4), 4, 1),
+    "projection, ragged": ({"k": 4, "inputs": 9, "hidden": 18, "projection": 10}, (2, 2, 1), 1, 1),
+    "dense": ({"k": 1, "inputs": 3, "hidden": 5, "projection": 4}, (4, 3, 4), 1, 1),
+    "blocks of 2": ({"k": 2, "inputs": 5, "hidden": 9}, (4, 2, 2), 2, 1),
+    "blocks of 8": ({"k": 8, "inputs": 16, "hidden": 24, "projection": 16}, (8, 2, 4), 8, 1),
+    "blocks of 16": ({"k": 16, "inputs": 20, "hidden": 32}, (4, 2, 4), 16, 1),
+    "three streams": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12}, (4, 3, 4), 4, 3),
+    "two streams": ({"k": 4, "inputs": 10, "hidden": 20}, (4, 3, 4), 4, 2),
+    "the last state only": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12, "returns": "last"}, (4, 3, 4), 4, 1),
+    "the last states of three streams": ({"k": 4, "inputs": 6, "hidden": 12, "returns": "last"}, (4, 2, 2), 4, 3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_equals_golden(name, stall):
+    options, shape, elements, turns = CASES[name]
+    layer = lstm(3, **options)
+    dut = RecurrentLayer(layer, shape=ArrayShape(*shape), elements=elements, streams=turns)
+    given, wanted = streams(layer, 2, 3, turns)
+    assert run(dut, given, stall=stall)[0] == wanted
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] == 1 and "last" not in name])
+def test_period_is_that_of_the_cost_model(name):
+    options, shape, elements, _ = CASES[name]
+    layer, shape = lstm(3, **options), ArrayShape(*shape)
+    dut = RecurrentLayer(layer, shape=shape, elements=elements)
+    given, wanted = streams(layer, 1, 5, 1)
+    taken, cycles = run(dut, given)
+    assert taken == wanted
+    ends = np.array(cycles).reshape(5, -1)[:, -1]
+    period = step_timeline(layer, dut.program, elements, bank_shape(layer, shape).needs).period
+    assert np.diff(ends)[1:].tolist() == [period] * 3

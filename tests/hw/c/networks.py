@@ -1,0 +1,100 @@
+"""Random integer networks of every block size, with formats so arbitrary that everything saturates now and then."""
+import numpy as np
+
+from circulant.sim.activation import FUNCTIONS, Pwl
+from circulant.sim.circulant import Product
+from circulant.sim.fft import BLOCK_SIZES
+from circulant.sim.fixed import Format, Integers
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.network import Layer, Network
+from circulant.sim.refusal import Refusal
+
+NARROW = {"weight": (2, 18), "spectrum": (4, 20), "product": (4, 30), "vector": (2, 18)}
+WIDE = {"weight": (2, 30), "spectrum": (4, 34), "product": (4, 44), "vector": (2, 40)}
+"""Least and greatest widths; the wide ones ask for int64 here and there."""
+
+
+class Maker:
+    """Random parts of networks, from one seed."""
+
+    def __init__(self, seed: int, widths: dict[str, tuple[int, int]]) -> None:
+        self.rng, self.widths = np.random.default_rng(seed), widths
+
+    def format(self, least: int, most: int, frac: tuple[int, int] = (-3, 12)) -> Format:
+        return Format(int(self.rng.integers(least, most, endpoint=True)), int(self.rng.integers(*frac)))
+
+    def vector(self) -> Format:
+        return self.format(*self.widths["vector"])
+
+    def product(self, inputs: int, rows: int, k: int, input: Format, output: Format) -> Product:
+        weight, spectrum, product = (self.format(*self.widths[part]) for part in ("weight", "spectrum", "product"))
+        shape = (rows // k, -(-inputs // k), k)
+        extremes = self.rng.choice([weight.lo, weight.hi], shape)
+        weights = extremes if self.rng.integers(3) == 0 else self.rng.integers(weight.lo, weight.hi + 1, shape)
+        bias = self.rng.integers(output.lo, output.hi + 1, rows)
+        return Product(weights, bias, weight, input, spectrum, product, output, int(self.rng.integers(1, 20)))
+
+    def pwl(self, function: str, input: Format, output: Format) -> Pwl:
+        argument_bits = input.frac + FUNCTIONS[function][1] + 1
+        segments = 1 << int(self.rng.integers(1, min(7, argument_bits + 1)))
+        slope = self.format(3, 16)
+        return Pwl(function, input, output, slope, self.rng.integers(slope.lo, slope.hi + 1, segments),
+                   self.rng.integers(output.lo, output.hi + 1, segments))
+
+    def linear(self, name: str, inputs: int, outputs: int, k: int, input: Format) -> Linear:
+        return Linear(name, inputs, outputs, self.product(inputs, -(-outputs // k) * k, k, input, self.vector()))
+
+    def gru(self, name: str, inputs: int, hidden: int, k: int, recurrent_k: int, input: Format, returns: str) -> Gru:
+        pre, state = self.format(2, 24, (0, 12)), self.format(2, 24, (0, 16))
+        return Gru(name, inputs, hidden, returns, self.product(inputs, 3 * -(-hidden // k) * k, k, input, pre),
+                   self.product(hidden, 3 * -(-hidden // recurrent_k) * recurrent_k, recurrent_k, state, pre),
+                   self.pwl("sigmoid", pre, state), self.pwl("tanh", pre, state))
+
+    def numbers(self, form: Format, *shape: int) -> Integers:
+        """Random integers of a format; the first sequences hold nothing but its extremes."""
+        x = self.rng.integers(form.lo, form.hi, shape, endpoint=True)
+        x[:5] = self.rng.choice([form.lo, form.hi], x[:5].shape)
+        return x
+
+
+def vectors(seed: int = 0, widths: dict[str, tuple[int, int]] = NARROW) -> Network:
+    """Linear layers of all block sizes, one after the other."""
+    layers: list[Linear] = []
+    inputs = 37
+    for k in np.random.default_rng(seed).permutation(BLOCK_SIZES).tolist():
+        layers.append(_legal(lambda maker, k=k: maker.linear(  # type: ignore[misc]
+            f"fc{k}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 70)), k,
+            layers[-1].output_format if layers else maker.vector()), seed, widths))
+    return Network("vectors", inputs, False, tuple(layers))
+
+
+def sequences(*blocks: tuple[int, int], returns: str = "last", seed: int = 0, outputs: int = 0, outputs_k: int = 1,
+              inputs: int = 11, widths: dict[str, tuple[int, int]] = NARROW) -> Network:
+    """GRUs with the given block sizes of input and recurrent matrix, and a linear layer when outputs are asked for."""
+    layers: list[Layer] = []
+    for n, (k, recurrent_k) in enumerate(blocks):
+        layers.append(_legal(lambda maker, n=n, k=k, recurrent_k=recurrent_k: maker.gru(  # type: ignore[misc]
+            f"gru {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, recurrent_k,
+            layers[-1].output_format if layers else maker.vector(),
+            returns if n == len(blocks) - 1 else "sequence"), seed + n, widths))
+    if outputs:
+        layers.append(_legal(lambda maker: maker.linear("out", layers[-1].outputs, outputs, outputs_k,
+                                                        layers[-1].output_format), seed, widths))
+    return Network("sequences", inputs, True, tuple(layers))
+
+
+def _legal(make, seed, widths):
+    """The first layer whose formats the golden model takes."""
+    for attempt in range(100):
+        try:
+            return make(Maker(1000 * attempt + seed, widths))
+        except Refusal:
+            pass
+    raise AssertionError("no legal layer in 100 attempts")
+
+
+def inputs(network: Network, count: int = 37, steps: int = 4, seed: int = 0) -> Integers:
+    """Random inputs of a network, the extremes of its format among them."""
+    shape = (count, steps, network.inputs) if network.sequence else (count, network.inputs)
+    return Maker(seed, NARROW).numbers(network.input_format, *shape)

@@ -1,0 +1,104 @@
+from dataclasses import fields
+
+import pytest
+
+from circulant.hw.c.source import Source
+from circulant.sim.activation import Pwl
+from circulant.sim.circulant import Product
+from circulant.sim.fixed import Format
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+from tests.hw.c.networks import NARROW, Maker, sequences, vectors
+from tests.hw.golden import network
+
+KNOWN = {
+    Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
+    Pwl: ["function", "input", "output", "slope_format", "slope", "base"],
+    Linear: ["name", "inputs", "outputs", "product"],
+    Gru: ["name", "inputs", "hidden", "returns", "input_product", "recurrent_product", "sigmoid", "tanh"],
+}
+
+
+@pytest.mark.parametrize("part", KNOWN, ids=lambda part: part.__name__)
+def test_the_emitters_know_every_field_of_the_golden_model(part):
+    assert [field.name for field in fields(part)] == KNOWN[part], "teach hw/c the new field, then add it here"
+
+
+@pytest.mark.parametrize("net", [sequences((8, 4), (2, 16), outputs=5), vectors()], ids=lambda net: net.name)
+def test_the_text_is_the_same_each_time(net):
+    assert (Source(net).code, Source(net).header) == (Source(net).code, Source(net).header)
+
+
+def test_the_text_is_narrow_and_plain():
+    source = Source(sequences((64, 32), (16, 8), outputs=5))
+    for text in (source.code, source.header):
+        assert text.isascii()
+        assert max(map(len, text.splitlines())) <= 120
+        assert text.endswith("\n")
+        for forbidden in ("float", "double", "malloc", "#include <s"):
+            assert forbidden not in text.replace("no floating point", "").replace("#include <stdint.h>", "")
+
+
+def test_the_header_says_sizes_and_formats():
+    net = network(4, 6, 3, outputs=5, activation_bits=9)
+    header = Source(net).header
+    form = net.input_format
+    for line in ("#define SMALL_INPUTS 3", "#define SMALL_INPUT_BITS 9", f"#define SMALL_INPUT_FRACTION ({form.frac})",
+                 "#define SMALL_OUTPUTS 5", "typedef int16_t small_input;", "#define SMALL_LANES 1",
+                 "void small_reset(small_state *state);", "    int16_t gru_h[6 * SMALL_LANES];"):
+        assert line in header.splitlines()
+
+
+def test_weights_are_stored_in_the_narrowest_type():
+    code = Source(network(8, 16, 8, weight_bits=8)).code
+    assert "static const int8_t gru_recurrent_product_weights[96] = {" in code
+    code = Source(network(8, 16, 8, weight_bits=9)).code
+    assert "static const int16_t gru_recurrent_product_weights[96] = {" in code
+
+
+def test_products_and_transforms_of_the_same_types_share_their_functions():
+    code = Source(network(8, 64, 64, outputs=10)).code
+    assert code.count("static void forward8") == code.count("static void inverse8") == 1
+    assert code.count("static void accumulate8") == 1
+
+
+def test_sums_take_32_bits_where_the_weights_allow():
+    code = Source(network(8, 64, 16)).code
+    assert "int32_t sums[" in code
+    assert "int64_t sums[" not in code
+
+
+def test_a_network_name_cannot_break_out_of_a_comment():
+    net = network(2, 4, 4)
+    source = Source(Network("*/ int main;\n/*", net.inputs, True, net.layers))
+    assert source.name == "int_main"
+    assert source.code.startswith("/* __ int main___")
+
+
+def test_layers_whose_names_clash_are_numbered():
+    maker = Maker(0, NARROW)
+    first = maker.linear("a", 4, 4, 2, Format(8, 4))
+    second = maker.linear("a product", 4, 4, 2, first.output_format)
+    code = Source(Network("net", 4, False, (first, second))).code
+    assert "layer1_product_weights" in code
+    assert "layer2_product_weights" in code
+
+
+def test_refuses_a_layer_that_it_does_not_know(monkeypatch):
+    net = network(2, 4, 4)
+    monkeypatch.setattr(type(net.layers[0]), "kind", "spline")
+    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, but 'gru' is of "
+                                      r"the kind 'spline'; leave it out, or generate Verilog$"):
+        Source(net)
+
+
+def test_refuses_an_activation_whose_segments_do_not_cut_evenly():
+    net = network(2, 4, 4)
+    gru = net.layers[0]
+    crooked = Pwl("tanh", gru.tanh.input, gru.tanh.output, gru.tanh.slope_format, gru.tanh.slope[:3], gru.tanh.base[:3])
+    layer = Gru("gru", 4, 4, "last", gru.input_product, gru.recurrent_product, gru.sigmoid, crooked)
+    with pytest.raises(Refusal, match=r"^The segments of tanh must be a power of two, 2 or more, and no more than "
+                                      r"there are arguments, not 3; fit the table again$"):
+        Source(Network("net", 4, True, (layer,)))
