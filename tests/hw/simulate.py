@@ -95,7 +95,7 @@ class _Simulation:
                     pass
 
 
-_simulation = lru_cache(maxsize=4)(_Simulation)  # A component that is simulated again is not compiled again.
+_simulation = lru_cache(maxsize=8)(_Simulation)  # A component that is simulated again is not compiled again.
 
 
 def run(dut: wiring.Component, *agents: Agent) -> None:

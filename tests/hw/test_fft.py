@@ -1,4 +1,5 @@
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -44,8 +45,14 @@ def worst(k, width, twiddle_bits):
     return np.concatenate([np.where(rows > 0, form.lo, form.hi), np.where(rows > 0, form.hi, form.lo)])
 
 
+@cache
 def forward(k, width, twiddle_bits, shift, spectrum_width):
     return ForwardFft(FftShape(k, width, twiddle_bits), shift=shift, spectrum_width=spectrum_width)
+
+
+@cache
+def inverse(k, width, twiddle_bits):
+    return InverseFft(FftShape(k, width, twiddle_bits))
 
 
 def spectra(x, twiddle_bits, shift, spectrum_width):
@@ -77,7 +84,7 @@ def test_the_stimuli_saturate_a_spectrum(k):
 def test_inverse_equals_golden(k, width, twiddle_bits):
     y = np.concatenate([stimuli(k, width), worst(k, width, twiddle_bits)])
     golden = fft.inverse(y, twiddle_bits)
-    assert stream(InverseFft(FftShape(k, width, twiddle_bits)), y.tolist()) == golden.tolist()
+    assert stream(inverse(k, width, twiddle_bits), y.tolist()) == golden.tolist()
 
 
 @pytest.mark.parametrize("k", [k for k in BLOCK_SIZES if k <= 4])
@@ -95,7 +102,7 @@ def test_stalls_change_nothing(k, stall_i, stall_o):
     x = stimuli(k, 10)
     assert stream(forward(k, *ROUNDINGS[0]), x.tolist(), stall_i=stall_i, stall_o=stall_o, seed=k) == (
         spectra(x, *ROUNDINGS[0][1:]).tolist())
-    assert stream(InverseFft(FftShape(k, 10, 9)), x.tolist(), stall_i=stall_i, stall_o=stall_o, seed=k) == (
+    assert stream(inverse(k, 10, 9), x.tolist(), stall_i=stall_i, stall_o=stall_o, seed=k) == (
         fft.inverse(x, 9).tolist())
 
 
@@ -108,9 +115,9 @@ def test_nothing_is_left_after_a_reset(reset_at):
 
 @pytest.mark.parametrize(("k", "levels"), [(1, 0), (2, 1), (4, 2), (8, 4), (16, 6)])
 def test_a_block_per_cycle_and_the_latency(k, levels):
-    dut, inverse = forward(k, *ROUNDINGS[0]), InverseFft(FftShape(k, 10, 9))
-    assert (dut.latency, inverse.latency) == (levels + 1, levels)
-    for unit in (dut, inverse):
+    there, back = forward(k, *ROUNDINGS[0]), inverse(k, 10, 9)
+    assert (there.latency, back.latency) == (levels + 1, levels)
+    for unit in (there, back):
         assert cycles(unit, stimuli(k, 10)[:20].tolist(), quiet=20) == (
             list(range(20)), list(range(unit.latency, 20 + unit.latency)))
 

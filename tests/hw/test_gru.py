@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ STALLS = [(0.6, 0.0), (0.0, 0.8), (0.3, 0.5)]
 LENGTHS = (2, 1, 3, 1)
 
 
+@cache
 def layer(k, hidden, inputs, returns="last"):
     return network(k, hidden, inputs, returns=returns, **BITS).layers[0]
 
@@ -28,9 +30,14 @@ def golden(gru, xs):
     return blocks([np.atleast_2d(h) for h in states], gru.recurrent_product.block_size)
 
 
+@cache
+def hardware(gru, lanes, elements):
+    """Compiled once for all tests."""
+    return GruLayer(gru, lanes=lanes, elements=elements)
+
+
 def given(gru, xs, *, lanes, elements, **stalls):
-    dut = GruLayer(gru, lanes=lanes, elements=elements)
-    return stream(dut, blocks(xs, gru.input_product.block_size), quiet=250, **stalls)
+    return stream(hardware(gru, lanes, elements), blocks(xs, gru.input_product.block_size), quiet=250, **stalls)
 
 
 def test_init_two_block_sizes():
@@ -98,7 +105,7 @@ def test_the_input_of_the_next_step_is_multiplied_while_a_step_drains():
     """The input's product costs no time: a step takes as long with a matrix of two blocks as with one of one block."""
     def cycles_per_step(inputs):
         gru = layer(4, 8, inputs, "sequence")
-        _, went = cycles(GruLayer(gru, lanes=2, elements=4), blocks(sequences(gru, (5,)), 4), quiet=250)
+        _, went = cycles(hardware(gru, 2, 4), blocks(sequences(gru, (5,)), 4), quiet=150)
         return {after - before for before, after in zip(went[2::2], went[4::2], strict=False)}
 
     assert cycles_per_step(4) == cycles_per_step(8)

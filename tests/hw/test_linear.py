@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -9,12 +11,19 @@ from tests.hw.simulate import cycles, stream
 STALLS = [(0.0, 0.0), (0.6, 0.0), (0.0, 0.8), (0.3, 0.5)]
 
 
+@cache
 def layer(k, outputs, inputs):
     return Linear("linear", inputs, outputs, product(-(-outputs // k), -(-inputs // k), k))
 
 
 def sequences(linear, lengths=(1, 3, 1, 2, 5, 1, 1)):
     return [numbers(linear.input_format, t, linear.inputs, seed=n) for n, t in enumerate(lengths)]
+
+
+@cache
+def hardware(linear, lanes):
+    """Compiled once for all tests."""
+    return LinearLayer(linear, lanes=lanes)
 
 
 def golden(linear, xs):
@@ -34,8 +43,7 @@ def test_layer_equals_golden(k, outputs, inputs, lanes):
 def test_gaps_and_back_pressure_change_nothing(outputs, inputs, lanes, stall_i, stall_o):
     linear = layer(4, outputs, inputs)
     xs = sequences(linear, (1, 3, 1, 2, 5, 1, 1, 4))
-    dut = LinearLayer(linear, lanes=lanes)
-    assert stream(dut, blocks(xs, 4), stall_i=stall_i, stall_o=stall_o) == golden(linear, xs)
+    assert stream(hardware(linear, lanes), blocks(xs, 4), stall_i=stall_i, stall_o=stall_o) == golden(linear, xs)
 
 
 @pytest.mark.parametrize(("k", "outputs", "inputs"), [(4, 5, 3), (4, 3, 9), (8, 9, 1), (2, 1, 1)])
@@ -50,7 +58,7 @@ def test_sizes_that_do_not_fill_their_blocks(k, outputs, inputs):
 def test_right_answers_after_a_reset_in_the_middle_of_a_sequence(reset_at):
     linear = layer(4, 8, 8)
     xs = sequences(linear)
-    assert stream(LinearLayer(linear, lanes=2), blocks(xs, 4), stall_o=0.4, reset_at=reset_at) == golden(linear, xs)
+    assert stream(hardware(linear, 2), blocks(xs, 4), stall_o=0.4, reset_at=reset_at) == golden(linear, xs)
 
 
 @pytest.mark.parametrize(("outputs", "inputs", "lanes", "step"), [

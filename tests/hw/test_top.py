@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from amaranth.hdl import Module, signed
@@ -42,7 +44,9 @@ class Beats(wiring.Component):
         return m
 
 
+@cache
 def made(name):
+    """A network and its hardware, compiled once for all tests."""
     k, k_out, hidden, inputs, outputs, returns, multipliers = NETWORKS[name]
     chain = network(k, hidden, inputs, outputs=outputs, k_out=k_out, returns=returns, **BITS)
     return chain, Beats(chain, multipliers)

@@ -136,21 +136,30 @@ def brought(x, frac, form):
 
 def product(p, x):
     """What `sim.circulant.Product` p gives for the list of integers x."""
-    rows, columns, k = p.weights.shape
-    bits, log_k = p.twiddle_bits, k.bit_length() - 1
-    x = [*x, *[0] * (columns * k - len(x))]
-    spectra = [unpacked([brought(v, p.input.frac, p.spectrum) for v in packed(forward(x[j * k:(j + 1) * k], bits))])
-               for j in range(columns)]
+    return joint([p], [x])
+
+
+def joint(parts, xs):
+    """What `sim.circulant.JointProduct` gives for a list of integers for each part."""
+    first = parts[0]
+    rows, _, k = first.weights.shape
+    bits, log_k = first.twiddle_bits, k.bit_length() - 1
+    totals = [[(0, 0)] * k for _ in range(rows)]
+    for p, x in zip(parts, xs, strict=True):
+        columns = p.weights.shape[1]
+        x = [*x, *[0] * (columns * k - len(x))]
+        spectra = [unpacked([brought(v, p.input.frac, p.spectrum) for v in packed(forward(x[j * k:(j + 1) * k], bits))])
+                   for j in range(columns)]
+        for i in range(rows):
+            for j in range(columns):
+                weights = unpacked(p.weights[i, j].tolist())
+                totals[i] = [plus(t, times(w, s)) for t, w, s in zip(totals[i], weights, spectra[j], strict=True)]
     y = []
-    for i in range(rows):
-        total = [(0, 0)] * k
-        for j in range(columns):
-            weights = unpacked(p.weights[i, j].tolist())
-            total = [plus(t, times(w, s)) for t, w, s in zip(total, weights, spectra[j], strict=True)]
-        sums = [brought(v, p.spectrum.frac + p.weight.frac, p.product) for v in packed(total)]
+    for i, total in enumerate(totals):
+        sums = [brought(v, first.spectrum.frac + first.weight.frac, first.product) for v in packed(total)]
         for r, value in enumerate(inverse(unpacked(sums), bits)):
-            value = half_up(scaled(value, p.output.frac - p.product.frac - log_k))
-            y.append(clip(value + int(p.bias[i * k + r]), p.output.width))
+            value = half_up(scaled(value, first.output.frac - first.product.frac - log_k))
+            y.append(clip(value + int(first.bias[i * k + r]), first.output.width))
     return y
 
 
