@@ -123,9 +123,9 @@ class Experiment:
     hardware: Hardware = field(default_factory=Hardware)
     board: Board = field(default_factory=Board)
 
-    def tables(self, *names: str) -> dict[str, dict[str, Any]]:
+    def tables(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """The named tables, or all of them, as plain dictionaries."""
-        return {name: asdict(getattr(self, name)) for name in names or _BY_NAME}
+        return {name: asdict(getattr(self, name)) for name in (_BY_NAME if names is None else names)}
 
 
 _BY_NAME = {table.__name__.lower(): table for table in TABLES}

@@ -76,7 +76,7 @@ def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
     save(run.experiment, run.folder)
     before = _before(step)
     after = recorded(run, before)["hash"] if before else None
-    body = {"experiment": run.experiment.tables(*STEPS[step].tables), "after": after, **results}
+    body = {"experiment": run.experiment.tables(STEPS[step].tables), "after": after, **results}
     sha = artifact.write_json(run.path(STEPS[step].record), _kind(step), VERSION, body)
     return {**body, "hash": sha}
 
@@ -124,7 +124,7 @@ def _exists(run: Run, step: str, name: str) -> None:
 
 
 def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
-    for table, keys in run.experiment.tables(*STEPS[step].tables).items():
+    for table, keys in run.experiment.tables(STEPS[step].tables).items():
         for key, value in keys.items():
             was = obeyed[table].get(key)
             if was != value:

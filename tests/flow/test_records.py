@@ -19,8 +19,12 @@ def refusal(run, step):
 @pytest.mark.parametrize("step", STEPS)
 def test_a_finished_step_is_found(finished, step):
     found = require(finished, step)
-    assert found["experiment"] == finished.experiment.tables(*STEPS[step].tables)
+    assert found["experiment"] == finished.experiment.tables(STEPS[step].tables)
     assert len(found["hash"]) == 64
+
+
+def test_a_step_that_reads_no_table_obeys_none(finished):
+    assert require(finished, "simulate")["experiment"] == {}
 
 
 def test_a_record_keeps_the_experiment(finished):
