@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.sim.circulant import multiplications
 
-__all__ = ["Lane", "LaneShape", "data_operands"]
+__all__ = ["Lane", "LaneShape", "data_operands", "weight_operands"]
 
 
 def data_operands(spectrum: list[Value]) -> list[Value]:

@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
-from circulant.hw.array.row import LaneRow, RowShape, data_operands
+from circulant.hw.array.row import LaneRow, RowShape
+from circulant.hw.lane import data_operands
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 

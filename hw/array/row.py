@@ -8,30 +8,15 @@ once per row of the matrix, behind the array.
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.lane import weight_operands
 from circulant.sim.circulant import multiplications
 
-__all__ = ["LaneRow", "RowShape", "data_operands"]
-
-
-def data_operands(spectrum: list[Value]) -> list[Value]:
-    """The data side of each product: X[0], X[k/2], then a+b, a, b for each complex bin a + jb, shared by all lanes."""
-    operands = spectrum[:2]
-    for re, im in zip(spectrum[2::2], spectrum[3::2], strict=True):
-        operands += [re + im, re, im]
-    return operands
-
-
-def weight_operands(spectrum: list[Value]) -> list[Value]:
-    """The weight side of each product: W[0], W[k/2], then c, d-c, c+d for each complex bin c + jd."""
-    operands = spectrum[:2]
-    for c, d in zip(spectrum[2::2], spectrum[3::2], strict=True):
-        operands += [c, d - c, c + d]
-    return operands
+__all__ = ["LaneRow", "RowShape"]
 
 
 @dataclass(frozen=True)
