@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module, Value, signed
+from amaranth.hdl import Module, Mux, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -56,19 +56,23 @@ class ForwardFft(wiring.Component):
         shape: block size, width of a value, twiddle bits.
         shift: bits by which the exact spectrum is rounded.
         spectrum_width: of a number of the spectrum.
+        other_shift, other_width: the same for blocks with ``other``; without a width there are none.
 
     Members:
         i: stream of k values.
+        other: with ``i``: how its spectrum is rounded.
         o: stream of k numbers in the order of `sim.fft`.
     """
 
-    def __init__(self, shape: FftShape, *, shift: int, spectrum_width: int) -> None:
+    def __init__(self, shape: FftShape, *, shift: int, spectrum_width: int, other_shift: int = 0,
+                 other_width: int = 0) -> None:
         self._shape = shape
-        self._shift = shift
-        self._spectrum_width = spectrum_width
+        self._rounding, self._other = (shift, spectrum_width), (other_shift, other_width)
+        width = max(spectrum_width, other_width)
         super().__init__({
             "i": In(stream.Signature(shape.words)),
-            "o": Out(stream.Signature(data.ArrayLayout(signed(spectrum_width), shape.k))),
+            **({"other": In(1)} if other_width else {}),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(width), shape.k))),
         })
 
     @property
@@ -99,7 +103,14 @@ class ForwardFft(wiring.Component):
             return registers.stage(y)
 
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
-        rounded = registers.stage([requantize(x, self._shift, self._spectrum_width) for x in spectrum])
+        results: list[Value] = [requantize(x, *self._rounding) for x in spectrum]
+        if self._other[1] and self._other != self._rounding:
+            other: Value = self.other
+            for _ in range(self._shape.latency):
+                (other,) = registers.stage([other])
+            results = [Mux(other, requantize(x, *self._other), result)
+                       for x, result in zip(spectrum, results, strict=True)]
+        rounded = registers.stage(results)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
         return m

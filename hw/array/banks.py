@@ -1,10 +1,10 @@
 """The data side of an array: vectors come in as blocks, are transformed once, and wait as spectra in C banks.
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
-once. A vector is the input of a step and behind it the recurrent one; there is a ring of them, two for each stream.
-Behind that ring lie the two vectors that are to be projected, if any.
+once. A vector is the input of a step and behind it the recurrent one, if any; there is a ring of them, two for each
+stream. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a product of its own.
 """
-
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
@@ -16,50 +16,76 @@ from circulant.hw.pipeline import block, delay
 from circulant.hw.target import instances
 from circulant.sim.circulant import Product
 
-__all__ = ["Banks", "BankShape"]
+__all__ = ["BankShape", "Banks"]
 
 
+@dataclass(frozen=True, eq=False)
 class BankShape:
     """Sizes and places.
 
     Parameters:
         columns: C.
-        x, h: the products with the two parts of a vector, the input and the recurrent one; they say the formats.
-        projected: blocks of a vector that is to be projected, 0 without one; its formats are those of h.
+        x, h, second: a product with the input, the recurrent and the second vector; it says the formats.
         streams: sequences that are interleaved.
-        width: of a number of a spectrum.
     """
 
-    def __init__(self, *, columns: int, x: Product, h: Product, projected: int, streams: int, width: int) -> None:
-        self.columns, self.x, self.h, self.projected, self.streams, self.width = (
-            columns,
-            x,
-            h,
-            projected,
-            streams,
-            width,
-        )
-        self.k = x.block_size
-        self.x_blocks, self.h_blocks = (product.columns // product.block_size for product in (x, h))
-        groups, projected_groups = -(-(self.x_blocks + self.h_blocks) // columns), -(-projected // columns)
-        self.ring = 2 * streams
-        self.bases = [n * groups for n in range(self.ring)]
-        self.projected_bases = [self.ring * groups + n * projected_groups for n in range(2)]
-        self.depth = self.ring * groups + 2 * projected_groups
+    columns: int
+    x: Product
+    h: Product | None = None
+    second: Product | None = None
+    streams: int = 1
+
+    @property
+    def k(self) -> int:
+        return self.x.block_size
+
+    @property
+    def width(self) -> int:
+        """Of a number of a spectrum."""
+        return max(product.spectrum.width for product in (self.x, self.h, self.second) if product is not None)
+
+    @property
+    def x_blocks(self) -> int:
+        return _blocks(self.x)
+
+    @property
+    def h_blocks(self) -> int:
+        return _blocks(self.h)
+
+    @property
+    def second_blocks(self) -> int:
+        return _blocks(self.second)
+
+    @property
+    def ring(self) -> int:
+        return 2 * self.streams
+
+    @property
+    def bases(self) -> list[int]:
+        """First address of each vector of the ring."""
+        return [n * self._groups for n in range(self.ring)]
+
+    @property
+    def second_bases(self) -> list[int]:
+        groups = -(-self.second_blocks // self.columns)
+        return [self.ring * self._groups + n * groups for n in range(2)]
+
+    @property
+    def depth(self) -> int:
+        return self.second_bases[1] + self.second_bases[1] - self.second_bases[0]
 
     @property
     def most(self) -> int:
         """A bound of the layer's own blocks that have come and are not read to the end."""
-        return 2 * max(self.streams * self.h_blocks, self.projected) + 2
+        return 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
 
     @property
-    def needs(self) -> list[list[int]]:
-        """For each command and group of columns: recurrent (or to be projected) blocks that must have come."""
-        c, groups = self.columns, -(-(self.x_blocks + self.h_blocks) // self.columns)
-        needs = [[min(self.h_blocks, max(0, (g + 1) * c - self.x_blocks)) for g in range(groups)]]
-        if self.projected:
-            needs.append([min(self.projected, (g + 1) * c) for g in range(-(-self.projected // c))])
-        return needs
+    def _groups(self) -> int:
+        return -(-(self.x_blocks + self.h_blocks) // self.columns)
+
+
+def _blocks(product: Product | None) -> int:
+    return 0 if product is None else product.columns // product.block_size
 
 
 class Banks(wiring.Component):
@@ -69,51 +95,41 @@ class Banks(wiring.Component):
         i: stream of blocks of the input.
         inputs: whole inputs that wait, the one that is read included.
         last: for each place of the ring, whether its input was the last of a sequence.
-        own: a block of the layer itself: h, or with ``projected`` one that is to be projected; with ``drop`` it is not
-            kept but has its place, as after the last step of a sequence.
-        have_h, have_projected: blocks of it that have come and are not read to the end.
+        own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
+            but has its place, as after the last step of a sequence.
+        have: blocks of the recurrent and of the second vector that have come and are not read to the end.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
-        done_h, done_input, done_projected: this cycle ends the reading of such a vector.
+        done_input, done_h, done_second: this cycle ends the reading of such a vector.
         spectra: of the columns read in the cycle before.
     """
 
     def __init__(self, shape: BankShape) -> None:
         self.shape = shape
-        super().__init__(
-            {
-                "i": In(stream.Signature(block(shape.k, shape.x.input.width))),
-                "inputs": Out(range(shape.ring + 1)),
-                "last": Out(shape.ring),
-                "own": In(
-                    wiring.Signature(
-                        {
-                            "valid": Out(1),
-                            "projected": Out(1),
-                            "drop": Out(1),
-                            "data": Out(data.ArrayLayout(signed(shape.h.input.width), shape.k)),
-                        }
-                    )
-                ),
-                "have_h": Out(range(shape.most + 1)),
-                "have_projected": Out(range(shape.most + 1)),
-                "address": In(range(shape.depth)),
-                "group": In(range(max(2, shape.depth))),
-                "zero": In(1),
-                "done_input": In(1),
-                "done_h": In(1),
-                "done_projected": In(1),
-                "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
-            }
-        )
+        state = shape.x.input.width if shape.h is None else shape.h.input.width
+        super().__init__({
+            "i": In(stream.Signature(block(shape.k, shape.x.input.width))),
+            "inputs": Out(range(shape.ring + 1)),
+            "last": Out(shape.ring),
+            "own": In(wiring.Signature({
+                "valid": Out(1), "second": Out(1), "drop": Out(1),
+                "data": Out(data.ArrayLayout(signed(state), shape.k)),
+            })),
+            "have": Out(data.ArrayLayout(range(shape.most + 1), 2)),
+            "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
+            "done_input": In(1), "done_h": In(1), "done_second": In(1),
+            "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
+        })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape = self.shape
         x_fft, x_bank, x_address, x_written = self._input(m, platform)
-        comes, own_bank, own_address, own_spectrum = self._own(m, platform)
+        m.d.comb += x_written.eq(x_fft.o.valid & x_fft.o.ready)
+        comes, own_bank, own_address, own_spectrum = Const(0), x_bank, x_address, x_fft.o.payload
+        if shape.h is not None:
+            comes, own_bank, own_address, own_spectrum = self._own(m, platform, shape.h)
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
-        conflict = comes & (own_bank == x_bank)
-        m.d.comb += [x_fft.o.ready.eq(~conflict), x_written.eq(x_fft.o.valid & ~conflict)]
+        m.d.comb += x_fft.o.ready.eq(~(comes & (own_bank == x_bank)))
         spectrum = self.spectra.shape().elem_shape
         group, zero = delay(m, self.group, 1, name="group"), delay(m, self.zero, 1, name="zero")
         for bank in range(shape.columns):
@@ -132,22 +148,10 @@ class Banks(wiring.Component):
     def _input(self, m: Module, platform: Any) -> tuple[Any, Signal, Signal, Signal]:
         """Accept, count and transform the input's blocks; returns the transform, and where its next output goes."""
         shape, x = self.shape, self.shape.x
-        (transform,) = instances(
-            m,
-            platform,
-            "fft_x",
-            ForwardFft,
-            1,
-            shape=FftShape(shape.k, x.input.width, x.twiddle_bits),
-            shift=x.input.frac - x.spectrum.frac,
-            spectrum_width=x.spectrum.width,
-        )
-        held, came, place = (
-            Signal(range(shape.ring * shape.x_blocks + 1)),
-            Signal(range(shape.x_blocks)),
-            Signal(range(shape.ring)),
-        )
-        accepted, room, written = Signal(), Signal(), Signal()
+        (transform,) = instances(m, platform, "fft_x", ForwardFft, 1, shape=_fft(x), shift=_shift(x),
+                                 spectrum_width=x.spectrum.width)
+        held, came = Signal(range(shape.ring * shape.x_blocks + 1)), Signal(range(max(2, shape.x_blocks)))
+        place, accepted, room, written = Signal(range(shape.ring)), Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq(held != shape.ring * shape.x_blocks),
             transform.i.payload.eq(self.i.payload.data),
@@ -167,55 +171,40 @@ class Banks(wiring.Component):
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
         return transform, bank, address, written
 
-    def _own(self, m: Module, platform: Any) -> tuple[Signal, Signal, Signal, Any]:
+    def _own(self, m: Module, platform: Any, h: Product) -> tuple[Value, Value, Value, Any]:
         """Transform and count the layer's own blocks; returns when, where and what is written."""
-        shape, h = self.shape, self.shape.h
-        fft_shape = FftShape(shape.k, h.input.width, h.twiddle_bits)
-        (transform,) = instances(
-            m,
-            platform,
-            "fft_own",
-            ForwardFft,
-            1,
-            shape=fft_shape,
-            shift=h.input.frac - h.spectrum.frac,
-            spectrum_width=h.spectrum.width,
-        )
-        latency = fft_shape.latency + 1
-        m.d.comb += [
-            transform.i.payload.eq(self.own.data),
-            transform.i.valid.eq(self.own.valid),
-            transform.o.ready.eq(1),
-        ]
-        projected, drop = (
-            delay(m, self.own.projected, latency, name="projected"),
-            delay(m, self.own.drop, latency, name="drop"),
-        )
-        comes, comes_h, comes_projected = Signal(), Signal(), Signal()
-        m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~projected), comes_projected.eq(comes & projected)]
-        following = shape.bases[shape.streams :] + shape.bases[: shape.streams]
+        shape, other = self.shape, {}
+        if shape.second is not None:
+            other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
+        (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h), shift=_shift(h),
+                                 spectrum_width=h.spectrum.width, **other)
+        latency = _fft(h).latency + 1
+        m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
+                     transform.o.ready.eq(1)]
+        second, drop = (delay(m, value, latency, name=name)
+                        for name, value in (("second", self.own.second), ("drop", self.own.drop)))
+        comes, comes_h, comes_second = Signal(), Signal(), Signal()
+        m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
+        following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following)
-        m.d.sync += self.have_h.eq(self.have_h + (comes_h & ~drop) - Mux(self.done_h, shape.h_blocks, 0))
-        if shape.projected:
-            p_bank, p_address, _ = self._places(m, "p", comes_projected, 0, shape.projected, shape.projected_bases)
-            bank, address = Mux(projected, p_bank, bank), Mux(projected, p_address, address)
-            m.d.sync += self.have_projected.eq(
-                self.have_projected + comes_projected - Mux(self.done_projected, shape.projected, 0)
-            )
-        own_bank, own_address = Signal(range(max(2, shape.columns))), Signal(range(shape.depth))
-        m.d.comb += [own_bank.eq(bank), own_address.eq(address)]
-        return comes, own_bank, own_address, transform.o.payload
+        m.d.sync += self.have[0].eq(self.have[0] + (comes_h & ~drop) - Mux(self.done_h, shape.h_blocks, 0))
+        if shape.second is not None:
+            m.d.comb += transform.other.eq(self.own.second)
+            places = self._places(m, "second", comes_second, 0, shape.second_blocks, shape.second_bases)
+            own_bank, own_address = Signal.like(bank, name="own_bank"), Signal.like(address, name="own_address")
+            m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
+            bank, address = own_bank, own_address
+            m.d.sync += self.have[1].eq(
+                self.have[1] + comes_second - Mux(self.done_second, shape.second_blocks, 0))
+        return comes, bank, address, transform.o.payload
 
-    def _places(
-        self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int]
-    ) -> tuple[Signal, Signal, Signal]:
+    def _places(self, m: Module, name: str, step: Value, first: int, count: int,
+                bases: list[int]) -> tuple[Signal, Signal, Signal]:
         """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn."""
         c, depth = self.shape.columns, self.shape.depth
         starts = [base + first // c for base in bases]
-        bank, address = (
-            Signal(range(max(2, c)), name=f"{name}_bank", init=first % c),
-            Signal(range(depth), name=f"{name}_address", init=starts[0]),
-        )
+        bank = Signal(range(max(2, c)), name=f"{name}_bank", init=first % c)
+        address = Signal(range(max(2, depth)), name=f"{name}_address", init=starts[0])
         index, turn = Signal(range(max(2, count)), name=f"{name}_index"), Signal(range(len(bases)), name=f"{name}_turn")
         ends = Signal(name=f"{name}_ends")
         m.d.comb += ends.eq(index == count - 1)
@@ -230,6 +219,15 @@ class Banks(wiring.Component):
                     index.eq(0),
                     bank.eq(first % c),
                     turn.eq(Mux(turn == len(bases) - 1, 0, turn + 1)),
-                    address.eq(Array([Const(start, range(depth)) for start in starts[1:] + starts[:1]])[turn]),
+                    address.eq(Array([Const(start, range(max(2, depth)))
+                                      for start in starts[1:] + starts[:1]])[turn]),
                 ]
         return bank, address, ends
+
+
+def _fft(product: Product) -> FftShape:
+    return FftShape(product.block_size, product.input.width, product.twiddle_bits)
+
+
+def _shift(product: Product) -> int:
+    return product.input.frac - product.spectrum.frac

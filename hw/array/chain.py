@@ -37,9 +37,9 @@ def _route(program: Program) -> data.StructLayout:
 def chain_output(program: Program) -> wiring.Signature:
     """Members: valid; the row's matrix and gate; the address of its block; whether that block is now whole; whether it
     belongs to every second step; and its k values."""
-    product = program.matrices[0].product
     members = {name: Out(field.shape) for name, field in _route(program)}
-    row = data.ArrayLayout(signed(product.output.width), product.block_size)
+    width = max(matrix.product.output.width for matrix in program.matrices)
+    row = data.ArrayLayout(signed(width), program.matrices[0].product.block_size)
     return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
 
 
@@ -63,9 +63,9 @@ class Chain(wiring.Component):
         self._name = name
         self._program = program
         self._chain = chain
-        self._products = [matrix.product.parts[0] for matrix in program.matrices]
+        self._products = [matrix.product for matrix in program.matrices]
         first = self._products[0]
-        self._width = first.output.width
+        self._width = max(p.output.width for p in self._products)
         self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits)
         super().__init__(
             {
@@ -111,15 +111,18 @@ class Chain(wiring.Component):
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
         live = delay(m, passes, steps + 1, name="live", reset_less=False)
         matrix = delay(m, at, steps - 1, name="matrix")
+        final = delay(m, matrix, 1, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
         m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in _route(self._program)]
         m.d.comb += [self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second"))]
         shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
         for j in range(self._fft.k):
-            rounded = Signal(signed(self._fft.inverse_width + 1), name=f"rounded_{j}", reset_less=True)
+            width = self._fft.inverse_width + 1 + max(0, -min(shifts))
+            rounded = Signal(signed(width), name=f"rounded_{j}", reset_less=True)
             m.d.sync += [
                 rounded.eq(_chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))),
-                output[j].eq(saturate(rounded + biases.word_select(j, self._width).as_signed(), self._width)),
+                output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
+                    saturate, rounded + biases.word_select(j, self._width).as_signed()))),
             ]
         return m
 
@@ -158,7 +161,7 @@ class Chain(wiring.Component):
             route = layout.const(
                 {
                     "valid": 1,
-                    "completes": int(kind == len(matrix.kinds) - 1),
+                    "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
                     "matrix": index,
                     "kind": kind,
                     "address": block // matrix.banks(self._program.shape.chains),

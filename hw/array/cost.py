@@ -1,16 +1,16 @@
-"""The exact cost of a step, in Python: when each pass, block and result comes, from the latencies of the units.
+"""The exact cost of a step, in Python: when each issue, block and result comes, from the latencies of the units.
 
-The hardware has no choice of its own, so that a recurrence over the passes gives every cycle; `Timeline` keeps them for
+The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them for
 the Gantt chart. Held to the simulated hardware by its tests.
 """
-
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amaranth.utils import ceil_log2, exact_log2
 
 from circulant.hw.activation import Activation
-from circulant.hw.array.program import Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
 __all__ = ["Timeline", "step_timeline"]
@@ -18,17 +18,19 @@ __all__ = ["Timeline", "step_timeline"]
 
 @dataclass
 class Timeline:
-    """Cycles of a step in steady state, counted from the start of its gates.
+    """Cycles of a step in steady state, counted from the first issue of its MAIN command.
 
     Parameters:
-        passes: (command, matrix, first cycle, last cycle) of each pass.
-        blocks: cycle in which each block is fetched by the pointwise unit.
+        issues: (command, matrix, cycle) of each issue; those of AHEAD, for the same step, have come before.
+        blocks: cycle in which the pointwise unit fetches each block.
+        seconds: cycle in which each block of the second vector can be read, if there is one.
         results: cycle in which each block of the output is there.
         period: cycles from step to step.
     """
 
-    passes: list[tuple[int, int, int, int]] = field(default_factory=list)
+    issues: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
+    seconds: list[int] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     period: int = 0
 
@@ -39,61 +41,80 @@ def fft_latency(k: int) -> int:
 
 
 def array_latency(k: int, columns: int) -> int:
-    return 3 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
+    """Cycles from a pass's last issue to its first row."""
+    return 2 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
 
 
-def cell_latency(layer: Lstm) -> int:
+def cell_latency(layer: Gru | Lstm) -> int:
     a = Activation.latency
+    if isinstance(layer, Gru):
+        return 2 * a + 5
     peek = 0 if layer.peephole is None else 2
     return 2 * (peek + a) + 4
 
 
-def step_timeline(
-    layer: Lstm, program: Program, elements: int, needs: Sequence[Sequence[int]], steps: int = 5
-) -> Timeline:
-    """The timeline of one stream whose inputs are always there."""
+def commands(streams: int, steps: int, *, second: bool) -> Iterator[tuple[int, int]]:
+    """(command, step) in the order in which they start when every input is there.
+
+    With one stream a step's second vector is all that the next one waits for; with several it is given time.
+    """
+    behind = 1 if streams == 1 else 2
+    for step in range(steps):
+        yield AHEAD, step
+        if second and step >= behind:
+            yield SECOND, step - behind
+        yield MAIN, step
+
+
+def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, steps: int = 0) -> Timeline:
+    """The timeline of streams whose inputs are always there and whose outputs are always taken."""
+    steps = steps or 4 + 2 * streams
     shape, k = program.shape, layer.gates.block_size
     rows_at, phases = array_latency(k, shape.columns), k // elements
     pointwise, back = 1 + phases - 1 + cell_latency(layer) + 1, fft_latency(k) + 1 + 1
-    now, drained, fetched, y_fetched = 0, 0, -(10**9), -(10**9)
-    have: list[list[int]] = [[0] * (layer.gates.parts[1].columns // k), []]
-    starts: list[int] = []
-    line = Timeline()
-    for _ in range(steps):
-        line = Timeline()
-        have[1] = []
-        results: list[int] = []
-        for n, p in enumerate(program.passes):
+    now, drained, fetched, y_fetched = 0, -shape.slots, -(10**9), -(10**9)
+    second = bool(program.commands[SECOND])
+    lines = [Timeline() for _ in range(steps)]
+    starts = [0] * steps
+    for command, step in commands(streams, steps, second=second):
+        line = lines[step]
+        have = line.seconds if command == SECOND else lines[step - streams].results if step >= streams else []
+        wait = 0 if command == SECOND else back
+        ended: list[int] = []
+        for position, issue in enumerate(program.commands[command]):
+            if issue.need and have:
+                now = max(now, have[issue.need - 1] + wait)
+            if issue.ends:
+                now = max(now, drained + shape.slots)
+                drained = now
+                ended.append(now)
+            if command == MAIN and not position:
+                starts[step] = now
+            line.issues.append((command, program.passes[issue.number].matrix, now))
+            now += 1
+        ends = [issue.number for issue in program.commands[command] if issue.ends]
+        for number, end in zip(ends, ended, strict=True):
+            p = program.passes[number]
             matrix = program.matrices[p.matrix]
-            now = max(now, drained + shape.slots - (p.groups) + 1)
-            first = None
-            for group in range(p.groups):
-                need = needs[p.command][group]
-                if need:
-                    now = max(now, have[p.command][need - 1])
-                first = now if first is None else first
-                now += 1
-            assert first is not None
-            if n == 0:
-                starts.append(first)
-            drained = now - 1
-            line.passes.append((p.command, p.matrix, first - starts[-1], now - 1 - starts[-1]))
+            if not matrix.completes:
+                continue
             kinds = len(matrix.kinds)
-            for row in range(
-                p.first_row + (-p.first_row - 1) % kinds, min(p.first_row + shape.rows, matrix.rows), kinds
-            ):
-                emitted = drained + rows_at + (row - p.first_row) // shape.chains + 1
-                if p.command == 0:
-                    fetched = max(emitted, fetched + phases)
-                    line.blocks.append(fetched - starts[-1])
-                    if program.commands > 1:
-                        have[1].append(fetched + pointwise + back)
-                    else:
-                        results.append(fetched + pointwise)
-                else:
+            stop = min(p.first_row + shape.rows, matrix.rows)
+            for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
+                emitted = end + rows_at + (row - p.first_row) // shape.chains + 1
+                if matrix.stage:
                     y_fetched = max(emitted, y_fetched + 1)
-                    results.append(y_fetched + 1)
-        have[0] = [result + back for result in results]
-        line.results = [result - starts[-1] for result in results]
-    line.period = starts[-1] - starts[-2]
-    return line
+                    line.results.append(y_fetched + 1)
+                else:
+                    fetched = max(emitted, fetched + phases)
+                    line.blocks.append(fetched)
+                    (line.seconds if second else line.results).append(fetched + pointwise + (back if second else 0))
+    behind = 1 if not second else 2 if streams == 1 else 3
+    return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - streams], streams)
+
+
+def _normalised(line: Timeline, start: int, turn: int, streams: int) -> Timeline:
+    return Timeline(
+        [(command, matrix, cycle - start) for command, matrix, cycle in line.issues],
+        *([cycle - start for cycle in cycles] for cycles in (line.blocks, line.seconds, line.results)),
+        period=turn // streams)

@@ -13,8 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
-from circulant.hw.array.row import LaneRow, RowShape
-from circulant.hw.lane import data_operands
+from circulant.hw.array.row import LaneRow, RowShape, data_operands
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 
@@ -29,8 +28,8 @@ class LaneArray(wiring.Component):
         program: the passes.
 
     Members:
-        weight, number, valid, first, ends, second: of the group of columns that is read in this cycle, as
-            the `Sequencer` says; second: its step is every second one.
+        weight, number, valid, slot, first, ends: of the group of columns that is read in this cycle, see `Sequencer`.
+        second: its step is every second one.
         spectra: that group, one cycle later.
         o0, o1, …: rows, see `chain_output`.
     """
@@ -38,7 +37,7 @@ class LaneArray(wiring.Component):
     def __init__(self, *, name: str, program: Program) -> None:
         self._name = name
         self._program = program
-        parts = [part for matrix in program.matrices for part in matrix.product.parts]
+        parts = [part.product for matrix in program.matrices for part in matrix.parts]
         shape = program.shape
         self.row = RowShape(
             k=parts[0].block_size,
@@ -46,6 +45,7 @@ class LaneArray(wiring.Component):
             data_width=max(part.spectrum.width for part in parts),
             weight_width=max(part.weight.width for part in parts),
             terms=max(matrix.columns for matrix in program.matrices),
+            slots=program.slots,
         )
         self._chains = [
             Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
@@ -56,6 +56,7 @@ class LaneArray(wiring.Component):
                 "weight": In(range(max(2, program.cycles))),
                 "number": In(range(max(2, len(program.passes)))),
                 "valid": In(1),
+                "slot": In(range(max(2, program.slots))),
                 "first": In(1),
                 "ends": In(1),
                 "second": In(1),
@@ -67,7 +68,7 @@ class LaneArray(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last group of columns of a pass to its first row: memory, operands, row, drain, chain."""
-        return 3 + self.row.latency + self._chains[0].latency
+        return 2 + self.row.latency + self._chains[0].latency
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -77,17 +78,25 @@ class LaneArray(wiring.Component):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(data_operands(spectrum))]
         add = delay(m, self.valid, 1 + row.latency, name="add", reset_less=False)
-        first = delay(m, self.first, 1 + row.latency, name="first")
-        load = delay(m, self.ends, 2 + row.latency, name="load", reset_less=False)
+        slot, first = (
+            delay(m, value, 1 + row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
+        )
+        load = delay(m, self.ends, 1 + row.latency, name="load", reset_less=False)
         start = delay(m, load, 1, name="start", reset_less=False)
         number, second = (
-            delay(m, value, 3 + row.latency, name=name)
+            delay(m, value, 2 + row.latency, name=name)
             for name, value in (("number", self.number), ("second", self.second))
         )
 
         rows = instances(m, platform, "row", LaneRow, shape.rows, shape=row)
         for r, lanes in enumerate(rows):
-            m.d.comb += [lanes.x.eq(operands), lanes.add.eq(add), lanes.first.eq(first), lanes.load.eq(load)]
+            m.d.comb += [
+                lanes.x.eq(operands),
+                lanes.add.eq(add),
+                lanes.slot.eq(slot),
+                lanes.first.eq(first),
+                lanes.load.eq(load),
+            ]
             if r + shape.chains < shape.rows:
                 m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)
             for c in range(shape.columns):

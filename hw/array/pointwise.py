@@ -7,10 +7,11 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.cells import LstmCell
+from circulant.hw.array.cells import cell_of
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, packed
-from circulant.sim.lstm import GATES, PEEPHOLES, Lstm
+from circulant.sim.gru import Gru
+from circulant.sim.lstm import PEEPHOLES, Lstm
 
 __all__ = ["Pointwise", "step_layout"]
 
@@ -39,16 +40,18 @@ class Pointwise(wiring.Component):
         rows: pre-activations by gate.
         step: of the block that waits.
         comes: a result is there in the next cycle.
-        o: a block of m, with its number and its step; ``valid`` for one cycle.
+        o: a block of h or m, with its number and its step; ``valid`` for one cycle.
     """
 
-    def __init__(self, layer: Lstm, *, elements: int, streams: int) -> None:
+    def __init__(self, layer: Gru | Lstm, *, elements: int, streams: int) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
         self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
         self._blocks = blocks = -(-layer.hidden // k)
-        self._cells = [LstmCell(layer, name=layer.name) for _ in range(elements)]
+        cell: Any = cell_of(layer)
+        self._state, self._cell_latency = signed(cell.state(layer).width), cell.latency(layer)
+        self._cells = [cell(layer, name=layer.name) for _ in range(elements)]
         row = data.ArrayLayout(signed(layer.pre_format.width), k)
         number, step = range(max(2, blocks)), step_layout(streams)
         super().__init__(
@@ -58,7 +61,7 @@ class Pointwise(wiring.Component):
                 "fetch": Out(1),
                 "step": In(step),
                 "comes": Out(1),
-                "rows": In(data.StructLayout(dict.fromkeys(GATES, row))),
+                "rows": In(data.StructLayout(dict.fromkeys(cell.rows, row))),
                 "o": Out(
                     wiring.Signature(
                         {
@@ -73,14 +76,9 @@ class Pointwise(wiring.Component):
         )
 
     @property
-    def multiplications(self) -> int:
-        """Multiplications of an element."""
-        return self._cells[0].multiplications
-
-    @property
     def latency(self) -> int:
         """Cycles from ``fetch`` to the result: memories, elements in turn, the cell, the block's register."""
-        return 1 + (self._k // self._elements - 1) + self._cells[0].latency + 1
+        return 1 + (self._k // self._elements - 1) + self._cell_latency + 1
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -94,13 +92,13 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
-        values = data.ArrayLayout(signed(layer.cell.width), k)
+        values = data.ArrayLayout(self._state, k)
         m.submodules.state = state = memory.Memory(shape=values, depth=self._streams * blocks, init=[])
         write, read = state.write_port(), state.read_port()
         m.d.comb += [read.en.eq(self.fetch), read.addr.eq(_base(self.step.stream, self._streams, blocks) + self.block)]
-        operands: dict[str, Any] = {kind: self.rows[kind] for kind in GATES} | self._peepholes(m)
+        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cells[0].rows} | self._peepholes(m)
 
-        latency = self._cells[0].latency
+        latency = self._cell_latency
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
@@ -138,7 +136,7 @@ class Pointwise(wiring.Component):
     def _peepholes(self, m: Module) -> dict[str, Any]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
         layer, k = self._layer, self._k
-        if layer.peephole is None:
+        if isinstance(layer, Gru) or layer.peephole is None:
             return {}
         width = layer.peephole_format.width
         table = np.pad(layer.peephole, ((0, 0), (0, self._blocks * k - layer.hidden))).reshape(3, self._blocks, k)

@@ -1,20 +1,27 @@
-"""The static order of a layer's step: which rows the array computes together, from which columns, and where they go.
+"""The static program of a layer's step: which block products the array computes, in which order.
 
 Computed here, in Python, once; the hardware only counts. The rows of a matrix are interleaved by gate: row r is gate
-``r % kinds`` of block ``r // kinds``. A pass computes R rows, row r of the matrix on row ``r % R`` of the array, whose
-sums leave through chain ``r % I``; so a chain carries rows of one gate, or of a few that take turns.
-"""
+``r % kinds`` of block ``r // kinds``. A pass computes R rows, row r of the matrix on row ``r % R`` of the array, from
+groups of C columns of a vector; one group of one pass is issued per cycle. Sums of several passes grow side by side,
+each in a slot of the accumulators. When its last group is in, a pass drains: its row r leaves through chain ``r % I``.
 
+A step has up to three commands. AHEAD needs nothing but the step's input, MAIN waits for the recurrent vector, SECOND
+for a vector that the pointwise unit makes: what is to be projected.
+"""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from circulant.sim.circulant import JointProduct
+from circulant.hw.array.order import Item, arrange, colour
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Integers
 
-__all__ = ["ArrayShape", "Matrix", "Pass", "Program"]
+__all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Program", "parts"]
+
+AHEAD, MAIN, SECOND = range(3)
+"""Commands."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +51,43 @@ class ArrayShape:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """A product with a stretch of a vector.
+
+    Parameters:
+        vector: 0 for the input and behind it the recurrent vector, 1 for the second one.
+        column: of the vector, in blocks, with which it begins.
+    """
+
+    product: Product
+    vector: int
+    column: int
+
+    @property
+    def columns(self) -> range:
+        return range(self.column, self.column + self.product.columns // self.product.block_size)
+
+
+@dataclass(frozen=True, eq=False)
 class Matrix:
     """A product as the array sees it.
 
     Parameters:
-        product: its rows are whole gates, one behind the other.
+        parts: their sum is rounded as the first one says. Their rows are whole gates, one behind the other.
         kinds: names of the gates.
-        command: by which it is computed: 0 reads the input and the recurrent vector, 1 the vector to be projected.
+        completes: whether a block's last row means that the block is whole; other matrices have come before it.
+        stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
     """
 
-    product: JointProduct
+    parts: tuple[Part, ...]
     kinds: tuple[str, ...]
-    command: int = 0
+    completes: bool = True
+    stage: int = 0
+
+    @property
+    def product(self) -> Product:
+        """The part that has the formats and the bias."""
+        return self.parts[0].product
 
     @property
     def rows(self) -> int:
@@ -63,94 +95,143 @@ class Matrix:
 
     @property
     def columns(self) -> int:
-        return sum(part.columns for part in self.product.parts) // self.product.block_size
+        """Block products of a row."""
+        return sum(len(part.columns) for part in self.parts)
 
     @property
     def blocks(self) -> int:
         return self.rows // len(self.kinds)
 
     @cached_property
-    def weights(self) -> Integers:
-        """(rows, columns, k), interleaved by gate."""
-        kinds, k = len(self.kinds), self.product.block_size
-        return (
-            self.product.weights.reshape(kinds, self.blocks, self.columns, k)
-            .swapaxes(0, 1)
-            .reshape(-1, self.columns, k)
-        )
+    def weights(self) -> list[Integers]:
+        """For each part (rows, columns, k), interleaved by gate."""
+        return [self._interleaved(part.product.weights) for part in self.parts]
 
     @cached_property
     def bias(self) -> Integers:
         """(rows, k), interleaved by gate."""
-        kinds, k = len(self.kinds), self.product.block_size
-        return self.product.parts[0].bias.reshape(kinds, self.blocks, k).swapaxes(0, 1).reshape(-1, k)
+        return self._interleaved(self.product.bias.reshape(self.rows, -1))
 
     def banks(self, chains: int) -> int:
         """Chains that carry rows of one and the same gate."""
         return max(1, chains // len(self.kinds))
 
+    def _interleaved(self, rows: Integers) -> Integers:
+        return rows.reshape(len(self.kinds), self.blocks, *rows.shape[1:]).swapaxes(0, 1).reshape(rows.shape)
+
+
+def parts(product: JointProduct, *columns: int) -> tuple[Part, ...]:
+    """The parts of a joint product with vector 0, each from its column on."""
+    return tuple(Part(part, 0, column) for part, column in zip(product.parts, columns, strict=True))
+
 
 @dataclass(frozen=True)
 class Pass:
-    """R rows of a matrix from ``first_row`` on, over ``groups`` groups of C columns each."""
+    """R rows of a matrix from ``first_row`` on, summed up in ``slot``."""
 
-    command: int
     matrix: int
     first_row: int
-    groups: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A cycle's work: a group of C columns for one pass.
+
+    Parameters:
+        number: of the pass.
+        group: of the columns of the command's vector.
+        need: blocks of the recurrent (or second) vector that must have come.
+        first, ends: the first and the last group of the pass.
+    """
+
+    number: int
+    group: int
+    need: int
+    first: bool
+    ends: bool
 
 
 class Program:
-    """The passes of a step, in their order.
+    """The issues of a step, by command.
 
     Parameters:
         shape: the array.
-        matrices: what is computed; all have one block size, and one width of pre-activations.
-        order: (matrix, first row) of each pass; those of one command stand together, command 0 first.
+        matrices: what is computed; all have one block size, and one width of pre-activations in each stage.
+        inputs: blocks of the input at the head of vector 0.
+        order: (matrix, first row) of each pass, in the order in which passes that end in one command do so.
+        spacing: for each command, the issues from one end of a pass to the next at the most; see `arrange`.
     """
 
-    def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], order: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
+                 spacing: tuple[int, int, int]) -> None:
         for matrix in matrices:
             if len(matrix.kinds) % shape.chains and shape.chains % len(matrix.kinds):
-                raise ValueError(
-                    f"The chains and the gates of a matrix must divide one another, not {shape.chains} and "
-                    f"{len(matrix.kinds)}"
-                )
-        self.shape = shape
-        self.matrices = list(matrices)
-        self.passes = []
-        for index, row in order:
-            matrix, c = matrices[index], shape.columns
-            self.passes.append(Pass(matrix.command, index, row, -(-matrix.columns // c)))
-        self.commands = 1 + max(p.command for p in self.passes)
+                raise ValueError("The chains and the gates of a matrix must divide one another, not "
+                                 f"{shape.chains} and {len(matrix.kinds)}")
+        self.shape, self.matrices, self._inputs = shape, list(matrices), inputs
+        work = [self._work(self.matrices[index]) for index, _ in order]
+        last = [max(command for command in range(3) if groups[command]) for groups in work]
+        arranged = [
+            arrange([groups[command] for groups in work], [end == command for end in last], spacing[command])
+            for command in range(3)
+        ]
+        spanning = [n for n, groups in enumerate(work) if sum(map(bool, groups)) > 1]
+        slots = {n: slot for slot, n in enumerate(spanning)}
+        for items in arranged:
+            local = colour([n for n, _ in items if n not in spanning])
+            slots |= {n: len(spanning) + slot for n, slot in local.items()}
+        self.passes = [Pass(index, row, slots[n]) for n, (index, row) in enumerate(order)]
+        self.slots = 1 + max(slots.values())
+        begun: set[int] = set()
+        self.commands: list[list[Issue]] = []
+        for command, items in enumerate(arranged):
+            count = {n: len(groups[command]) for n, groups in enumerate(work)}
+            issues = []
+            for n, item in items:
+                count[n] -= 1
+                issues.append(Issue(n, item.group, item.need, n not in begun, last[n] == command and not count[n]))
+                begun.add(n)
+            self.commands.append(issues)
+
+    def _work(self, matrix: Matrix) -> list[list[Item]]:
+        """For each command the groups of a row of the matrix, those that need least first."""
+        c, found = self.shape.columns, [{}, {}]  # type: tuple[int, list[dict[int, int]]]
+        for part in matrix.parts:
+            for j in part.columns:
+                need = j + 1 if part.vector else max(0, j + 1 - self._inputs)
+                found[part.vector][j // c] = max(need, found[part.vector].get(j // c, 0))
+        first = [Item(need, group) for group, need in sorted(found[0].items())]
+        return [[item for item in first if not item.need], [item for item in first if item.need],
+                [Item(need, group) for group, need in sorted(found[1].items())]]
 
     @property
     def cycles(self) -> int:
-        """Cycles in which block products are issued."""
-        return sum(p.groups for p in self.passes)
+        """Cycles of a step in which block products are issued."""
+        return sum(map(len, self.commands))
 
-    def first_pass(self, command: int) -> int:
-        return next(n for n, p in enumerate(self.passes) if p.command == command)
-
-    def first_cycle(self, command: int) -> int:
-        """Block product with which a command begins, in the order of the weight memories."""
-        return sum(p.groups for p in self.passes[: self.first_pass(command)])
+    def start(self, command: int) -> int:
+        """Address of a command's first issue, in the order of the weight memories."""
+        return sum(map(len, self.commands[:command]))
 
     def weights(self, row: int, column: int) -> Integers:
         """(cycles, k): the spectra that the lane at (row, column) multiplies with, zeros where it is idle."""
         words = np.zeros((self.cycles, self.matrices[0].product.block_size), np.int64)
         cycle = 0
-        for p in self.passes:
-            matrix, r = self.matrices[p.matrix], p.first_row + row
-            for group in range(p.groups):
-                j = group * self.shape.columns + column
-                if r < matrix.rows and j < matrix.columns:
-                    words[cycle] = matrix.weights[r, j]
+        for command, issues in enumerate(self.commands):
+            for issue in issues:
+                p = self.passes[issue.number]
+                matrix, r = self.matrices[p.matrix], p.first_row + row
+                j = issue.group * self.shape.columns + column
+                if r < matrix.rows:
+                    for part, weights in zip(matrix.parts, matrix.weights, strict=True):
+                        if part.vector == (command == SECOND) and j in part.columns:
+                            words[cycle] = weights[r, j - part.column]
                 cycle += 1
         return words
 
     def leaving(self, chain: int) -> list[tuple[int, int]]:
-        """(matrix, row) in the order in which they leave through a chain; the row is -1 where the array was idle."""
+        """(matrix, row) that leave through a chain, pass by pass; the row is -1 where the array was idle."""
         rows = []
         for p in self.passes:
             for slot in range(self.shape.slots):

@@ -4,19 +4,33 @@ A complex product with a constant (c + jd) takes three real multiplications: ``s
 ``s3 = b(c+d)``, ``re = s1 - s3``, ``im = s1 + s2``. The sums of s1, s2 and s3 over a row are kept apart and combined
 once per row of the matrix, behind the array.
 """
-
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, signed
-from amaranth.lib import data, wiring
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from circulant.hw.lane import weight_operands
 from circulant.sim.circulant import multiplications
 
-__all__ = ["LaneRow", "RowShape"]
+__all__ = ["LaneRow", "RowShape", "data_operands", "weight_operands"]
+
+
+def data_operands(spectrum: list[Value]) -> list[Value]:
+    """The data side of each product: X[0], X[k/2], then a+b, a, b for each complex bin a + jb, shared by all rows."""
+    operands = spectrum[:2]
+    for re, im in zip(spectrum[2::2], spectrum[3::2], strict=True):
+        operands += [re + im, re, im]
+    return operands
+
+
+def weight_operands(spectrum: list[Value]) -> list[Value]:
+    """The weight side of each product: W[0], W[k/2], then c, d-c, c+d for each complex bin c + jd."""
+    operands = spectrum[:2]
+    for c, d in zip(spectrum[2::2], spectrum[3::2], strict=True):
+        operands += [c, d - c, c + d]
+    return operands
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,7 @@ class RowShape:
         data_width: of a number of the data's spectrum.
         weight_width: of a number of the weights' spectrum.
         terms: block products that an accumulator sums up at the most.
+        slots: accumulators, sums that grow side by side.
     """
 
     k: int
@@ -36,6 +51,7 @@ class RowShape:
     data_width: int
     weight_width: int
     terms: int
+    slots: int
 
     @property
     def products(self) -> int:
@@ -59,61 +75,80 @@ class RowShape:
 
     @property
     def latency(self) -> int:
-        """Cycles from the operands to the accumulators: products, levels of the tree, accumulators."""
+        """Cycles from the operands to the head of the drain: products, levels of the tree, sum."""
         return 2 + ceil_log2(self.columns)
 
 
 class LaneRow(wiring.Component):
-    """``shape.latency`` cycles from operands to accumulators; then ``load`` copies them into a shift register.
+    """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
 
     Members:
         x: data operands of each column (see `data_operands`).
         w: the weights' spectra, one cycle before the operands that meet them.
-        add: the sum of this cycle's products goes to the accumulators, ``shape.latency`` - 1 cycles after ``x``.
+        add: the sum of this cycle's products goes to the accumulator ``slot``, ``shape.latency`` - 1 cycles after ``x``.
         first: with ``add``: it is the first one of its row.
-        load: copy the accumulators into the drain, else shift the drain.
+        load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
         chain: sums of the row behind.
         sums: the head of the drain.
     """
 
     def __init__(self, shape: RowShape) -> None:
         self._shape = shape
-        super().__init__(
-            {
-                "x": In(shape.operands),
-                "w": In(shape.weights),
-                "add": In(1),
-                "first": In(1),
-                "load": In(1),
-                "chain": In(shape.sums),
-                "sums": Out(shape.sums),
-            }
-        )
+        super().__init__({
+            "x": In(shape.operands),
+            "w": In(shape.weights),
+            "add": In(1),
+            "slot": In(range(max(2, shape.slots))),
+            "first": In(1),
+            "load": In(1),
+            "chain": In(shape.sums),
+            "sums": Out(shape.sums),
+        })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape = self._shape
-        drain = Signal(shape.sums, reset_less=True)
+        drain, total = Signal(shape.sums, reset_less=True), Signal(shape.sums)
         m.d.comb += self.sums.eq(drain)
-        terms: list[list[Any]] = [[] for _ in range(shape.products)]
+        held = self._accumulators(m, total)
+        for j, terms in enumerate(self._products(m)):
+            m.d.comb += total[j].eq(Mux(self.first, 0, held[j]) + self._tree(m, j, terms))
+            m.d.sync += drain[j].eq(Mux(self.load, total[j], self.chain[j]))
+        return m
+
+    def _products(self, m: Module) -> list[list[Value]]:
+        """For each product of a block that of every column."""
+        shape = self._shape
+        products: list[list[Value]] = [[] for _ in range(shape.products)]
         for c in range(shape.columns):
             for j, weight in enumerate(weight_operands([self.w[c][i] for i in range(shape.k)])):
                 factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
-                product = Signal(
-                    signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}", reset_less=True
-                )
+                product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
+                                 reset_less=True)
                 m.d.sync += [factor.eq(weight), product.eq(self.x[c][j] * factor)]
-                terms[j].append(product)
-        for j, level in enumerate(terms):
-            while len(level) > 1:
-                pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-                level = []
-                for n, pair in enumerate(pairs):
-                    later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
-                    m.d.sync += later.eq(pair)
-                    level.append(later)
-            total = Signal(signed(shape.sum_width), name=f"total_{j}", reset_less=True)
+                products[j].append(product)
+        return products
+
+    def _tree(self, m: Module, j: int, level: list[Value]) -> Value:
+        """The sum of the columns, a register after each addition."""
+        while len(level) > 1:
+            pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+            level = []
+            for n, pair in enumerate(pairs):
+                later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
+                m.d.sync += later.eq(pair)
+                level.append(later)
+        return level[0]
+
+    def _accumulators(self, m: Module, total: Any) -> Any:
+        """What the slot holds; it takes the total in a cycle that adds."""
+        shape = self._shape
+        if shape.slots == 1:
+            held = Signal(shape.sums, reset_less=True)
             with m.If(self.add):
-                m.d.sync += total.eq(Mux(self.first, 0, total) + level[0])
-            m.d.sync += drain[j].eq(Mux(self.load, total, self.chain[j]))
-        return m
+                m.d.sync += held.eq(total)
+            return held
+        m.submodules.accumulators = mem = memory.Memory(shape=shape.sums, depth=shape.slots, init=[])
+        read, write = mem.read_port(domain="comb"), mem.write_port()
+        m.d.comb += [read.addr.eq(self.slot), write.addr.eq(self.slot), write.en.eq(self.add), write.data.eq(total)]
+        return read.data

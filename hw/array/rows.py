@@ -17,11 +17,11 @@ __all__ = ["RowMemories"]
 
 
 class RowMemories(wiring.Component):
-    """The rows of all matrices of one command.
+    """The rows of all matrices of one stage.
 
     Parameters:
         program: the passes.
-        command: whose matrices are kept.
+        stage: whose matrices are kept.
 
     Members:
         i0, i1, …: the chains.
@@ -31,9 +31,9 @@ class RowMemories(wiring.Component):
         rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on.
     """
 
-    def __init__(self, program: Program, *, command: int) -> None:
+    def __init__(self, program: Program, *, stage: int) -> None:
         self._program = program
-        self._chosen = [(n, matrix) for n, matrix in enumerate(program.matrices) if matrix.command == command]
+        self._chosen = [(n, matrix) for n, matrix in enumerate(program.matrices) if matrix.stage == stage]
         product = self._chosen[0][1].product
         self._row = data.ArrayLayout(signed(product.output.width), product.block_size)
         self.blocks = max(matrix.blocks for _, matrix in self._chosen)
@@ -73,7 +73,7 @@ class RowMemories(wiring.Component):
                     m.d.comb += [
                         write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
                         write.addr.eq(Mux(chain.second, depth, 0) + chain.address),
-                        write.data.eq(chain.data),
+                        *(write.data[j].eq(value) for j, value in enumerate(chain.data)),
                         read.en.eq(self.fetch),
                         read.addr.eq(Mux(second, depth, 0) + (self.block >> (banks.bit_length() - 1))),
                     ]

@@ -4,7 +4,8 @@ from amaranth.sim import Simulator
 
 from circulant.hw.array.cost import step_timeline
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.recurrent import RecurrentLayer, bank_shape
+from circulant.hw.array.recurrent import RecurrentLayer
+from circulant.hw.array.steps import best_program
 from circulant.sim.lstm import Lstm
 from tests.hw.array.layers import blocks, lstm
 
@@ -83,7 +84,8 @@ CASES = {
 def test_equals_golden(name, stall):
     options, shape, elements, turns = CASES[name]
     layer = lstm(3, **options)
-    dut = RecurrentLayer(layer, shape=ArrayShape(*shape), elements=elements, streams=turns)
+    program = best_program(layer, ArrayShape(*shape), elements, streams=turns)
+    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
     given, wanted = streams(layer, 2, 3, turns)
     assert run(dut, given, stall=stall)[0] == wanted
 
@@ -92,10 +94,11 @@ def test_equals_golden(name, stall):
 def test_period_is_that_of_the_cost_model(name):
     options, shape, elements, _ = CASES[name]
     layer, shape = lstm(3, **options), ArrayShape(*shape)
-    dut = RecurrentLayer(layer, shape=shape, elements=elements)
+    program = best_program(layer, shape, elements)
+    dut = RecurrentLayer(layer, program=program, elements=elements)
     given, wanted = streams(layer, 1, 5, 1)
     taken, cycles = run(dut, given)
     assert taken == wanted
     ends = np.array(cycles).reshape(5, -1)[:, -1]
-    period = step_timeline(layer, dut.program, elements, bank_shape(layer, shape).needs).period
+    period = step_timeline(layer, program, elements).period
     assert np.diff(ends)[1:].tolist() == [period] * 3

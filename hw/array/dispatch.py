@@ -1,0 +1,148 @@
+"""Which command the sequencer gets next, and what the steps under way are like.
+
+AHEAD of the next step comes first, so that its input's share is summed up while this step drains; then the second
+vector's product of this step; then MAIN of the next one, which waits for it. With several streams the second vector is
+given time: MAIN of the next stream goes before it. A step that cannot start yet keeps nothing waiting.
+"""
+from typing import Any
+
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.pointwise import step_layout
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.array.sequencer import command
+
+__all__ = ["PLACES", "Dispatch"]
+
+PLACES = 8
+"""Steps under way at the most, from their start to the last block of their output."""
+
+
+class Dispatch(wiring.Component):
+    """Commands for the `Sequencer`.
+
+    Parameters:
+        program: the passes.
+        banks: the vectors.
+        blocks: of a step's output.
+        room: blocks of output that there is room for.
+
+    Members:
+        inputs, last: see `Banks`.
+        go: stream of commands.
+        done: the command at work ends in this cycle; ``command`` says which it is.
+        steps: what the steps under way are like, a ring.
+        second: for each command, whether the step that it works at is every second one.
+        fetched: the last block of a step was fetched by the pointwise unit.
+        ends: the last block of a step's output is there.
+        skipped: that output is not wanted.
+        leaves: a block of output left.
+    """
+
+    def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int) -> None:
+        self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
+        super().__init__({
+            "inputs": In(range(banks.ring + 1)),
+            "last": In(banks.ring),
+            "go": Out(stream.Signature(command(max(2, banks.depth)))),
+            "done": In(1),
+            "command": In(range(3)),
+            "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
+            "second": Out(3),
+            "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        shape, commands = self._banks, self._program.commands
+        starting = AHEAD if commands[AHEAD] else MAIN
+        ending = MAIN if commands[MAIN] else AHEAD
+        begun, zero, picks = Signal(), Signal(), Signal(range(3))
+        starts, mains, seconds = Signal(), Signal(), Signal()
+        waiting = Signal(range(3))
+        accepts = Signal()
+        m.d.comb += [
+            accepts.eq(self.go.valid & self.go.ready),
+            starts.eq(accepts & (picks == starting)),
+            mains.eq(accepts & (picks == MAIN)),
+            seconds.eq(accepts & (picks == SECOND)),
+        ]
+        m.d.sync += waiting.eq(waiting + mains - seconds)
+        for condition, choice in self._choices(m, starts, begun, waiting):
+            with m.If(condition):
+                m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
+        fresh, base = self._start(m, starts)
+        kept = Signal.like(base)
+        m.d.comb += [
+            self.go.payload.command.eq(picks),
+            self.go.payload.zero.eq((picks == MAIN) & Mux(starts, fresh, zero)),
+            self.go.payload.base.eq(Mux(starts, base, kept)),
+        ]
+        with m.If(mains & begun):
+            m.d.sync += begun.eq(0)
+        with m.If(starts):
+            m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(starting != ending)]
+        if commands[SECOND]:
+            other = Signal()
+            m.d.sync += other.eq(other ^ seconds)
+            with m.If(picks == SECOND):
+                m.d.comb += self.go.payload.base.eq(Mux(other, *shape.second_bases[::-1]))
+        for number in range(3):
+            m.d.sync += self.second[number].eq(self.second[number] ^ (self.done & (self.command == number)))
+        return m
+
+    def _choices(self, m: Module, starts: Value, begun: Value, waiting: Value) -> list[tuple[Value, int]]:
+        """(condition, command), the most urgent last; ``waiting`` counts the steps that wait for their SECOND."""
+        commands = self._program.commands
+        behind = 1 if self._banks.streams == 1 else 2
+        room = self._room(m, starts)
+        if not commands[AHEAD]:
+            choices = [(room & (waiting < behind), MAIN)]
+            return [(waiting != 0, SECOND), *choices, (waiting >= behind, SECOND)] if commands[SECOND] else choices
+        choices = [(begun, MAIN)] if commands[MAIN] else []
+        if commands[SECOND]:
+            choices = [(waiting != 0, SECOND), *choices, (waiting >= behind, SECOND)]
+        return [*choices, (room & ~begun, AHEAD)]
+
+    def _room(self, m: Module, starts: Value) -> Value:
+        """Whether a step may start: its input is there, and room for all that comes of it.
+
+        Rows of two steps fit into their memories.
+        """
+        commands, blocks = self._program.commands, self._blocks
+        reading, under_way, unfetched = Signal(), Signal(range(PLACES)), Signal(range(PLACES))
+        promised = Signal(range(PLACES * blocks + self._capacity))
+        with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
+            m.d.sync += reading.eq(0)
+        with m.If(starts):
+            m.d.sync += reading.eq(1)
+        m.d.sync += [
+            under_way.eq(under_way + starts - self.ends),
+            unfetched.eq(unfetched + starts - self.fetched),
+            promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
+        ]
+        return ((self.inputs > reading) & (under_way != PLACES - 1) & (unfetched < 2)
+                & (promised <= self._capacity - blocks))
+
+    def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:
+        """Note what the next step is like; returns whether it is the first of its sequence, and where its input is."""
+        shape, n = self._banks, self._banks.streams
+        place, at, turn = Signal(range(PLACES)), Signal(range(shape.ring)), Signal(range(max(2, n)))
+        firsts, fresh, last = Signal(n, init=(1 << n) - 1), Signal(), Signal()
+        bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
+        m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
+        with m.If(starts):
+            m.d.sync += [
+                at.eq(Mux(at == shape.ring - 1, 0, at + 1)),
+                place.eq(place + 1),
+                turn.eq(Mux(turn == n - 1, 0, turn + 1)),
+                firsts.bit_select(turn, 1).eq(last),
+            ]
+            for number in range(PLACES):
+                with m.If(place == number):
+                    step = self.steps[number]
+                    m.d.sync += [step.first.eq(fresh), step.last.eq(last), step.stream.eq(turn)]
+        return fresh, bases[at]

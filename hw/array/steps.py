@@ -1,0 +1,54 @@
+"""The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
+from collections.abc import Iterator
+
+from circulant.hw.array.cost import step_timeline
+from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
+from circulant.sim.circulant import JointProduct
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.lstm import GATES, Lstm
+
+__all__ = ["best_program", "layer_program", "matrices"]
+
+ROWS = 1 << 30
+"""A spacing with which the rows lead."""
+
+
+def matrices(layer: Linear | Gru | Lstm) -> list[Matrix]:
+    """What the array computes for a layer."""
+    if isinstance(layer, Linear):
+        return [Matrix((Part(layer.product, 0, 0),), ("y",))]
+    x = layer.gates.parts[0].columns // layer.gates.block_size
+    if isinstance(layer, Lstm):
+        gates = [Matrix(parts(layer.gates, 0, x), GATES)]
+        return gates if layer.projection is None else [
+            *gates, Matrix((Part(layer.projection, 1, 0),), ("y",), stage=1)]
+    if isinstance(layer.candidate, JointProduct):
+        w, u = layer.candidate.parts
+        return [Matrix(parts(layer.gates, 0, x), ("r", "z")), Matrix((Part(w, 0, 0), Part(u, 1, 0)), ("n",), stage=1)]
+    assert layer.candidate_recurrent is not None
+    return [Matrix((Part(layer.candidate, 0, 0),), ("nx",), completes=False),
+            Matrix(parts(layer.gates, 0, x), ("r", "z"), completes=False),
+            Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
+
+
+def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[int, int, int]) -> Program:
+    """The passes of a layer, those of the same blocks side by side, and the completing one behind the others."""
+    found = matrices(layer)
+    order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)
+             for index, matrix in enumerate(found) for row in range(0, matrix.rows, shape.rows)]
+    inputs = -(-layer.inputs // found[0].product.block_size)
+    return Program(shape, found, inputs=inputs, order=[entry[2:] for entry in sorted(order)], spacing=spacing)
+
+
+def best_program(layer: Gru | Lstm, shape: ArrayShape, elements: int, *, streams: int = 1) -> Program:
+    """The program with the shortest period among orders from columns first to rows first."""
+    return min((layer_program(layer, shape, spacing) for spacing in _spacings(shape, streams)),
+               key=lambda program: step_timeline(layer, program, elements, streams=streams).period)
+
+
+def _spacings(shape: ArrayShape, streams: int) -> Iterator[tuple[int, int, int]]:
+    ahead = shape.slots
+    for main in (ROWS, shape.slots, *(shape.slots * n for n in (2, 3, 4, 6))):
+        for second in (shape.slots, ROWS):
+            yield ahead, main, second
