@@ -48,7 +48,7 @@ class Network:
     layers: tuple[Layer, ...]
 
     KIND = "circulant-network"
-    VERSION = 1
+    VERSION = 2
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)
@@ -162,7 +162,9 @@ def _layer_as_json(layer: Layer) -> dict[str, Any]:
         entry |= {"hidden": layer.hidden, "returns": layer.returns}
     if isinstance(layer, Lstm):
         entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
-    return entry if isinstance(layer, Gru) else entry | {"outputs": layer.outputs}
+    if isinstance(layer, Gru):
+        return entry | {"reset": layer.reset}
+    return entry | {"outputs": layer.outputs}
 
 
 def _layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
@@ -179,8 +181,11 @@ def _layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> La
                    Format.from_json(data["slope"]), arrays[f"{name}.{role}.slope"], arrays[f"{name}.{role}.base"])
 
     if entry["kind"] == Gru.kind:
-        return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], product("input_product"),
-                   product("recurrent_product"), pwl("sigmoid"), pwl("tanh"))
+        gates = JointProduct((product("input_product"), product("recurrent_product")))
+        x, h = product("candidate_input"), product("candidate_recurrent")
+        before = entry["reset"] == "before"
+        return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], entry["reset"], gates,
+                   JointProduct((x, h)) if before else x, None if before else h, pwl("sigmoid"), pwl("tanh"))
     if entry["kind"] == Lstm.kind:
         return Lstm(
             name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],

@@ -1,15 +1,16 @@
 """From float64 to integers: formats picked from the ranges that calibration data shows."""
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import gru, linear, reference
-from circulant.sim.activation import fit_pwl
-from circulant.sim.circulant import Product, pad
+from circulant.sim.activation import Pwl, fit_pwl
+from circulant.sim.circulant import JointProduct, Product, pad
 from circulant.sim.fixed import Format, Reals, fit
 from circulant.sim.network import Layer, Network
+from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Peaks", "Widths", "quantize"]
@@ -132,19 +133,74 @@ def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) 
 
 
 def _gru(layer: reference.Gru, input: Format, peaks: Peaks, bits: Widths) -> gru.Gru:
+    check_one_block_size(layer.name, {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]})
     state = Format(bits.activation_bits, bits.activation_bits - 1)
-    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{tensor}" for tensor in (
-        "input_product.output", "recurrent_product.output", "sigmoid.input", "tanh.input")),
-        bias=np.stack([layer.bias_ih, layer.bias_hh]))
-    products = {}
-    for role, weight, bias, form in (("input_product", layer.weight_ih, layer.bias_ih, input),
-                                     ("recurrent_product", layer.weight_hh, layer.bias_hh, state)):
-        _, p, q, k = weight.shape
-        flat = weight.reshape(3 * p, q, k)
-        products[role] = _product(f"{layer.name}.{role}", flat, pad(bias, p * k).reshape(-1), form, pre, peaks, bits)
-    tables = {}
-    for function in ("sigmoid", "tanh"):
-        segments = min(bits.segments, 1 << max(1, pre.frac + int(math.log2(4))))
-        tables[function] = fit_pwl(function, pre, state, segments)
-    return gru.Gru(layer.name, layer.inputs, layer.hidden, layer.returns,
-                   products["input_product"], products["recurrent_product"], tables["sigmoid"], tables["tanh"])
+    merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
+    sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
+    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]))
+    spectral = _spectral(layer.name, peaks, bits, sums, [
+        (("input_product",), layer.weight_ih, input),
+        (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
+
+    def part(of: int, gates: slice, bias: Reals | None) -> Product:
+        return spectral.product_of((layer.weight_ih, layer.weight_hh)[of][gates], bias, pre, of)
+
+    first, n = slice(0, 2), slice(2, 3)
+    gates = JointProduct((part(0, first, merged[first]), part(1, first, None)))
+    candidate: Product | JointProduct = part(0, n, layer.bias_ih[n])
+    if not after:
+        candidate = JointProduct((part(0, n, merged[n]), part(1, n, None)))
+    return gru.Gru(layer.name, layer.inputs, layer.hidden, layer.returns, layer.reset, gates, candidate,
+                   part(1, n, layer.bias_hh[n]) if after else None,
+                   _table("sigmoid", pre, state, bits), _table("tanh", pre, state, bits))
+
+
+def _table(function: str, argument: Format, value: Format, bits: Widths) -> Pwl:
+    """A table of as many segments as were asked for, or as there are arguments."""
+    return fit_pwl(function, argument, value, min(bits.segments, 1 << max(1, argument.frac + 2)))
+
+
+@dataclass(frozen=True)
+class _Spectral:
+    """Formats that the matrices of a recurrent layer share, so that their sums can be made in the spectral domain.
+
+    Parameters:
+        inputs, spectra, weights: by vector: of itself, of its spectrum, of the matrices that take it.
+        product: of the sums.
+    """
+
+    inputs: tuple[Format, ...]
+    spectra: tuple[Format, ...]
+    weights: tuple[Format, ...]
+    product: Format
+    twiddle_bits: int
+
+    def product_of(self, weight: Reals, bias: Reals | None, output: Format, vector: int) -> Product:
+        """A part with first columns (gates, p, q, k) of the matrix of a vector, and bias (gates, rows) or none."""
+        gates, p, q, k = weight.shape
+        flat = reference.spectra(weight.reshape(gates * p, q, k))
+        rows = np.zeros((gates, 1)) if bias is None else bias
+        return Product(self.weights[vector].quantize(flat), output.quantize(pad(rows, p * k).reshape(-1)),
+                       self.weights[vector], self.inputs[vector], self.spectra[vector], self.product, output,
+                       self.twiddle_bits)
+
+
+def _spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
+              vectors: Sequence[tuple[Sequence[str], Reals, Format]]) -> _Spectral:
+    """Formats for the named sums over vectors: by vector the products that take it, their weights, and its format.
+
+    The exact sums of all vectors get the fraction bits of the coarsest one. What the others have above that is taken
+    from their spectra and weights, from whichever is then the wider one.
+    """
+    weights = [fit(float(np.abs(reference.spectra(weight)).max()), bits.weight_bits) for _, weight, _ in vectors]
+    spectra = [_no_finer(peaks.fit(bits.spectrum, *(f"{name}.{product}.spectrum" for product in products)), form.frac)
+               for products, _, form in vectors]
+    exact = min(spectrum.frac + weight.frac for spectrum, weight in zip(spectra, weights, strict=True))
+    for n, (spectrum, weight) in enumerate(zip(spectra, weights, strict=True)):
+        surplus = spectrum.frac + weight.frac - exact
+        from_spectrum = min(surplus, max(0, (surplus + spectrum.width - weight.width + 1) // 2))
+        spectra[n] = Format(spectrum.width, spectrum.frac - from_spectrum)
+        weights[n] = Format(weight.width, weight.frac - surplus + from_spectrum)
+    product = _no_finer(peaks.fit(bits.product, *(f"{name}.{each}.product" for each in sums)), exact)
+    return _Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product, bits.twiddle_bits)

@@ -31,18 +31,24 @@ def spectra(blocks: Reals) -> Reals:
     return pack(np.fft.rfft(blocks, axis=-1), blocks.shape[-1])
 
 
-def _product(name: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals:
-    """W x + b for first columns (p, q, k), bias (p·k,) and x (…, columns or less), its tensors shown to ``tap``."""
-    _, q, k = weight.shape
-    x = pad(x, q * k)
-    tap(f"{name}.input", x)
-    if tap is not _ignore:
-        transformed = spectra(x.reshape(-1, q, k))
-        tap(f"{name}.spectrum", transformed)
-        half = np.fft.rfft(x.reshape(-1, q, k), axis=-1)
-        tap(f"{name}.product", pack(np.einsum("pqf,nqf->npf", np.fft.rfft(weight, axis=-1), half), k))
-    y = np.asarray(x @ dense(weight).T + bias)
-    tap(f"{name}.output", y)
+def _product(name: str, bias: Reals, tap: Tap, parts: dict[str, tuple[Reals, Reals]]) -> Reals:
+    """Σ W x + b (…, groups, rows) for bias (groups, rows), and by name first columns (groups, p, q, k) and x.
+
+    Its tensors are shown to ``tap``: x and spectrum of every part; the spectral sum where all have one block size.
+    """
+    y, sums = np.asarray(bias), []
+    for part, (weight, x) in parts.items():
+        groups, p, q, k = weight.shape
+        flat, blocks = weight.reshape(groups * p, q, k), pad(x, q * k).reshape(*x.shape[:-1], q, k)
+        rows = blocks.reshape(*x.shape[:-1], -1) @ dense(flat).T
+        y = y + rows.reshape(*x.shape[:-1], groups, p * k)[..., :bias.shape[1]]
+        if tap is not _ignore:
+            tap(f"{part}.input", x)
+            tap(f"{part}.spectrum", spectra(blocks))
+            sums.append(pack(np.einsum("pqf,...qf->...pf", np.fft.rfft(flat, axis=-1), np.fft.rfft(blocks)), k))
+    if sums and len({each.shape for each in sums}) == 1:
+        tap(f"{name}.product", np.asarray(sum(sums)))
+    tap(f"{name}.output", y[..., 0, :] if len(bias) == 1 else y)
     return y
 
 
@@ -78,18 +84,19 @@ class Linear:
                weight=(self.weight, (-(-self.outputs // k), -(-self.inputs // k), k)))
 
     def __call__(self, x: Reals, tap: Tap = _ignore) -> Reals:
-        p, _, k = self.weight.shape
-        return _product(f"{self.name}.product", self.weight, pad(self.bias, p * k), x, tap)[..., :self.outputs]
+        name = f"{self.name}.product"
+        return _product(name, self.bias[None], tap, {name: (self.weight[None], x)})[..., 0, :]
 
 
 @dataclass(frozen=True, eq=False)
 class Gru:
-    """torch.nn.GRU: the equations stand in `sim.gru`.
+    """torch.nn.GRU, or the older form with the reset gate before the matrix: the equations stand in `sim.gru`.
 
     Parameters:
         weight_ih, weight_hh: first columns (3, P, q, k) of the gates r, z, n; each matrix has its own k.
         bias_ih, bias_hh: (3, hidden).
         returns: "last" or "sequence".
+        reset: "after" or "before" the recurrent matrix.
     """
 
     name: str
@@ -100,6 +107,7 @@ class Gru:
     bias_ih: Reals
     bias_hh: Reals
     returns: str = "last"
+    reset: str = "after"
 
     kind = "gru"
 
@@ -116,27 +124,37 @@ class Gru:
         _check(self.name, bias_ih=(self.bias_ih, (3, self.hidden)), bias_hh=(self.bias_hh, (3, self.hidden)))
         if self.returns not in ("last", "sequence"):
             raise Refusal(f"Layer {self.name!r} must return 'last' or 'sequence', not {self.returns!r}; choose one")
+        if self.reset not in ("after", "before"):
+            raise Refusal(f"Layer {self.name!r} must reset 'after' or 'before' the matrix, not {self.reset!r}; choose "
+                          "one")
 
     def __call__(self, x: Reals, tap: Tap = _ignore) -> Reals:
         h = np.zeros((x.shape[0], self.hidden))
         states = np.empty((*x.shape[:2], self.hidden))
-        driven = self._gates("input_product", self.weight_ih, self.bias_ih, x, tap)
+        bias = self.bias_ih + self.bias_hh
         for t in range(x.shape[1]):
-            recurrent = self._gates("recurrent_product", self.weight_hh, self.bias_hh, h, tap)
-            r = sigmoid(driven[:, t, 0] + recurrent[:, 0])
-            z = sigmoid(driven[:, t, 1] + recurrent[:, 1])
-            before = driven[:, t, 2] + r * recurrent[:, 2]
-            tap(f"{self.name}.sigmoid.input", driven[:, t, :2] + recurrent[:, :2])
-            tap(f"{self.name}.tanh.input", before)
-            n = np.tanh(before)
+            gates = self._rows("gates", slice(0, 2), bias, tap, input_product=x[:, t], recurrent_product=h)
+            r, z = sigmoid(gates[:, 0]), sigmoid(gates[:, 1])
+            n = np.tanh(before := self._candidate(x[:, t], h, r, tap))
             h = states[:, t] = n + z * (h - n)
+            for tensor, values in (("tanh.input", before), ("r", r), ("z", z), ("n", n), ("h", h)):
+                tap(f"{self.name}.{tensor}", values)
         return states if self.returns == "sequence" else h
 
-    def _gates(self, role: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals:
-        _, p, q, k = weight.shape
-        flat = weight.reshape(3 * p, q, k)
-        y = _product(f"{self.name}.{role}", flat, pad(bias, p * k).reshape(-1), x, tap)
-        return y.reshape(*x.shape[:-1], 3, p * k)[..., :self.hidden]
+    def _candidate(self, x: Reals, h: Reals, r: Reals, tap: Tap) -> Reals:
+        """What n is the tanh of."""
+        n = slice(2, 3)
+        if self.reset == "before":
+            bias = self.bias_ih + self.bias_hh
+            return self._rows("candidate", n, bias, tap, candidate_input=x, candidate_recurrent=r * h)[:, 0]
+        driven = self._rows("candidate_input", n, self.bias_ih, tap, candidate_input=x)[:, 0]
+        return driven + r * self._rows("candidate_recurrent", n, self.bias_hh, tap, candidate_recurrent=h)[:, 0]
+
+    def _rows(self, name: str, gates: slice, bias: Reals, tap: Tap, **parts: Reals) -> Reals:
+        """The pre-activations (N, gates, hidden) of some gates from the vectors of their parts."""
+        return _product(f"{self.name}.{name}", bias[gates], tap, {
+            f"{self.name}.{part}": ((self.weight_ih if "input" in part else self.weight_hh)[gates], vector)
+            for part, vector in parts.items()})
 
 
 RECURRENT = ("gru", "lstm")

@@ -3,7 +3,7 @@ import numpy as np
 
 from circulant.sim import reference
 from circulant.sim.activation import fit_pwl
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
@@ -25,18 +25,23 @@ def linear(inputs=5, outputs=7, k=4, *, name="linear", **formats):
     return Linear(name, inputs, outputs, product(-(-outputs // k), -(-inputs // k), k, **formats))
 
 
-def gru(inputs=5, hidden=6, k_ih=4, k_hh=2, *, name="gru", returns="last", input=(16, 12), pre=(16, 11), state=(16, 15),
-        segments=32, seed=0):
+def gru(inputs=5, hidden=6, k=4, *, reset="after", name="gru", returns="last", input=(16, 12), pre=(16, 11),
+        state=(16, 15), segments=32, seed=0):
     """A layer with random integers, whose gates now and then saturate."""
-    products = [
-        product(3 * -(-hidden // k), -(-columns // k), k, weight=(10, 10), input=form, spectrum=(18, form[1] - 2),
-                product=(26, 16), output=pre, seed=seed)
-        for k, columns, form in ((k_ih, inputs, input), (k_hh, hidden, state))]
+    rows, columns = -(-hidden // k), (-(-inputs // k), -(-hidden // k))
+
+    def part(gates, vector, bias="random"):
+        return product(gates * rows, columns[vector], k, weight=(10, 10), input=(input, state)[vector], output=pre,
+                       spectrum=(18, state[1] - 2), product=(26, 16), bias=bias, seed=seed + 10 * gates + vector)
+
+    joint = [JointProduct((part(gates, 0), part(gates, 1, "zero"))) for gates in (2, 1)]
+    candidate = (joint[1], None) if reset == "before" else (part(1, 0), part(1, 1))
     tables = [fit_pwl(function, Format(*pre), Format(*state), segments) for function in ("sigmoid", "tanh")]
-    return Gru(name, inputs, hidden, returns, *products, *tables)
+    return Gru(name, inputs, hidden, returns, reset, joint[0], *candidate, *tables)
 
 
-def model(inputs=5, hidden=6, outputs=3, *, k=(4, 2, 1), sequence=True, returns="last", scale=0.6, seed=0):
+def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns="last", reset="after", scale=0.6,
+          seed=0):
     """A GRU and a Linear in float64, or two Linear layers without sequences; block sizes of the three matrices."""
     rng = np.random.default_rng(seed)
 
@@ -46,7 +51,7 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 2, 1), sequence=True, returns=
     if sequence:
         first = reference.Gru("gru", inputs, hidden, np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
                               np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
-                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns)
+                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns, reset)
     else:
         first = reference.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
                                  rng.normal(0, scale, hidden))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from circulant.sim import artifact
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.linear import Linear
 from circulant.sim.network import Network
@@ -21,7 +21,8 @@ MODELS = {
     "last": samples.model(),
     "sequence": samples.model(returns="sequence"),
     "vectors": samples.model(sequence=False),
-    "blocks": samples.model(9, 16, 5, k=(8, 16, 4)),
+    "blocks": samples.model(9, 16, 5, k=(8, 8, 4)),
+    "before": samples.model(9, 16, 5, k=(4, 4, 2), reset="before"),
 }
 NETWORKS = {name: quantize(model, samples.data(model)) for name, model in MODELS.items()}
 
@@ -47,7 +48,7 @@ def refusal(make, *arguments, **fields):
 
 @pytest.mark.parametrize(("name", "outputs", "per_step", "shape"), [
     ("last", 3, False, (20, 3)), ("sequence", 3, True, (20, 7, 3)), ("vectors", 3, False, (20, 3)),
-    ("blocks", 5, False, (20, 5))])
+    ("blocks", 5, False, (20, 5)), ("before", 5, False, (20, 5))])
 def test_sizes(name, outputs, per_step, shape):
     network = NETWORKS[name]
     result = network.run(samples.data(MODELS[name]))
@@ -122,11 +123,12 @@ def test_vectors_belong_to_a_loaded_network(folder):
 def test_network_json_says_every_format(folder):
     document = json.loads((folder / "network.json").read_text())
     assert document["format"] == "circulant-network"
-    assert document["version"] == 1
+    assert document["version"] == 2
     gru, last = document["layers"]
-    assert (gru["kind"], gru["hidden"], gru["returns"]) == ("gru", 6, "last")
+    assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
     assert (last["kind"], last["outputs"]) == ("linear", 3)
-    for product, k in ((gru["input_product"], 4), (gru["recurrent_product"], 2), (last["product"], 1)):
+    for product, k in (*((gru[role], 4) for role in (
+            "input_product", "recurrent_product", "candidate_input", "candidate_recurrent")), (last["product"], 1)):
         assert product["block_size"] == k
         assert product["twiddle_bits"] == 16
         for tensor in ("weight", "input", "spectrum", "product", "output"):
@@ -162,6 +164,8 @@ def test_hash_changes_with_every_field():
         with_layers(gru, dataclasses.replace(last, name="other")),
         with_layers(dataclasses.replace(gru, name="other"), last),
         with_layers(dataclasses.replace(gru, returns="sequence"), last),
+        with_layers(dataclasses.replace(gru, reset="before", candidate_recurrent=None, candidate=JointProduct((
+            gru.candidate, dataclasses.replace(gru.candidate_recurrent, bias=0 * gru.candidate.bias)))), last),
         with_product(twiddle_bits=15),
         *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), frac=5)})
           for tensor in ("weight", "spectrum", "product", "output")),
@@ -247,9 +251,9 @@ def test_load_wrong_format(folder):
 
 
 def test_load_wrong_version(folder):
-    path = rewrite(folder, version=2)
+    path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 1, not 2; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
 
 
 @pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
@@ -261,10 +265,10 @@ def test_load_wrong_hash(folder, fields):
 
 
 def test_load_wrong_kind_of_layer(folder):
-    body = artifact.read_json(folder / "network.json", "circulant-network", 1)
+    body = artifact.read_json(folder / "network.json", "circulant-network", Network.VERSION)
     del body["hash"]
     body["layers"][0]["kind"] = "conv"
-    artifact.write_json(folder / "network.json", "circulant-network", 1, body)
+    artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
         "network.json: field 'kind' of layer 'gru' must be 'gru', 'lstm' or 'linear', not 'conv'; read it with the "
         "version of circulant that wrote it")
@@ -283,9 +287,9 @@ def test_load_wrong_weights_file(folder):
     artifact.write_npz(path, "circulant-vectors", 1, {})
     assert refusal(Network.load, folder) == (
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
-    artifact.write_npz(path, "circulant-weights", 2, {})
+    artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 1, not 2; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
                     "anew$", refusal(Network.load, folder))

@@ -123,13 +123,17 @@ def tapped(model, x):
     return model.run(x, tap), seen
 
 
-def test_tap_names():
-    model = samples.model()
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_tap_names(reset):
+    model = samples.model(reset=reset)
     _, seen = tapped(model, samples.data(model))
-    assert seen.keys() == {"gru.sigmoid.input", "gru.tanh.input"} | {
-        f"{product}.{tensor}" for product in ("gru.input_product", "gru.recurrent_product", "last.product")
-        for tensor in ("input", "spectrum", "product", "output")}
-    assert {len(values) for name, values in seen.items() if name.startswith(("gru.r", "gru.s", "gru.t"))} == {7}
+    parts = ("input_product", "recurrent_product", "candidate_input", "candidate_recurrent")
+    sums = ("gates", "candidate") if reset == "before" else ("gates", "candidate_input", "candidate_recurrent")
+    assert seen.keys() == {"gru.tanh.input", "gru.r", "gru.z", "gru.n", "gru.h"} | {
+        f"gru.{part}.{tensor}" for part in parts for tensor in ("input", "spectrum")} | {
+        f"gru.{name}.{tensor}" for name in sums for tensor in ("product", "output")} | {
+        f"last.product.{tensor}" for tensor in ("input", "spectrum", "product", "output")}
+    assert {len(values) for name, values in seen.items() if name.startswith("gru.")} == {7}
 
 
 def test_tap_changes_nothing():
@@ -153,14 +157,44 @@ def test_tap_sees_the_tensors_of_a_product(k):
     np.testing.assert_array_equal(seen["linear.product.output"][0], layer(x))
 
 
-def test_tap_sees_the_arguments_of_the_gates():
-    model = samples.model()
-    _, seen = tapped(model, samples.data(model, steps=1))
-    driven, recurrent = (seen[f"gru.{role}.output"][0].reshape(20, -1, 3, width)[:, 0, :, :6]
-                         for role, width in (("input_product", 8), ("recurrent_product", 6)))
-    np.testing.assert_allclose(seen["gru.sigmoid.input"][0], (driven + recurrent)[:, :2], rtol=0, atol=1e-15)
-    r = 1 / (1 + np.exp(-driven[:, 0] - recurrent[:, 0]))
-    np.testing.assert_allclose(seen["gru.tanh.input"][0], driven[:, 2] + r * recurrent[:, 2], rtol=0, atol=1e-15)
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_tap_sees_the_gates(reset):
+    model = samples.model(reset=reset)
+    x = samples.data(model, steps=2)
+    last, seen = model.layers[0](x), tapped(model, x)[1]
+    gates = seen["gru.gates.output"][1]
+    np.testing.assert_allclose(seen["gru.r"][1], 1 / (1 + np.exp(-gates[:, 0])), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(seen["gru.z"][1], 1 / (1 + np.exp(-gates[:, 1])), rtol=0, atol=1e-15)
+    if reset == "after":
+        argument = (seen["gru.candidate_input.output"][1]
+                    + seen["gru.r"][1] * seen["gru.candidate_recurrent.output"][1])
+    else:
+        argument = seen["gru.candidate.output"][1]
+        np.testing.assert_array_equal(seen["gru.candidate_recurrent.input"][1], seen["gru.r"][1] * seen["gru.h"][0])
+    np.testing.assert_allclose(seen["gru.tanh.input"][1], argument, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(seen["gru.n"][1], np.tanh(seen["gru.tanh.input"][1]))
+    np.testing.assert_array_equal(seen["gru.h"][1], last)
+
+
+def test_tap_sees_the_sum_of_a_joint_product():
+    """The spectrum of what both matrices give, without the bias."""
+    model = samples.model(8, 8, k=(4, 4, 1))
+    gru = model.layers[0]
+    _, seen = tapped(model, samples.data(model, steps=2))
+    rows = seen["gru.gates.output"][1] - (gru.bias_ih + gru.bias_hh)[:2]
+    np.testing.assert_allclose(seen["gru.gates.product"][1], spectra(rows.reshape(20, 4, 4)), rtol=0, atol=1e-13)
+
+
+def test_gru_with_the_reset_gate_before_the_matrix_by_its_equations():
+    layer = samples.model(reset="before", returns="sequence").layers[0]
+    x = samples.data(samples.model(), count=1)
+    w, u = whole(layer.weight_ih, 6, 5), whole(layer.weight_hh, 6, 6)
+    b, h, states = layer.bias_ih + layer.bias_hh, np.zeros(6), []
+    for step in x[0]:
+        r, z = (1 / (1 + np.exp(-(w[gate] @ step + u[gate] @ h + b[gate]))) for gate in range(2))
+        h = (1 - z) * np.tanh(w[2] @ step + u[2] @ (r * h) + b[2]) + z * h
+        states.append(h)
+    np.testing.assert_allclose(layer(x)[0], states, rtol=0, atol=1e-14)
 
 
 # Refusals.
@@ -219,6 +253,12 @@ def test_weights_not_finite(index, field, value):
 def test_gru_wrong_returns(returns):
     assert refusal(samples.model, returns=returns) == (
         f"Layer 'gru' must return 'last' or 'sequence', not {returns!r}; choose one")
+
+
+@pytest.mark.parametrize("reset", ["", None])
+def test_gru_wrong_reset(reset):
+    assert refusal(samples.model, reset=reset) == (
+        f"Layer 'gru' must reset 'after' or 'before' the matrix, not {reset!r}; choose one")
 
 
 def test_model_without_layers():
