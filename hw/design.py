@@ -80,13 +80,16 @@ class Design:
         return folder
 
 
-def generate(network: Network, *, multipliers: int = 64) -> Design:
+def generate(network: Network, *, multipliers: int = 64, streams: int = 1) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
+
+    Parameters:
+        streams: independent sequences that are interleaved, a step of each in turn; see `plan`.
 
     Raises:
         Refusal: when the budget is too small or the network holds what the generator does not support.
     """
-    plans = plan(network, multipliers)
+    plans = plan(network, multipliers, streams=streams)
     top = Top(network, plans)
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
@@ -115,6 +118,8 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
-        "layers": [{"name": layer.name, "kind": layer.kind, "lanes": plan.lanes, "elements": plan.elements}
+        "streams": plans[0].streams,
+        "layers": [{"name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
+                    "chains": plan.shape.chains, "elements": plan.elements, "cycles": plan.cycles}
                    for layer, plan in zip(network.layers, plans, strict=True)],
     }

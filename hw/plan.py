@@ -1,10 +1,12 @@
-"""From a budget of multipliers to lanes: what each layer gets, and how many multiplications it has to do."""
+"""From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
-from circulant.hw.array.cost import step_timeline
-from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.recurrent import bank_shape, recurrent_program
+from circulant.hw.array.program import ArrayShape, Matrix, Program
+from circulant.hw.cells import cell_of
+from circulant.hw.cost import chain_latency, step_timeline
+from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.sim.circulant import multiplications
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
@@ -13,32 +15,42 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["LayerPlan", "layer_multiplications", "plan"]
 
-POINTWISE = 5
-"""Multiplications per element of a GRU's state: three activations, the reset gate, the update gate."""
+CHAINS = (1, 2, 4, 8)
+
+FINALISTS = 10
+"""Arrays whose exact cost is computed, those with the best estimates."""
 
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """What a layer gets: ``lanes``, ``elements`` of the pointwise unit per cycle (0 without one), and for an array how
-    many ``columns`` and ``chains`` it has.
+    """What a layer gets.
 
-    ``multipliers`` is what that takes, ``cycles`` what a step takes: for an array exactly, else an estimate without the
-    pipeline's fill.
+    Parameters:
+        shape: its array.
+        elements: of the pointwise unit per cycle; 0 without one.
+        multipliers: what both take.
+        cycles: from step to step, or from vector to vector, when the input is always there and the output taken: first
+            an estimate, exact in what `plan` gives.
+        spacing: of the passes' ends, see `Program`.
+        streams: sequences that are interleaved.
     """
 
-    lanes: int
+    shape: ArrayShape
     elements: int
     multipliers: int
     cycles: int
-    columns: int = 1
-    chains: int = 1
+    spacing: tuple[int, int, int] = (1, 1, 1)
+    streams: int = 1
+
+    @property
+    def lanes(self) -> int:
+        return self.shape.lanes
 
 
-def element_multiplications(layer: Gru | Lstm) -> int:
+def element_multiplications(layer: Layer) -> int:
     """Multiplications per element of the state: activations, gates, peepholes."""
-    if isinstance(layer, Lstm):
-        return 8 if layer.peephole is None else 11
-    return POINTWISE
+    cell: Any = cell_of(layer) if isinstance(layer, Gru | Lstm) else None
+    return cell.multiplications(layer) if cell else 0
 
 
 def layer_multiplications(layer: Layer) -> int:
@@ -47,29 +59,25 @@ def layer_multiplications(layer: Layer) -> int:
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
 
 
-def plan(network: Network, multipliers: int) -> list[LayerPlan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerPlan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow.
 
+    Parameters:
+        streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
+            every step of an LSTM overlaps with those of others.
+
     Raises:
-        Refusal: when the budget is no positive number or too small for one lane per layer, or a layer has matrices of
-            two block sizes; all such layers are named.
+        Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
+            hardware.
     """
-    if isinstance(multipliers, bool) or not isinstance(multipliers, int) or multipliers < 1:
-        raise Refusal(f"multipliers must be a positive integer, not {multipliers!r}; give the budget of the device")
-    sizes = {layer.name: sorted({p.block_size for p in layer.products.values()}) for layer in network.layers}
-    mixed = [f"{name} has {' and '.join(map(str, ks))}" for name, ks in sizes.items() if len(ks) > 1]
-    if mixed:
-        raise Refusal(f"All matrices of a hardware layer must share a block size, but {', '.join(mixed)}; compress "
-                      "them with one")
-    large = [f"{layer.name} has {product.block_size}" for layer in network.layers
-             for product in layer.products.values() if product.block_size > 16]
-    if large:
-        raise Refusal(f"Hardware block sizes must be 1, 2, 4, 8 or 16, but {', '.join(large)}; compress with a smaller "
-                      "one")
-    ladders = [_array_ladder(layer, multipliers) if isinstance(layer, Lstm) else _ladder(layer)
-               for layer in network.layers]
+    for name, value, why in (("multipliers", multipliers, "give the budget of the device"),
+                             ("streams", streams, "give 1 for the least latency")):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
+    candidates = [list(_candidates(layer, streams)) for layer in network.layers]
+    ladders = [_ladder(plans) for plans in candidates]
     chosen = [0] * len(ladders)
     least = sum(ladder[0].multipliers for ladder in ladders)
     if least > multipliers:
@@ -84,83 +92,73 @@ def plan(network: Network, multipliers: int) -> list[LayerPlan]:
                 chosen[at] += 1
                 break
         else:
-            return [ladder[at] for ladder, at in zip(ladders, chosen, strict=True)]
+            break
+    budgets = [ladder[at].multipliers for ladder, at in zip(ladders, chosen, strict=True)]
+    slowest = max(range(len(ladders)), key=lambda at: ladders[at][chosen[at]].cycles)
+    budgets[slowest] += left
+    return [_exact(layer, plans, budget)
+            for layer, plans, budget in zip(network.layers, candidates, budgets, strict=True)]
 
 
-def _ladder(layer: Layer) -> list[LayerPlan]:
+def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
     """The useful plans of a layer, from the smallest to the fastest: each is faster than all that are smaller."""
     useful: list[LayerPlan] = []
-    for candidate in sorted(_candidates(layer), key=lambda c: (c.multipliers, c.cycles)):
+    for candidate in sorted(plans, key=lambda c: (c.multipliers, c.cycles)):
         if not useful or candidate.cycles < useful[-1].cycles:
             useful.append(candidate)
     return useful
 
 
-def _candidates(layer: Layer) -> Iterator[LayerPlan]:
-    products = list(layer.products.values())
-    k = products[0].block_size
-    blocks = max(product.weights.shape[0] for product in products)
-    for lanes in sorted({-(-blocks // groups) for groups in range(1, blocks + 1)}):
-        issue = [issue_cycles(product.weights.shape[0], product.weights.shape[1], lanes) for product in products]
-        if not isinstance(layer, Gru):
-            yield LayerPlan(lanes, 0, lanes * multiplications(k), sum(issue))
+def _candidates(layer: Layer, streams: int) -> Iterator[LayerPlan]:
+    """Arrays and pointwise units, with an estimate of their cycles."""
+    found = matrices(layer)
+    k = found[0].product.block_size
+    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
+    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
+    recurrent = isinstance(layer, Gru | Lstm)
+    each = element_multiplications(layer)
+    for chains in CHAINS:
+        if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
-        elements = 1
-        while elements <= k:
-            # The input's product runs while the recurrent one drains; the pointwise unit follows the recurrent rows.
-            cycles = max(issue[1], layer.recurrent_product.weights.shape[1] * k // elements)
-            yield LayerPlan(lanes, elements, lanes * multiplications(k) + POINTWISE * elements, max(cycles, sum(issue)))
-            elements *= 2
+        for r in {-(-count // chains) * chains for count in rows}:
+            for c in columns:
+                shape = ArrayShape(r, c, chains)
+                for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
+                    used = shape.lanes * multiplications(k) + each * elements
+                    yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
+                                    streams=streams)
 
 
-def issue_cycles(rows: int, columns: int, lanes: int) -> int:
-    """Cycles in which an engine starts the block products of a matrix: a group waits for the drain of the last one."""
-    return -(-rows // lanes) * max(columns, lanes)
-
-
-FINALISTS = 4
-"""Arrays of each size whose exact cost is computed; the others have more block products to issue."""
-
-
-def _array_ladder(layer: Lstm, multipliers: int) -> list[LayerPlan]:
-    """As `_ladder`, for the arrays of an LSTM within the budget; at least the smallest of all."""
-    sizes: dict[int, list[LayerPlan]] = {}
-    for candidate in _array_candidates(layer):
-        sizes.setdefault(candidate.multipliers, []).append(candidate)
-    useful: list[LayerPlan] = []
-    for size in sorted(sizes):
-        if useful and size > multipliers:
-            break
-        finalists = sorted(sizes[size], key=lambda candidate: candidate.cycles)[:FINALISTS]
-        if useful and finalists[0].cycles >= useful[-1].cycles:
-            continue
-        best = min((_timed(layer, candidate) for candidate in finalists), key=lambda candidate: candidate.cycles)
-        if not useful or best.cycles < useful[-1].cycles:
-            useful.append(best)
-    return useful
-
-
-def _array_candidates(layer: Lstm) -> Iterator[LayerPlan]:
-    """Arrays and pointwise units, with the cycles that their slower one is busy: no step takes less."""
-    matrices = [(layer.gates.rows, sum(part.columns for part in layer.gates.parts))]
-    if layer.projection is not None:
-        matrices.append((layer.projection.rows, layer.projection.columns))
+def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+    issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns), shape.slots)
+                for matrix in found)
+    if not isinstance(layer, Gru | Lstm):
+        return issue
     k = layer.gates.block_size
-    shapes = [(rows // k, columns // k) for rows, columns in matrices]
-    row_counts = {-(-rows // n) for rows, _ in shapes for n in range(1, rows + 1)}
-    column_counts = {-(-columns // n) for _, columns in shapes for n in range(1, columns + 1)}
-    for chains in (1, 2, 4):
-        for rows in {-(-count // chains) * chains for count in row_counts}:
-            for columns in column_counts:
-                issue = sum(-(-p // rows) * max(-(-q // columns), rows // chains) for p, q in shapes)
-                for elements in (2 ** n for n in range(k.bit_length())):
-                    busy = max(issue, -(-layer.hidden // k) * k // elements)
-                    used = rows * columns * multiplications(k) + element_multiplications(layer) * elements
-                    yield LayerPlan(rows * columns, elements, used, busy, columns, chains)
+    busy = max(issue, -(-layer.hidden // k) * k // elements)
+    if streams > 1:
+        return busy
+    ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns)
+                for matrix in found if not matrix.stage)
+    return max(busy, issue - ahead + chain_latency(layer, shape, elements, second=any(m.stage for m in found)))
 
 
-def _timed(layer: Lstm, candidate: LayerPlan) -> LayerPlan:
-    """The candidate with the exact cycles of a step."""
-    shape = ArrayShape(candidate.lanes // candidate.columns, candidate.columns, candidate.chains)
-    timeline = step_timeline(layer, recurrent_program(layer, shape), candidate.elements, bank_shape(layer, shape).needs)
-    return replace(candidate, cycles=timeline.period)
+def _exact(layer: Layer, plans: list[LayerPlan], budget: int) -> LayerPlan:
+    """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
+    finalists = sorted((p for p in plans if p.multipliers <= budget),
+                       key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]
+    timed = []
+    for candidate in finalists:
+        if not isinstance(layer, Gru | Lstm):
+            timed.append((candidate, 1))
+            continue
+        for spacing in spacings(candidate.shape):
+            program = layer_program(layer, candidate.shape, spacing)
+            timed.append((replace(candidate, spacing=spacing, cycles=_period(layer, program, candidate)),
+                          program.slots))
+    best, _ = min(timed, key=lambda entry: (entry[0].cycles, entry[0].multipliers, entry[0].shape.chains, entry[1]))
+    return best
+
+
+def _period(layer: Gru | Lstm, program: Program, candidate: LayerPlan) -> int:
+    return step_timeline(layer, program, candidate.elements, streams=candidate.streams).period

@@ -5,12 +5,11 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.recurrent import RecurrentLayer
-from circulant.hw.gru import GruLayer
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan
+from circulant.hw.programs import layer_program
+from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reblock import Reblock
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
@@ -25,12 +24,10 @@ def container_bits(width: int) -> int:
 
 
 def _unit(layer: Layer, plan: LayerPlan) -> wiring.Component:
-    if isinstance(layer, Lstm):
-        return RecurrentLayer(layer, shape=ArrayShape(plan.lanes // plan.columns, plan.columns, plan.chains),
-                              elements=plan.elements)
-    if isinstance(layer, Gru):
-        return GruLayer(layer, lanes=plan.lanes, elements=plan.elements)
-    return LinearLayer(layer, lanes=plan.lanes)
+    program = layer_program(layer, plan.shape, plan.spacing)
+    if isinstance(layer, Gru | Lstm):
+        return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams)
+    return LinearLayer(layer, program=program)
 
 
 class Top(wiring.Component):

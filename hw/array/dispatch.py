@@ -11,14 +11,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.banks import BankShape
-from circulant.hw.array.pointwise import step_layout
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.sequencer import command
 
-__all__ = ["PLACES", "Dispatch"]
+__all__ = ["PLACES", "Dispatch", "step_layout"]
 
 PLACES = 8
 """Steps under way at the most, from their start to the last block of their output."""
+
+
+def step_layout(streams: int) -> data.StructLayout:
+    """What a step is like: the first or the last of its sequence, and of which stream."""
+    return data.StructLayout({"first": 1, "last": 1, "stream": range(max(2, streams))})
 
 
 class Dispatch(wiring.Component):
@@ -70,7 +74,8 @@ class Dispatch(wiring.Component):
             mains.eq(accepts & (picks == MAIN)),
             seconds.eq(accepts & (picks == SECOND)),
         ]
-        m.d.sync += waiting.eq(waiting + mains - seconds)
+        if commands[SECOND]:
+            m.d.sync += waiting.eq(waiting + mains - seconds)
         for condition, choice in self._choices(m, starts, begun, waiting):
             with m.If(condition):
                 m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]

@@ -7,7 +7,7 @@ from circulant.sim.circulant import JointProduct
 from circulant.sim.fixed import Format
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
-from tests.hw.array.layers import lstm
+from tests.hw.layers import lstm
 from tests.sim.definitions import clip, half_up, joint, product, pwl, scaled
 
 

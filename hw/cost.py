@@ -5,15 +5,16 @@ the Gantt chart. Held to the simulated hardware by its tests.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from amaranth.utils import ceil_log2, exact_log2
 
-from circulant.hw.activation import Activation
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Program
+from circulant.hw.cells import cell_of
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "step_timeline"]
+__all__ = ["Timeline", "chain_latency", "step_timeline"]
 
 
 @dataclass
@@ -46,11 +47,15 @@ def array_latency(k: int, columns: int) -> int:
 
 
 def cell_latency(layer: Gru | Lstm) -> int:
-    a = Activation.latency
-    if isinstance(layer, Gru):
-        return 2 * a + 5
-    peek = 0 if layer.peephole is None else 2
-    return 2 * (peek + a) + 4
+    cell: Any = cell_of(layer)
+    return int(cell.latency(layer))
+
+
+def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int, *, second: bool) -> int:
+    """Cycles from the last issue of a step to what the next one can read, at the least."""
+    k = layer.gates.block_size
+    rows, back = array_latency(k, shape.columns) + 1, fft_latency(k) + 2
+    return rows + k // elements + cell_latency(layer) + 1 + back + (rows + 1 + back if second else 0)
 
 
 def commands(streams: int, steps: int, *, second: bool) -> Iterator[tuple[int, int]]:

@@ -1,14 +1,13 @@
 """The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
 from collections.abc import Iterator
 
-from circulant.hw.array.cost import step_timeline
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.sim.circulant import JointProduct
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import GATES, Lstm
 
-__all__ = ["best_program", "layer_program", "matrices"]
+__all__ = ["layer_program", "matrices", "spacings"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
@@ -41,14 +40,8 @@ def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[
     return Program(shape, found, inputs=inputs, order=[entry[2:] for entry in sorted(order)], spacing=spacing)
 
 
-def best_program(layer: Gru | Lstm, shape: ArrayShape, elements: int, *, streams: int = 1) -> Program:
-    """The program with the shortest period among orders from columns first to rows first."""
-    return min((layer_program(layer, shape, spacing) for spacing in _spacings(shape, streams)),
-               key=lambda program: step_timeline(layer, program, elements, streams=streams).period)
-
-
-def _spacings(shape: ArrayShape, streams: int) -> Iterator[tuple[int, int, int]]:
-    ahead = shape.slots
-    for main in (ROWS, shape.slots, *(shape.slots * n for n in (2, 3, 4, 6))):
-        for second in (shape.slots, ROWS):
-            yield ahead, main, second
+def spacings(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
+    """Spacings worth a try, from columns first to rows first; the first passes of AHEAD end as fast as they drain."""
+    for main in (ROWS, *(shape.slots * n for n in (1, 2, 3, 4, 6))):
+        for second in (ROWS, shape.slots):
+            yield shape.slots, main, second

@@ -2,14 +2,19 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from circulant.hw.array.cost import step_timeline
+from circulant.hw.cost import step_timeline
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.recurrent import RecurrentLayer
-from circulant.hw.array.steps import best_program
+from circulant.hw.recurrent import RecurrentLayer
+from circulant.hw.programs import layer_program, spacings
 from circulant.sim.lstm import Lstm
-from tests.hw.array.layers import blocks, lstm
+from tests.hw.layers import blocks, lstm
 
 DEADLINE = 20_000
+
+
+def best_program(layer, shape, elements, streams=1):
+    programs = [layer_program(layer, shape, spacing) for spacing in spacings(shape)]
+    return min(programs, key=lambda program: step_timeline(layer, program, elements, streams=streams).period)
 
 
 def run(dut, x, *, stall=0.0, seed=0, reset_at=None):

@@ -50,7 +50,7 @@ class GruCell(wiring.Component):
         return 2 * Activation.latency + 5
 
     @staticmethod
-    def state(layer: Gru) -> Format:
+    def state_format(layer: Gru) -> Format:
         return layer.output_format
 
     def __init__(self, layer: Gru, *, name: str) -> None:
@@ -95,7 +95,7 @@ class LstmCell(wiring.Component):
         return 2 * (peek + Activation.latency) + 4
 
     @staticmethod
-    def state(layer: Lstm) -> Format:
+    def state_format(layer: Lstm) -> Format:
         return layer.cell
 
     def __init__(self, layer: Lstm, *, name: str) -> None:

@@ -1,0 +1,94 @@
+"""The spectral engine: vectors in, rows of pre-activations out. Every layer is one of these and what it does with rows.
+
+    i ───► banks ───► array ───► chains ───► o0, o1, …
+    own ─►  ▲          ▲
+            └ sequencer┘◄ dispatch
+
+Nothing in it waits for anything but a step's input at its start and room for its output; what comes when follows from
+the program.
+"""
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.banks import Banks, BankShape
+from circulant.hw.array.chain import chain_output
+from circulant.hw.array.dispatch import PLACES, Dispatch, step_layout
+from circulant.hw.array.lanes import LaneArray
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.array.rows import RowMemories
+from circulant.hw.array.sequencer import Sequencer
+from circulant.hw.pipeline import connect
+
+__all__ = ["Engine"]
+
+
+class Engine(wiring.Component):
+    """Banks, array, and what makes them work.
+
+    Parameters:
+        name: of the layer; names the memory images.
+        program: the issues of a step, and the array.
+        banks: the vectors.
+        blocks: of a step's output.
+        room: blocks of output that there is room for behind the layer.
+
+    Members:
+        i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
+        own: see `Banks`.
+        o0, o1, …: rows, see `chain_output`.
+        steps, fetched, ends, skipped, leaves: see `Dispatch`.
+    """
+
+    def __init__(self, *, name: str, program: Program, banks: BankShape, blocks: int, room: int) -> None:
+        self._name, self._program = name, program
+        self._banks = Banks(banks)
+        self._dispatch = Dispatch(program, banks=banks, blocks=blocks, room=room)
+        self._chains = [f"o{c}" for c in range(program.shape.chains)]
+        super().__init__({
+            "i": self._banks.signature.members["i"],
+            "own": self._banks.signature.members["own"],
+            **{chain: Out(chain_output(program)) for chain in self._chains},
+            "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
+            "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+        })
+
+    def rows(self, m: Module, *, stage: int) -> RowMemories:
+        """Memories for the rows of a stage, connected; not yet a submodule."""
+        rows = RowMemories(self._program, stage=stage)
+        for c, chain in enumerate(self._chains):
+            wiring.connect(m, getattr(self, chain), getattr(rows, f"i{c}"))
+        return rows
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        program, banks, dispatch = self._program, self._banks, self._dispatch
+        shape = banks.shape
+        m.submodules.banks, m.submodules.dispatch = banks, dispatch
+        m.submodules.array = array = LaneArray(name=self._name, program=program)
+        m.submodules.sequencer = sequencer = Sequencer(
+            program, depth=max(2, shape.depth), most=shape.most, image=f"{self._name}_program")
+        connect(m, wiring.flipped(self.i), banks.i)
+        wiring.connect(m, wiring.flipped(self.own), banks.own)
+        wiring.connect(m, dispatch.go, sequencer.go)
+        for chain in self._chains:
+            wiring.connect(m, getattr(array, chain), wiring.flipped(getattr(self, chain)))
+        ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
+        m.d.comb += [
+            dispatch.inputs.eq(banks.inputs), dispatch.last.eq(banks.last),
+            dispatch.done.eq(sequencer.done), dispatch.command.eq(sequencer.command),
+            *(getattr(dispatch, name).eq(getattr(self, name)) for name in ("fetched", "ends", "skipped", "leaves")),
+            self.steps.eq(dispatch.steps),
+            sequencer.have.eq(banks.have),
+            banks.address.eq(sequencer.address), banks.group.eq(sequencer.group),
+            banks.zero.eq(sequencer.zero & (sequencer.command == MAIN)),
+            banks.done_input.eq(ends[MAIN if program.commands[MAIN] else AHEAD]),
+            banks.done_h.eq(ends[MAIN] & ~sequencer.zero), banks.done_second.eq(ends[SECOND]),
+            array.spectra.eq(banks.spectra),
+            array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
+            *(getattr(array, name).eq(getattr(sequencer, name))
+              for name in ("weight", "number", "valid", "slot", "first", "ends")),
+        ]
+        return m

@@ -1,0 +1,122 @@
+"""A recurrent layer: an engine, row memories, and the pointwise unit.
+
+    i ─► engine ─┬─► rows of the gates ─► pointwise ─┬─► (m) ─► engine ─► rows of the projection ─┐
+           ▲     └─ …                                │                                            │
+           └─────────────────── h ◄──────────────────┴────────────────────────────────────────────┴─► queue ─► o
+
+With several streams the steps of as many independent sequences follow each other in turn, and the gates of
+one are computed while the results of another are under way.
+"""
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.dispatch import PLACES, step_layout
+from circulant.hw.array.engine import Engine
+from circulant.hw.array.program import SECOND, Program
+from circulant.hw.pipeline import Queue, block, connect
+from circulant.hw.pointwise import Pointwise
+from circulant.sim.gru import Gru
+from circulant.sim.lstm import Lstm
+
+__all__ = ["RecurrentLayer", "bank_shape"]
+
+
+def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1) -> BankShape:
+    """The banks of a layer: its input and recurrent vectors, and what is to be projected."""
+    x, h = layer.gates.parts
+    return BankShape(columns, x, h, layer.projection if isinstance(layer, Lstm) else None, streams)
+
+
+class RecurrentLayer(wiring.Component):
+    """Sequences in, states out, from a zero state at the start of each; equals `sim.lstm.Lstm` or `sim.gru.Gru`.
+
+    Parameters:
+        layer: the golden layer.
+        program: the passes of a step, and the array.
+        elements: of the pointwise unit per cycle, a divisor of the block size.
+        streams: independent sequences that are interleaved, a step of each in turn.
+
+    Members:
+        i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
+        o: stream of blocks of h (or y), of the last or of every step, in the same turns.
+    """
+
+    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1) -> None:
+        self._layer, self._streams, self.program = layer, streams, program
+        k = layer.gates.block_size
+        self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
+        self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
+        self._engine = Engine(
+            name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
+            banks=bank_shape(layer, columns=program.shape.columns, streams=streams))
+        self._pointwise = Pointwise(layer, elements=elements, streams=streams)
+        self._state = block(k, layer.output_format.width)
+        super().__init__(
+            {"i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        engine, queue, pointwise = self._engine, self._queue, self._pointwise
+        m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue
+        m.submodules.gate_rows = rows = engine.rows(m, stage=0)
+        connect(m, wiring.flipped(self.i), engine.i)
+        connect(m, queue.o, wiring.flipped(self.o))
+
+        results = Signal(data.StructLayout({
+            "valid": 1, "block": range(max(2, self._blocks)), "step": step_layout(self._streams),
+            "data": self._state.members["data"]}))
+        ends, fetched, computed = Signal(), Signal(), Signal(range(PLACES))
+        m.d.comb += [
+            ends.eq(results.valid & (results.block == self._blocks - 1)),
+            fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
+            engine.ends.eq(ends), engine.fetched.eq(fetched), engine.leaves.eq(queue.o.valid & queue.o.ready),
+            engine.skipped.eq(ends & ~results.step.last if self._layer.returns == "last" else 0),
+            pointwise.waiting.eq(rows.waiting != 0),
+            pointwise.block.eq(rows.block),
+            rows.fetch.eq(pointwise.fetch),
+            pointwise.step.eq(engine.steps[computed]),
+            *(pointwise.rows[kind].eq(rows.rows[kind]) for kind in pointwise.rows.shape().members),
+        ]
+        m.d.sync += computed.eq(computed + fetched)
+        if self.program.commands[SECOND]:
+            self._project(m, results)
+        else:
+            m.d.comb += [results[name].eq(getattr(pointwise.o, name)) for name in ("valid", "block", "step", "data")]
+            m.d.comb += [
+                engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
+                engine.own.data.eq(results.data),
+            ]
+        emitted = Const(1) if self._layer.returns == "sequence" else results.step.last
+        m.d.comb += [
+            queue.i.valid.eq(results.valid & emitted),
+            queue.i.payload.data.eq(results.data),
+            queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
+        ]
+        return m
+
+    def _project(self, m: Module, results: Any) -> None:
+        """Blocks of m go to the engine, and those of the projection become the results."""
+        engine, pointwise = self._engine, self._pointwise
+        m.submodules.projected_rows = rows = engine.rows(m, stage=1)
+        projected = Signal(range(PLACES))
+        m.d.comb += rows.fetch.eq((rows.waiting != 0) & ~pointwise.comes)  # one transform serves both
+        with m.If(rows.fetch & (rows.block == self._blocks - 1)):
+            m.d.sync += projected.eq(projected + 1)
+        valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
+        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), step.eq(engine.steps[projected])]
+        m.d.comb += [
+            results.valid.eq(valid), results.block.eq(number), results.step.eq(step),
+            engine.own.valid.eq(pointwise.o.valid | valid),
+            engine.own.second.eq(pointwise.o.valid),
+            engine.own.drop.eq(~pointwise.o.valid & step.last),
+            engine.own.data.eq(Mux(pointwise.o.valid, Value.cast(pointwise.o.data), Value.cast(results.data))),
+        ]
+        k = self._layer.gates.block_size
+        padding = self._blocks * k - self._layer.outputs
+        for j in range(k):
+            value = rows.rows.y[j]
+            m.d.comb += results.data[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
