@@ -1,10 +1,12 @@
-"""Random quantized LSTM layers, and their sequences in blocks."""
+"""Random quantized layers, and their vectors in blocks."""
 
 import numpy as np
 
 from circulant.sim.activation import fit_pwl
 from circulant.sim.circulant import JointProduct, Product, pad
 from circulant.sim.fixed import Format
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 
 STATE, PRE, CELL, PEEPHOLE = Format(16, 15), Format(16, 12), Format(16, 13), Format(12, 10)
@@ -56,6 +58,25 @@ def lstm(
         fit_pwl("tanh", PRE, STATE, 64),
         fit_pwl("tanh", CELL, STATE, 64),
     )
+
+
+def gru(seed: int, *, k: int, inputs: int, hidden: int, reset: str = "after", returns: str = "sequence") -> Gru:
+    rng = np.random.default_rng(seed)
+    x, h = (-(-size // k) for size in (inputs, hidden))
+    fan = inputs + hidden
+    gates = JointProduct((product(rng, 2 * h, x, k, PRE, fan_in=fan),
+                          product(rng, 2 * h, h, k, PRE, fan_in=fan, bias=False)))
+    candidate = product(rng, h, x, k, PRE, fan_in=fan)
+    recurrent = product(rng, h, h, k, PRE, fan_in=fan, bias=reset == "after")
+    after = reset == "after"
+    return Gru("gru", inputs, hidden, returns, reset, gates,
+               candidate if after else JointProduct((candidate, recurrent)), recurrent if after else None,
+               fit_pwl("sigmoid", PRE, STATE, 64), fit_pwl("tanh", PRE, STATE, 64))
+
+
+def linear(seed: int, *, k: int, inputs: int, outputs: int) -> Linear:
+    rng = np.random.default_rng(seed)
+    return Linear("linear", inputs, outputs, product(rng, -(-outputs // k), -(-inputs // k), k, PRE))
 
 
 def blocks(vector: np.ndarray, k: int) -> list[list[int]]:

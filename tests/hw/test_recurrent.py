@@ -6,8 +6,7 @@ from circulant.hw.cost import step_timeline
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.programs import layer_program, spacings
-from circulant.sim.lstm import Lstm
-from tests.hw.layers import blocks, lstm
+from tests.hw.layers import blocks, gru, lstm
 
 DEADLINE = 20_000
 
@@ -48,7 +47,7 @@ def run(dut, x, *, stall=0.0, seed=0, reset_at=None):
     return taken, cycles
 
 
-def streams(layer: Lstm, count: int, steps: int, turns: int):
+def streams(layer, count: int, steps: int, turns: int):
     """Input blocks of ``count`` times ``turns`` interleaved sequences, and the output blocks that golden expects."""
     k = layer.gates.block_size
     x = np.random.default_rng(1).integers(-25000, 25000, (count * turns, steps, layer.inputs))
@@ -81,14 +80,25 @@ CASES = {
     "two streams": ({"k": 4, "inputs": 10, "hidden": 20}, (4, 3, 4), 4, 2),
     "the last state only": ({"k": 4, "inputs": 10, "hidden": 20, "projection": 12, "returns": "last"}, (4, 3, 4), 4, 1),
     "the last states of three streams": ({"k": 4, "inputs": 6, "hidden": 12, "returns": "last"}, (4, 2, 2), 4, 3),
+    "a GRU, one lane": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 12}, (1, 1, 1), 1, 1),
+    "a GRU, four chains": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 20}, (4, 3, 4), 4, 1),
+    "a GRU, ragged": ({"cell": gru, "k": 4, "inputs": 9, "hidden": 18}, (6, 2, 2), 2, 1),
+    "a GRU of wide rows": ({"cell": gru, "k": 8, "inputs": 6, "hidden": 20}, (3, 4, 1), 4, 1),
+    "a GRU, two streams": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 20}, (4, 2, 4), 4, 2),
+    "a dense GRU": ({"cell": gru, "k": 1, "inputs": 3, "hidden": 5}, (4, 2, 2), 1, 1),
+    "the last state of a GRU": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 12, "returns": "last"}, (4, 2, 2), 4, 1),
 }
+
+
+def build(cell=lstm, **options):
+    return cell(3, **options)
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("stall", [0.0, 0.4])
 def test_equals_golden(name, stall):
     options, shape, elements, turns = CASES[name]
-    layer = lstm(3, **options)
+    layer = build(**options)
     program = best_program(layer, ArrayShape(*shape), elements, streams=turns)
     dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
     given, wanted = streams(layer, 2, 3, turns)
@@ -98,7 +108,7 @@ def test_equals_golden(name, stall):
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] == 1 and "last" not in name])
 def test_period_is_that_of_the_cost_model(name):
     options, shape, elements, _ = CASES[name]
-    layer, shape = lstm(3, **options), ArrayShape(*shape)
+    layer, shape = build(**options), ArrayShape(*shape)
     program = best_program(layer, shape, elements)
     dut = RecurrentLayer(layer, program=program, elements=elements)
     given, wanted = streams(layer, 1, 5, 1)
