@@ -77,7 +77,8 @@ class Figures:
     latency: float
 
 
-def compare(runs: Sequence[Run], outcome: Outcome, port: Port, expected: NDArray[np.int64], steps: int) -> Comparison:
+def compare(runs: Sequence[Run], outcome: Outcome, port: Port, expected: NDArray[np.int64], steps: int,
+            streams: int = 1) -> Comparison:
     """Compare the outputs (N, vectors, elements) of all sequences that came, in the order of the runs.
 
     A run that broke off is compared as far as it came.
@@ -93,7 +94,8 @@ def compare(runs: Sequence[Run], outcome: Outcome, port: Port, expected: NDArray
         mismatches += len(wrong)
         if first is None and len(wrong):
             vector, word = (int(i) for i in wrong[0])
-            first = Mismatch(run.sequences[vector // vectors], steps - vectors + vector % vectors, word,
+            group, vector_of = run.sequences[vector // vectors], steps - vectors + vector % vectors
+            first = Mismatch(group * streams + vector_of % streams, vector_of // streams, word,
                              int(golden[vector, word]), int(got[vector, word]), run.name)
     return Comparison(words, mismatches, first)
 
@@ -108,7 +110,7 @@ def require_stream_rules(job: Job, outcome: Outcome, port: Port, expected: NDArr
     if broken is None:
         return
     sentence, index = broken
-    until = compare(job.runs[: index + 1], outcome, port, expected, job.input_vectors)
+    until = compare(job.runs[: index + 1], outcome, port, expected, job.input_vectors, job.streams)
     if until.first is not None:
         sentence += f"; of the {until.words} words that came {until.mismatches} differ, first {until.first}"
     raise SimulationError(sentence)
@@ -147,7 +149,7 @@ def measure(job: Job, outcome: Outcome) -> Figures:
     vectors = ends(0)
     sequence_ends = vectors[:, -1]
     latency = float(np.median(outcome.recordings[1].cycles[output_beats - 1 :: output_beats] - ends(1)[:, -1]))
-    sequence = float(np.diff(sequence_ends).mean()) if len(sequence_ends) > 1 else latency
+    sequence = float(np.diff(sequence_ends).mean()) / job.streams if len(sequence_ends) > 1 else latency
     intervals = np.diff(vectors, axis=1) if steps > 1 else np.diff(sequence_ends)[None]
     if intervals.shape[1] > 1:
         intervals = intervals[:, 1:]
@@ -162,7 +164,7 @@ def _vectors(recording: Recording, port: Port) -> NDArray[np.int64]:
 
 def _misplaced_last(run: Run, recording: Recording, job: Job, port: Port) -> str:
     last = recording.last[: len(run.sequences) * job.output_beats]
-    due = np.arange(1, len(last) + 1) % job.output_beats == 0
+    due = np.resize(job.last_beats(job.output_beats, job.output_vectors), len(last))
     wrong = np.flatnonzero(last != due)
     if not len(wrong):
         return ""

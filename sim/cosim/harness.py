@@ -42,9 +42,9 @@ class Bench:
         self._reset = getattr(dut, job.reset)
         self._input = Port.of(dut, job.input)
         self._output = Port.of(dut, job.output)
-        final = job.beats.shape[1] - 1
-        self._beats = [[(int.from_bytes(beat.tobytes(), "little"), int(i == final)) for i, beat in enumerate(sequence)]
-                       for sequence in job.beats]
+        last = job.last_beats(job.beats.shape[1], job.input_vectors).tolist()
+        self._beats = [[(int.from_bytes(beat.tobytes(), "little"), int(ends))
+                        for beat, ends in zip(sequence, last, strict=True)] for sequence in job.beats]
         self._sequence_cycles = 1
         self._done = 0
         self._told = 0.0

@@ -16,7 +16,9 @@ __all__ = ["Job", "Outcome", "Recording"]
 class Job:
     """Parameters:
         input, output: prefixes of the ports.
-        beats: (sequences, beats, bytes), little-endian; the last beat of each sequence carries tlast.
+        beats: (sequences, beats, bytes), little-endian.
+        streams: a sequence is that many interleaved ones, a vector of each in turn. tlast is set on the last beat of
+            the last vector of each of them.
         output_beats, output_bytes: beats that a sequence gives, bytes of a beat.
         input_vectors, output_vectors: how many a sequence takes and gives.
         patience: cycles without a beat after which the circuit counts as stuck.
@@ -31,8 +33,15 @@ class Job:
     input_vectors: int
     output_vectors: int
     patience: int
+    streams: int
     runs: tuple[Run, ...]
     beats: NDArray[np.uint8]
+
+    def last_beats(self, beats: int, vectors: int) -> NDArray[np.bool_]:
+        """Which of a sequence's ``beats``, those of its ``vectors``, carry tlast."""
+        each = beats // vectors
+        place = np.arange(1, beats + 1)
+        return np.asarray((place % each == 0) & (place > beats - self.streams * each))
 
     def save(self, folder: Path) -> None:
         body = {name: value for name, value in vars(self).items() if name != "beats"}

@@ -62,6 +62,7 @@ class Manifest:
         network: hash of the network that it was made from.
         verilog, images: files of the folder; the images are read by the circuit under their bare names.
         per_step: whether there is an output vector for each step, not one for each sequence.
+        streams: sequences that are interleaved, a vector of each in turn.
     """
 
     folder: Path
@@ -74,6 +75,7 @@ class Manifest:
     input: Port
     output: Port
     per_step: bool
+    streams: int
 
     @classmethod
     def load(cls, folder: str | Path) -> "Manifest":
@@ -90,6 +92,7 @@ class Manifest:
                 folder, body["network"], body["top"], body["clock"], body["reset"],
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
+                body["streams"],
             )
         except KeyError as error:
             raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None

@@ -79,7 +79,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = _fitted(manifest, vectors)
+    inputs, outputs = (_interleaved(array, manifest.streams) for array in _fitted(manifest, vectors))
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
@@ -90,17 +90,25 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     sent = manifest.input.pack(inputs)
     job = Job(manifest.clock, manifest.reset, manifest.input.prefix, manifest.output.prefix,
               outputs.shape[1] * manifest.output.beats, manifest.output.beat_bytes, inputs.shape[1], outputs.shape[1],
-              patience, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes))
+              patience, manifest.streams, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes))
     start = time.monotonic()
     outcome = _simulate(manifest, toolchain, built.folder, job, tell)
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, outputs)
-    comparison = check.compare(runs, outcome, manifest.output, outputs, job.input_vectors)
+    comparison = check.compare(runs, outcome, manifest.output, outputs, job.input_vectors, job.streams)
     figures = check.measure(job, outcome)
-    return Verification(len(inputs), outputs.size, comparison.words, comparison.mismatches, comparison.first,
+    return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
                         toolchain.simulator, figures.step, figures.sequence, figures.latency, outcome.cycles,
                         built.seconds, seconds)
+
+
+def _interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
+    """Sequences (N, T, elements) as groups (⌈N / streams⌉, T · streams, elements), a vector of each in turn; the first
+    ones fill up the last group."""
+    count, steps, elements = vectors.shape
+    filled = vectors[np.arange(-(-count // streams) * streams) % count]
+    return filled.reshape(-1, streams, steps, elements).swapaxes(1, 2).reshape(-1, steps * streams, elements)
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
