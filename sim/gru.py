@@ -17,16 +17,22 @@ import numpy as np
 from circulant.sim.activation import Pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
-from circulant.sim.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
+from circulant.sim.recurrent import (
+    RESETS,
+    check_formats,
+    check_matrices,
+    check_reset,
+    check_returns,
+    check_state,
+    padded,
+    through,
+)
 from circulant.sim.refusal import Refusal
 
 __all__ = ["GATES", "RESETS", "Gru"]
 
 GATES = ("r", "z", "n")
 """Gates in torch's order; the rows of `Gru.gates` are the first two."""
-
-RESETS = ("after", "before")
-"""Where the reset gate acts: on what the recurrent matrix gives, or on what it takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +85,7 @@ class Gru:
                           f"pre-activation {pre} and the state {state} they do not; choose narrower ones")
 
     def _check_form(self) -> None:
-        if self.reset not in RESETS:
-            raise Refusal(f"Layer {self.name!r} must reset 'after' or 'before' the matrix, not {self.reset!r}; choose "
-                          "one")
+        check_reset(self.name, self.reset)
         joint, recurrent = isinstance(self.candidate, JointProduct), self.candidate_recurrent is not None
         if (joint, recurrent) != (self.reset == "before", self.reset == "after"):
             needs = "a product of x and one of h" if self.reset == "after" else "one joint product of x and r * h"

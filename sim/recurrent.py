@@ -4,7 +4,7 @@ All matrices of a recurrent layer go through one array: vectors are transformed 
 made in the spectral domain. So they share block size, twiddle bits, and the formats on the way.
 """
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
 
-__all__ = ["RETURNS", "check_formats", "check_matrices", "check_one_block_size", "check_returns", "check_state",
-           "padded", "through"]
+__all__ = ["RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices", "check_one_block_size",
+           "check_reset", "check_returns", "check_state", "padded", "through"]
 
 RETURNS = ("last", "sequence")
+
+RESETS = ("after", "before")
+"""Where the reset gate of a GRU acts: on what the recurrent matrix gives, or on what it takes."""
 
 State = TypeVar("State")
 
@@ -32,6 +35,30 @@ def check_returns(name: str, returns: object) -> None:
     """
     if returns not in RETURNS:
         raise Refusal(f"Layer {name!r} must return 'last' or 'sequence', not {returns!r}; choose one")
+
+
+def check_reset(name: str, reset: object) -> None:
+    """
+    Raises:
+        Refusal: when the reset gate of a GRU acts on neither side of the matrix.
+    """
+    if reset not in RESETS:
+        raise Refusal(f"Layer {name!r} must reset 'after' or 'before' the matrix, not {reset!r}; choose one")
+
+
+def check_directions(name: str, forward: Any, backward: Any) -> None:
+    """
+    Raises:
+        Refusal: when two layers are no pair for the two directions of one sequence.
+    """
+    for direction, layer in (("forward", forward), ("backward", backward)):
+        if layer.name != f"{name}.{direction}":
+            raise Refusal(f"The {direction} layer of {name!r} must be called '{name}.{direction}', not {layer.name!r}; "
+                          "rename it")
+    mine, rule = ((layer.kind, layer.inputs, layer.returns) for layer in (backward, forward))
+    if mine != rule:
+        raise Refusal(f"Both directions of layer {name!r} must have the kind, inputs and what is returned of the "
+                      f"first, {rule}, not {mine}; export them again")
 
 
 def check_one_block_size(name: str, sizes: Mapping[str, int]) -> None:

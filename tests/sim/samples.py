@@ -1,4 +1,6 @@
 """Random parts of golden models, and models to quantize, for tests."""
+import dataclasses
+
 import numpy as np
 
 from circulant.sim import reference
@@ -58,6 +60,37 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
     last = reference.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
                             rng.normal(0, scale, outputs))
     return reference.Model("sample", inputs, sequence, (first, last))
+
+
+def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):
+    """An LSTM in float64."""
+    rng, outputs = np.random.default_rng(seed), projection or hidden
+
+    def first_columns(rows, columns, *gates):
+        return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
+
+    return reference.Lstm(
+        name, inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
+        rng.normal(0, scale, (4, hidden)), rng.normal(0, scale, (4, hidden)),
+        first_columns(outputs, hidden) if projection else None,
+        rng.normal(0, scale, (3, hidden)) if peephole else None, returns)
+
+
+def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="sequence", scale=0.6, **options):
+    """Two GRUs or two LSTMs in float64."""
+    def make(direction, seed):
+        if kind == "lstm":
+            layer = lstm(inputs, hidden, k=k, returns=returns, scale=scale, seed=seed, **options)
+        else:
+            layer = model(inputs, hidden, k=(k, k, 1), returns=returns, scale=scale, seed=seed, **options).layers[0]
+        return dataclasses.replace(layer, name=f"{name}.{direction}")
+
+    return reference.Bidirectional(name, make("forward", 1), make("backward", 2))
+
+
+def chain(*layers):
+    """A model of recurrent layers."""
+    return reference.Model("chain", layers[0].inputs, True, layers)
 
 
 def data(model, count=20, steps=7, seed=0):

@@ -23,6 +23,9 @@ MODELS = {
     "vectors": samples.model(sequence=False),
     "blocks": samples.model(9, 16, 5, k=(8, 8, 4)),
     "before": samples.model(9, 16, 5, k=(4, 4, 2), reset="before"),
+    "lstm": samples.chain(samples.lstm(), samples.lstm(6, 5, projection=3, peephole=True, name="second")),
+    "both": samples.chain(samples.bidirectional(), samples.bidirectional("lstm", 12, 4, name="second", projection=3,
+                                                                         peephole=True, returns="last")),
 }
 NETWORKS = {name: quantize(model, samples.data(model)) for name, model in MODELS.items()}
 
@@ -48,7 +51,8 @@ def refusal(make, *arguments, **fields):
 
 @pytest.mark.parametrize(("name", "outputs", "per_step", "shape"), [
     ("last", 3, False, (20, 3)), ("sequence", 3, True, (20, 7, 3)), ("vectors", 3, False, (20, 3)),
-    ("blocks", 5, False, (20, 5)), ("before", 5, False, (20, 5))])
+    ("blocks", 5, False, (20, 5)), ("before", 5, False, (20, 5)), ("lstm", 3, True, (20, 7, 3)),
+    ("both", 6, False, (20, 6))])
 def test_sizes(name, outputs, per_step, shape):
     network = NETWORKS[name]
     result = network.run(samples.data(MODELS[name]))
@@ -89,6 +93,39 @@ def test_vectors(network):
 def test_inputs_saturate(network):
     x = samples.data(network)
     np.testing.assert_array_equal(network.run(1e9 * np.sign(x)).integers, network.run(1e12 * np.sign(x)).integers)
+
+
+# State.
+
+@pytest.mark.parametrize("name", ["last", "sequence", "before", "lstm"])
+def test_pieces_of_sequences_give_what_whole_ones_give(name):
+    network = NETWORKS[name]
+    x = network.input_format.quantize(samples.data(network))
+    whole, end = network.resume(x, network.initial(len(x)))
+    np.testing.assert_array_equal(whole, network.run_integers(x))
+    states, pieces = network.initial(len(x)), []
+    for piece in (x[:, :1], x[:, 1:4], x[:, 4:]):
+        y, states = network.resume(piece, states)
+        pieces.append(y)
+    np.testing.assert_array_equal(np.concatenate(pieces, axis=1) if network.per_step else pieces[-1], whole)
+    assert [state is None for state in states] == [layer.kind == "linear" for layer in network.layers]
+    for one, other in zip(states, end, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+def test_state_of_other_sequences():
+    network = NETWORKS["last"]
+    x = network.input_format.quantize(samples.data(network))
+    assert refusal(network.resume, x, network.initial(3)) == (
+        "The state of layer 'gru' must have the shape (20, 6), not (3, 6); go on with what run returned")
+
+
+def test_pieces_of_what_goes_both_ways():
+    network = NETWORKS["both"]
+    x = network.input_format.quantize(samples.data(network))
+    assert refusal(network.resume, x, network.initial(len(x))) == (
+        "A sequence can be continued piece by piece where all layers go forward, but layer 'both' is bidirectional; "
+        "run whole sequences")
 
 
 # Files.
@@ -270,8 +307,8 @@ def test_load_wrong_kind_of_layer(folder):
     body["layers"][0]["kind"] = "conv"
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
-        "network.json: field 'kind' of layer 'gru' must be 'gru', 'lstm' or 'linear', not 'conv'; read it with the "
-        "version of circulant that wrote it")
+        "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm' or 'bidirectional', not 'conv'; "
+        "read it with the version of circulant that wrote it")
 
 
 def test_load_wrong_weights(folder, tmp_path):

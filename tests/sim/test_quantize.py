@@ -30,6 +30,10 @@ MODELS = {
     "sequence": samples.model(9, 16, 5, k=(16, 16, 1), returns="sequence", scale=0.3),
     "before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before", scale=0.3),
     "vectors": samples.model(9, 16, 5, k=(1, 4, 4), sequence=False, scale=0.3),
+    "lstm": samples.chain(samples.lstm(9, 16, k=8, scale=0.3)),
+    "peepholes": samples.chain(samples.lstm(9, 16, projection=6, peephole=True, scale=0.3)),
+    "both": samples.chain(samples.bidirectional("lstm", 9, 16, scale=0.3, projection=6),
+                          samples.bidirectional("gru", 12, 8, scale=0.3, name="second", returns="last")),
 }
 kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -114,6 +118,9 @@ def test_nothing_saturates_on_calibration_data(model):
     for layer in network.layers:
         forms = {f"{role}.{tensor}": getattr(product, tensor) for role, product in layer.products.items()
                  for tensor in ("spectrum", "product", "output")}
+        if layer.kind == "lstm":
+            forms |= {"gates.product": layer.gates.parts[0].product, "gates.output": layer.pre_format,
+                      "sigmoid.input": layer.pre_format, "c": layer.cell, "y": layer.output_format}
         if layer.kind == "gru":
             forms |= {f"{joint}.{tensor}": getattr(layer.gates.parts[0], tensor) for joint in ("gates", "candidate")
                       for tensor in ("product", "output")} | {"tanh.input": layer.pre_format}
@@ -138,6 +145,43 @@ def test_formats_of_a_gru():
     assert layer.output_format == Format(16, 15)
     assert (layer.sigmoid.output, layer.tanh.output) == (Format(16, 15), Format(16, 15))
     assert (layer.sigmoid.segments, layer.tanh.segments) == (64, 64)
+
+
+@pytest.mark.parametrize(("scale", "frac"), [(0.3, 15), (3.0, 14)])
+def test_the_format_of_an_lstm_reaches_as_far_as_its_projection(scale, frac):
+    layer = samples.lstm(projection=3, scale=0.3)
+    model = samples.chain(dataclasses.replace(layer, projection=scale / 0.3 * layer.projection))
+    x = samples.data(model)
+    golden = quantize(model, x).layers[0]
+    assert golden.output_format.frac <= frac
+    assert (golden.output_format.frac == 15) == (frac == 15)
+    assert HEADROOM * np.abs(model.run(x)).max() <= golden.output_format.hi * golden.output_format.step
+
+
+def test_an_lstm_without_peepholes_and_projection():
+    model = MODELS["lstm"]
+    layer = quantize(model, samples.data(model)).layers[0]
+    assert (layer.peephole, layer.projection, layer.outputs) == (None, None, 16)
+    assert (layer.sigmoid.input, layer.tanh.input, layer.tanh_cell.input) == (
+        layer.pre_format, layer.pre_format, layer.cell)
+
+
+def test_peepholes_are_the_rounded_reals():
+    model = MODELS["peepholes"]
+    layer = quantize(model, samples.data(model), weight_bits=9).layers[0]
+    assert layer.peephole_format.width == 9
+    np.testing.assert_array_equal(layer.peephole, layer.peephole_format.quantize(model.layers[0].peephole))
+    assert np.abs(layer.peephole).max() > 64
+
+
+def test_both_directions_give_one_format():
+    """Where the projection of one goes far beyond 1, that of the other is as coarse."""
+    both = samples.bidirectional("lstm", projection=4, scale=0.3)
+    far = dataclasses.replace(both.backward, projection=8 * both.backward.projection)
+    model = samples.chain(dataclasses.replace(both, backward=far))
+    layer = quantize(model, samples.data(model)).layers[0]
+    assert layer.forward.output_format == layer.backward.output_format
+    assert layer.output_format.frac < 15
 
 
 def test_integers_are_the_rounded_reals():
@@ -187,6 +231,9 @@ def test_refuses_several_block_sizes():
     assert refusal(quantize, model, samples.data(model)) == (
         "All matrices of recurrent layer 'gru' must have one block size, because their sums are made in the spectral "
         "domain, not 4 (input), 2 (recurrent); compress them with one")
+    layer = dataclasses.replace(samples.lstm(projection=4), projection=np.zeros((2, 3, 2)))
+    assert "not 4 (input), 4 (recurrent), 2 (projection); " in refusal(
+        quantize, samples.chain(layer), samples.data(samples.chain(layer)))
 
 
 def test_a_bias_that_the_sums_cancel_fits_its_format():
