@@ -8,20 +8,20 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import digits
+from benchmarks import digits, rnn
 
-BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {"digits": digits.measure}
+_json = click.option(
+    "--json", "path", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
+    help="Write the figures as JSON; - is standard output, and the table then goes to standard error.")
 
 
-@click.command(epilog="Benchmarks: " + ", ".join(BENCHMARKS))
-@click.argument("name", type=click.Choice(list(BENCHMARKS)))
-@click.option("--json", "path", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
-              help="Write the figures as JSON; - is standard output, and the table then goes to standard error.")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")
-def main(name: str, path: str | None, overrides: tuple[str, ...]) -> None:
-    """Measure the figures of one table of the README."""
-    figures = BENCHMARKS[name](overrides)
-    table = Table("figure", "value", title=name, title_justify="left")
+@click.group(epilog="Example: python -m benchmarks digits --json -")
+def main() -> None:
+    """Measure the figures of the README and of docs/results.md."""
+
+
+def _show(figures: dict[str, Any], path: str | None) -> None:
+    table = Table("figure", "value", title=figures["benchmark"], title_justify="left")
     for figure, value in figures["table"].items():
         table.add_row(figure, value)
     Console(stderr=path == "-").print(table)
@@ -29,6 +29,38 @@ def main(name: str, path: str | None, overrides: tuple[str, ...]) -> None:
         with click.open_file(path, "w", encoding="utf-8") as file:
             json.dump(figures, file, indent=1)
             file.write("\n")
+
+
+def _add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summary: str) -> None:
+    @main.command(name, help=summary, epilog=f"Example: python -m benchmarks {name} --json -")
+    @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")
+    @_json
+    def run(path: str | None, overrides: tuple[str, ...]) -> None:
+        _show(measure(overrides), path)
+
+
+_add("digits", digits.measure, "The main job, from torch to Verilator.")
+
+
+@main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")
+@click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
+              help="An LSTM with peepholes, or torch's GRU.")
+@click.option("--inputs", default=153, show_default=True)
+@click.option("--hidden", default=1024, show_default=True)
+@click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]")
+@click.option("--block", default=16, show_default=True, help="Block size.")
+@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
+@click.option("--steps", default=24, show_default=True, help="Of a sequence.")
+@click.option("--streams", default=3, show_default=True, help="Interleaved sequences of the second design.")
+@click.option("--weight-bits", default=12, show_default=True)
+@click.option("--activation-bits", default=16, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@_json
+def _rnn(path: str | None, projection: int | None, **options: Any) -> None:
+    """A recurrent layer at the papers' scale: cycles per step under Verilator, single stream and interleaved."""
+    if projection is None:
+        projection = 512 if options["cell"] == "lstm" else 0
+    _show(rnn.measure(projection=projection, **options), path)
 
 
 if __name__ == "__main__":

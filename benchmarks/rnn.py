@@ -1,22 +1,102 @@
-"""Recurrent layers at the papers' scale: cycles per step, measured under Verilator against the golden model."""
+"""Recurrent layers at the papers' scale: cycles per step, measured under Verilator against the golden model.
+
+One layer with random weights, the shape of ESE's, C-LSTM's and E-RNN's by default, is generated for a budget of
+multipliers twice: for one sequence with the least latency, and for several that are interleaved.
+"""
+import os
+import platform
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from circulant.hw import generate
-from circulant.hw.plan import layer_multiplications
+from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
-from circulant.sim import reference
+from circulant.sim.reference import Model
 
-__all__ = ["command"]
+__all__ = ["layer", "measure"]
 
-STEPS = 24
-"""Of a sequence; its first steps fill the pipeline."""
+CLOCK = 200e6
+"""Hz; that of the papers' devices."""
+
+
+def layer(cell: str, inputs: int, hidden: int, projection: int, block: int, seed: int = 0) -> reals.Lstm | reals.Gru:
+    """A layer with random weights: an LSTM with peepholes, or torch's GRU."""
+    rng = np.random.default_rng(seed)
+    outputs = projection or hidden
+    spread = 2 / np.sqrt(inputs + outputs)
+
+    def matrix(rows: int, columns: int, *gates: int) -> np.ndarray:
+        return rng.normal(0, spread, (*gates, -(-rows // block), -(-columns // block), block))
+
+    if cell == "gru":
+        biases = rng.normal(0, 0.1, (2, 3, hidden))
+        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), *biases,
+                         returns="sequence")
+    biases = rng.normal(0, 0.1, (2, 4, hidden))
+    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), *biases,
+                      matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
+                      returns="sequence")
+
+
+def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, steps: int,
+            streams: int, weight_bits: int, activation_bits: int, seed: int) -> dict[str, Any]:
+    """Both designs, generated, built and simulated: figures, and a table."""
+    rng = np.random.default_rng(seed)
+    model = Model(f"{cell}_{hidden}", inputs, True, (layer(cell, inputs, hidden, projection, block, seed),))
+    network = quantize(model, rng.normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
+                       activation_bits=activation_bits)
+    single = _run(network, multipliers, 1, rng.normal(0, 0.5, (2, steps, inputs)))
+    many = _run(network, multipliers, streams, rng.normal(0, 0.5, (2 * streams, steps, inputs)))
+    work = single.pop("multiplications")
+    figures: dict[str, Any] = {
+        "multipliers": max(single["multipliers"], many["multipliers"]),
+        "floor_cycles": -(-work // multipliers),
+        "cycles_per_step_single": single["cycles_per_step"],
+        "cycles_per_step_interleaved": many["cycles_per_step"],
+        "microseconds_single": single["cycles_per_step"] / CLOCK * 1e6,
+        "memory_bits": single["memory_bits"],
+        "seconds_generate": single["seconds_generate"],
+        "seconds_build": single["seconds_build"],
+        "mismatches": single["mismatches"] + many["mismatches"],
+    }
+    rows = {
+        "multipliers in the Verilog": f"{single['multipliers']:,} single, {many['multipliers']:,} interleaved "
+                                      f"(budget {multipliers:,})",
+        "floor of the budget": f"{figures['floor_cycles']} cycles for {work:,} multiplications",
+        "cycles per step, single stream": f"{single['cycles_per_step']:g} (predicted {single['cycles_predicted']}), "
+                                          f"{figures['microseconds_single']:.3f} µs at 200 MHz",
+        f"cycles per step, {streams} streams": f"{many['cycles_per_step']:g} (predicted {many['cycles_predicted']})",
+        "latency of a step": f"{single['latency']:g} cycles",
+        "output words compared": f"{single['words']:,} and {many['words']:,}, {figures['mismatches']} mismatches",
+        "memory": f"{single['memory_bits']:,} bits",
+        "Verilog": f"{single['verilog_lines']:,} lines in {single['seconds_generate']:.1f} s",
+        "Verilator build": f"{single['seconds_build']:.0f} s",
+        "simulation": f"{single['simulated_cycles'] / single['seconds_simulate']:,.0f} cycles/s",
+    }
+    machine = {"system": platform.platform(), "cores": os.cpu_count()}
+    return {"benchmark": "rnn", "table": rows, **figures, "single": single, "interleaved": many, "machine": machine}
+
+
+def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+        start = time.perf_counter()
+        design = generate(network, multipliers=multipliers, streams=streams)
+        design.write(Path(folder) / "design")
+        seconds = time.perf_counter() - start
+        result = verify(Path(folder) / "design", network.vectors(x), stalls=False)
+    (plan,) = design.plans
+    return {
+        "streams": streams, "shape": [plan.shape.rows, plan.shape.columns, plan.shape.chains],
+        "elements": plan.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,
+        "multiplications": design.manifest["multiplications"]["per_step"], "cycles_per_step": result.cycles_per_step,
+        "cycles_predicted": plan.cycles, "latency": result.latency_cycles, "words": result.words_compared,
+        "mismatches": result.mismatches, "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds,
+        "seconds_build": result.seconds_build, "seconds_simulate": result.seconds_simulate,
+        "simulated_cycles": result.cycles,
+    }
