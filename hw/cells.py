@@ -13,12 +13,59 @@ from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import GATES, Lstm
 
-__all__ = ["GruCell", "LstmCell", "cell_of"]
+__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
 
 
-def cell_of(layer: Gru | Lstm) -> type["GruCell"] | type["LstmCell"]:
-    """The cell of a layer."""
-    return LstmCell if isinstance(layer, Lstm) else GruCell
+class Cell(wiring.Component):
+    """What a `Pointwise` unit computes for one element, an element per cycle.
+
+    Members:
+        those of ``rows``, ``memories`` and ``outputs``; ``next``, what the memory ``own`` takes, if there is one.
+    """
+
+    rows: tuple[str, ...]
+    """Pre-activations."""
+    own = "state"
+    """The memory that takes ``next``; "" without one."""
+
+    def __init__(self, layer: Any, *, name: str) -> None:
+        self._layer, self._name = layer, name
+        pre, memories = signed(layer.pre_format.width), self.memories(layer)
+        super().__init__({
+            **{row: In(pre) for row in self.rows}, **{memory: In(signed(width)) for memory, width in memories.items()},
+            **{output: Out(signed(width)) for output, width in self.outputs(layer).items()},
+            **({"next": Out(signed(memories[self.own]))} if self.own else {}), **self._more(layer)})
+
+    @staticmethod
+    def multiplications(layer: Any) -> int:
+        """Of an element."""
+        raise NotImplementedError
+
+    @staticmethod
+    def latency(layer: Any) -> int:
+        """Cycles from the operands to all outputs."""
+        raise NotImplementedError
+
+    @staticmethod
+    def memories(layer: Any) -> dict[str, int]:
+        """Operands that are kept from earlier, with their widths."""
+        return {"state": layer.output_format.width}
+
+    @staticmethod
+    def outputs(layer: Any) -> dict[str, int]:
+        """Results, with their widths; the layer's or the second vector is ``y``."""
+        return {"y": layer.sigmoid.output.width}
+
+    @staticmethod
+    def _more(layer: Any) -> dict[str, Any]:
+        return {}
+
+
+def cells_of(layer: Gru | Lstm) -> list[type[Cell]]:
+    """The cells of a layer: what takes the rows of each stage, if it is no projection."""
+    if isinstance(layer, Lstm):
+        return [LstmCell]
+    return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
 
 
 def _register(m: Module, value: Any, width: int, name: str) -> Signal:
@@ -33,7 +80,7 @@ def _activation(m: Module, pwl: Pwl, x: Any, *, name: str, image: str) -> Any:
     return unit.y
 
 
-class GruCell(wiring.Component):
+class GruCell(Cell):
     """A GRU with the reset gate after the matrix; y and next are both h, ``latency`` cycles later."""
 
     rows = ("r", "z", "nx", "nh")
@@ -49,16 +96,6 @@ class GruCell(wiring.Component):
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
         return 2 * Activation.latency + 5
 
-    @staticmethod
-    def state_format(layer: Gru) -> Format:
-        return layer.output_format
-
-    def __init__(self, layer: Gru, *, name: str) -> None:
-        self._layer, self._name = layer, name
-        pre, state = signed(layer.pre_format.width), signed(layer.output_format.width)
-        super().__init__({
-            **{row: In(pre) for row in self.rows}, "state": In(state), "y": Out(state), "next": Out(state)})
-
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, a, name = self._layer, Activation.latency, self._name
@@ -69,16 +106,80 @@ class GruCell(wiring.Component):
         pre = _register(m, saturate(delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac), width),
                         width, "pre")
         n = _activation(m, layer.tanh, pre, name="tanh_n", image=f"{name}_tanh")
-        h = delay(m, self.state, 2 * a + 2, name="h_late")
-        difference = _register(m, h - n, state.width + 1, "difference")
-        update = _register(m, delay(m, z, a + 3, name="z_late") * difference, 2 * state.width + 1, "update")
-        value = _register(m, saturate(delay(m, n, 2, name="n_late") + round_shift(update, state.frac), state.width),
-                          state.width, "value")
+        value = _updated(m, n, delay(m, z, a + 2, name="z_wait"), delay(m, self.state, 2 * a + 2, name="h_late"), state)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
 
 
-class LstmCell(wiring.Component):
+def _updated(m: Module, n: Any, z: Any, h: Any, state: Format) -> Signal:
+    """n + z (h - n), three cycles later."""
+    difference = _register(m, h - n, state.width + 1, "difference")
+    update = _register(m, delay(m, z, 1, name="z_late") * difference, 2 * state.width + 1, "update")
+    total = delay(m, n, 2, name="n_late") + round_shift(update, state.frac)
+    return _register(m, saturate(total, state.width), state.width, "value")
+
+
+class ResetCell(Cell):
+    """The gates of a GRU with the reset gate before the matrix: y is r * h; gate is z, for the candidate."""
+
+    rows = ("r", "z")
+    own = ""
+
+    @staticmethod
+    def multiplications(layer: Gru) -> int:
+        """Two activations, the reset gate."""
+        return 3
+
+    @staticmethod
+    def latency(layer: Gru) -> int:
+        """Gate, product, rounding."""
+        return Activation.latency + 2
+
+    @staticmethod
+    def outputs(layer: Gru) -> dict[str, int]:
+        return {"y": layer.output_format.width, "gate": layer.output_format.width}
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, state = self._layer, self._layer.output_format
+        r, z = (_activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", image=f"{self._name}_sigmoid")
+                for gate, x in (("r", self.r), ("z", self.z)))
+        product = _register(m, r * delay(m, self.state, Activation.latency, name="h_late"), 2 * state.width, "product")
+        value = _register(m, saturate(round_shift(product, state.frac), state.width), state.width, "value")
+        m.d.comb += [self.y.eq(value), self.gate.eq(delay(m, z, 2, name="z_late"))]
+        return m
+
+
+class CandidateCell(Cell):
+    """Candidate and update of a GRU with the reset gate before the matrix; y and next are both h."""
+
+    rows = ("n",)
+
+    @staticmethod
+    def multiplications(layer: Gru) -> int:
+        """An activation, the update gate."""
+        return 2
+
+    @staticmethod
+    def latency(layer: Gru) -> int:
+        """Candidate, difference, update, sum."""
+        return Activation.latency + 3
+
+    @staticmethod
+    def memories(layer: Gru) -> dict[str, int]:
+        return {"state": layer.output_format.width, "gate": layer.output_format.width}
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, a = self._layer, Activation.latency
+        n = _activation(m, layer.tanh, self.n, name="tanh_n", image=f"{self._name}_tanh")
+        z, h = delay(m, self.gate, a, name="z_wait"), delay(m, self.state, a, name="h_late")
+        value = _updated(m, n, z, h, layer.output_format)
+        m.d.comb += [self.y.eq(value), self.next.eq(value)]
+        return m
+
+
+class LstmCell(Cell):
     """An LSTM; y is m, next is c, both ``latency`` cycles later (c waits for m)."""
 
     rows = GATES
@@ -95,16 +196,12 @@ class LstmCell(wiring.Component):
         return 2 * (peek + Activation.latency) + 4
 
     @staticmethod
-    def state_format(layer: Lstm) -> Format:
-        return layer.cell
+    def memories(layer: Lstm) -> dict[str, int]:
+        return {"state": layer.cell.width}
 
-    def __init__(self, layer: Lstm, *, name: str) -> None:
-        self._layer, self._name = layer, name
-        pre, cell = signed(layer.pre_format.width), signed(layer.cell.width)
-        peep = {} if layer.peephole is None else {f"p{g}": In(signed(layer.peephole_format.width)) for g in "ifo"}
-        super().__init__({
-            **{row: In(pre) for row in self.rows}, **peep, "state": In(cell),
-            "y": Out(signed(layer.sigmoid.output.width)), "next": Out(cell)})
+    @staticmethod
+    def _more(layer: Lstm) -> dict[str, Any]:
+        return {} if layer.peephole is None else {f"p{g}": In(signed(layer.peephole_format.width)) for g in "ifo"}
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -5,12 +5,12 @@ the Gantt chart. Held to the simulated hardware by its tests.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from amaranth.utils import ceil_log2, exact_log2
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Program
-from circulant.hw.cells import cell_of
+from circulant.hw.cells import cells_of
+from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
@@ -46,42 +46,52 @@ def array_latency(k: int, columns: int) -> int:
     return 2 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
 
 
-def cell_latency(layer: Gru | Lstm) -> int:
-    cell: Any = cell_of(layer)
-    return int(cell.latency(layer))
+@dataclass(frozen=True)
+class Stage:
+    """What takes the rows of a stage: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
+
+    phases: int
+    latency: int
 
 
-def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int, *, second: bool) -> int:
+def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
+    """The pointwise units of a layer, or behind the first one the rows of its projection."""
+    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements))
+             for cell in cells_of(layer)]
+    return [*found, Stage(1, 1)] if isinstance(layer, Lstm) and layer.projection is not None else found
+
+
+def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = layer.gates.block_size
-    rows, back = array_latency(k, shape.columns) + 1, fft_latency(k) + 2
-    return rows + k // elements + cell_latency(layer) + 1 + back + (rows + 1 + back if second else 0)
+    return sum(array_latency(k, shape.columns) + 1 + stage.latency + fft_latency(k) + 2
+               for stage in stages(layer, elements))
 
 
-def commands(streams: int, steps: int, *, second: bool) -> Iterator[tuple[int, int]]:
+def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, int]]:
     """(command, step) in the order in which they start when every input is there.
 
     With one stream a step's second vector is all that the next one waits for; with several it is given time.
     """
     behind = 1 if streams == 1 else 2
     for step in range(steps):
-        yield AHEAD, step
-        if second and step >= behind:
-            yield SECOND, step - behind
-        yield MAIN, step
+        order = [(AHEAD, step)]
+        if program.commands[SECOND] and step >= behind:
+            order.insert(0 if program.joined and behind > 1 else 1, (SECOND, step - behind))
+        yield from [*order, (MAIN, step)]
 
 
 def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, steps: int = 0) -> Timeline:
     """The timeline of streams whose inputs are always there and whose outputs are always taken."""
     steps = steps or 4 + 2 * streams
     shape, k = program.shape, layer.gates.block_size
-    rows_at, phases = array_latency(k, shape.columns), k // elements
-    pointwise, back = 1 + phases - 1 + cell_latency(layer) + 1, fft_latency(k) + 1 + 1
-    now, drained, fetched, y_fetched = 0, -shape.slots, -(10**9), -(10**9)
+    rows_at, back = array_latency(k, shape.columns), fft_latency(k) + 1 + 1
+    units = stages(layer, elements)
+    now, drained, fetched = 0, -shape.slots, [-(10**9)] * len(units)
     second = bool(program.commands[SECOND])
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
-    for command, step in commands(streams, steps, second=second):
+    for command, step in commands(program, streams, steps):
         line = lines[step]
         have = line.seconds if command == SECOND else lines[step - streams].results if step >= streams else []
         wait = 0 if command == SECOND else back
@@ -107,13 +117,14 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
             stop = min(p.first_row + shape.rows, matrix.rows)
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
                 emitted = end + rows_at + (row - p.first_row) // shape.chains + 1
-                if matrix.stage:
-                    y_fetched = max(emitted, y_fetched + 1)
-                    line.results.append(y_fetched + 1)
+                unit = units[matrix.stage]
+                at = fetched[matrix.stage] = max(emitted, fetched[matrix.stage] + unit.phases)
+                if not matrix.stage:
+                    line.blocks.append(at)
+                if second and not matrix.stage:
+                    line.seconds.append(at + unit.latency + back)
                 else:
-                    fetched = max(emitted, fetched + phases)
-                    line.blocks.append(fetched)
-                    (line.seconds if second else line.results).append(fetched + pointwise + (back if second else 0))
+                    line.results.append(at + unit.latency)
     behind = 1 if not second else 2 if streams == 1 else 3
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - streams], streams)
 

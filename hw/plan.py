@@ -1,10 +1,9 @@
 """From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from circulant.hw.array.program import ArrayShape, Matrix, Program
-from circulant.hw.cells import cell_of
+from circulant.hw.cells import cells_of
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.sim.circulant import multiplications
@@ -49,8 +48,7 @@ class LayerPlan:
 
 def element_multiplications(layer: Layer) -> int:
     """Multiplications per element of the state: activations, gates, peepholes."""
-    cell: Any = cell_of(layer) if isinstance(layer, Gru | Lstm) else None
-    return cell.multiplications(layer) if cell else 0
+    return sum(cell.multiplications(layer) for cell in cells_of(layer)) if isinstance(layer, Gru | Lstm) else 0
 
 
 def layer_multiplications(layer: Layer) -> int:
@@ -140,7 +138,7 @@ def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: in
         return busy
     ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns)
                 for matrix in found if not matrix.stage)
-    return max(busy, issue - ahead + chain_latency(layer, shape, elements, second=any(m.stage for m in found)))
+    return max(busy, issue - ahead + chain_latency(layer, shape, elements))
 
 
 def _exact(layer: Layer, plans: list[LayerPlan], budget: int) -> LayerPlan:

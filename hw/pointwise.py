@@ -1,5 +1,4 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
-
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,25 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.dispatch import step_layout
-from circulant.hw.cells import cell_of
+from circulant.hw.cells import Cell
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, packed
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise"]
+__all__ = ["Pointwise", "pointwise_latency", "write_signature"]
+
+
+def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
+    """Cycles from ``fetch`` to the result: memories, elements in turn, the cell, the block's register."""
+    return 1 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+
+
+def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
+    """A block for a memory of the unit: valid, stream, block, data."""
+    return wiring.Signature({
+        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
+        "data": Out(data.ArrayLayout(signed(width), k))})
 
 
 def _base(stream: Any, streams: int, blocks: int) -> Any:
@@ -23,58 +34,46 @@ def _base(stream: Any, streams: int, blocks: int) -> Any:
 
 
 class Pointwise(wiring.Component):
-    """A block every ``k / elements`` cycles; ``latency`` cycles from ``fetch`` to the result.
+    """A block every ``k / elements`` cycles; `pointwise_latency` cycles from ``fetch`` to the result.
 
     Parameters:
+        cell: what is computed. Each of its ``memories`` holds a block of every stream: the one called ``own`` takes what
+            the cell calls ``next``, the others what comes from outside.
         layer: the golden layer.
         elements: per cycle, a divisor of the block size.
         streams: sequences that are interleaved, each with a state of its own.
 
     Members:
         waiting, block: blocks that wait; the number of the next.
+        yields: none is fetched in this cycle.
         fetch: that block is wanted; its rows are there in the next cycle and stay.
         rows: pre-activations by gate.
         step: of the block that waits.
         comes: a result is there in the next cycle.
-        o: a block of h or m, with its number and its step; ``valid`` for one cycle.
+        w_…: blocks for the memories that are not the cell's own.
+        o: a block of each output of the cell, with its number and its step; ``valid`` for one cycle.
     """
 
-    def __init__(self, layer: Gru | Lstm, *, elements: int, streams: int) -> None:
+    def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
         self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
         self._blocks = blocks = -(-layer.hidden // k)
-        cell: Any = cell_of(layer)
-        self._state, self._cell_latency = signed(cell.state_format(layer).width), cell.latency(layer)
-        self._cells = [cell(layer, name=layer.name) for _ in range(elements)]
+        self._cell = cell
+        self._memories = cell.memories(layer)
+        self._outputs = cell.outputs(layer)
         row = data.ArrayLayout(signed(layer.pre_format.width), k)
         number, step = range(max(2, blocks)), step_layout(streams)
-        super().__init__(
-            {
-                "waiting": In(1),
-                "block": In(number),
-                "fetch": Out(1),
-                "step": In(step),
-                "comes": Out(1),
-                "rows": In(data.StructLayout(dict.fromkeys(cell.rows, row))),
-                "o": Out(
-                    wiring.Signature(
-                        {
-                            "valid": Out(1),
-                            "block": Out(number),
-                            "step": Out(step),
-                            "data": Out(data.ArrayLayout(signed(layer.sigmoid.output.width), k)),
-                        }
-                    )
-                ),
-            }
-        )
-
-    @property
-    def latency(self) -> int:
-        """Cycles from ``fetch`` to the result: memories, elements in turn, the cell, the block's register."""
-        return 1 + (self._k // self._elements - 1) + self._cell_latency + 1
+        super().__init__({
+            "waiting": In(1), "yields": In(1), "block": In(number), "fetch": Out(1), "step": In(step), "comes": Out(1),
+            "rows": In(data.StructLayout(dict.fromkeys(cell.rows, row))),
+            **{f"w_{name}": In(write_signature(k, width, streams=streams, blocks=blocks))
+               for name, width in self._memories.items() if name != cell.own},
+            "o": Out(wiring.Signature({
+                "valid": Out(1), "block": Out(number), "step": Out(step),
+                **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
+        })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -82,48 +81,69 @@ class Pointwise(wiring.Component):
         phases = k // elements
         running, phase, ends = Signal(), Signal(range(max(2, phases))), Signal()
         current, step = Signal.like(self.block), Signal.like(self.step)
-        m.d.comb += [ends.eq(phase == phases - 1), self.fetch.eq(self.waiting & (~running | ends))]
+        m.d.comb += [ends.eq(phase == phases - 1), self.fetch.eq(self.waiting & ~self.yields & (~running | ends))]
         with m.If(running):
             m.d.sync += [phase.eq(Mux(ends, 0, phase + 1)), running.eq(~ends)]
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
-        values = data.ArrayLayout(self._state, k)
-        m.submodules.state = state = memory.Memory(shape=values, depth=self._streams * blocks, init=[])
-        write, read = state.write_port(), state.read_port()
-        m.d.comb += [read.en.eq(self.fetch), read.addr.eq(_base(self.step.stream, self._streams, blocks) + self.block)]
-        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cells[0].rows} | self._peepholes(m)
-
-        latency = self._cell_latency
+        written = self._own_write(m)
+        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
+        operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
+        latency = self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
-        result, following = Signal(self.o.data.shape(), reset_less=True), Signal(values, reset_less=True)
+        results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
+                   for name in self._outputs}
+        collected = dict(results)
+        if self._cell.own:
+            collected["next"] = written.data
         padding = blocks * k - layer.hidden
-        for lane, cell in enumerate(self._cells):
-            m.submodules[f"cell_{lane}"] = cell
-            m.d.comb += [
-                getattr(cell, name).eq(self._element(operand, phase, lane)) for name, operand in operands.items()
-            ]
-            m.d.comb += cell.state.eq(Mux(step.first, 0, self._element(read.data, phase, lane)))
+        for lane in range(elements):
+            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name)
+            for name, operand in operands.items():
+                value = self._element(operand, phase, lane)
+                m.d.comb += getattr(cell, name).eq(Mux(step.first, 0, value) if name == "state" else value)
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)
                 with m.If(valid & (at == p)):
-                    m.d.sync += [result[j].eq(Mux(behind, 0, cell.y)), following[j].eq(Mux(behind, 0, cell.next))]
+                    for name, values in collected.items():
+                        m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
         m.d.comb += self.comes.eq(valid & (at == phases - 1))
         done = delay(m, self.comes, 1, name="done", reset_less=False)
-        done_block, done_step = delay(m, number, 1, name="done_block"), delay(m, kept, 1, name="done_step")
         m.d.comb += [
-            write.en.eq(done),
-            write.addr.eq(_base(done_step.stream, self._streams, blocks) + done_block),
-            write.data.eq(following),
-            self.o.valid.eq(done),
-            self.o.block.eq(done_block),
-            self.o.step.eq(done_step),
-            self.o.data.eq(result),
+            self.o.valid.eq(done), self.o.block.eq(delay(m, number, 1, name="done_block")),
+            self.o.step.eq(delay(m, kept, 1, name="done_step")),
+            *(getattr(self.o, name).eq(result) for name, result in results.items()),
         ]
         return m
+
+    def _own_write(self, m: Module) -> Any:
+        """Where and when the cell's own state is written; its data is a register."""
+        own = self._cell.own
+        if not own:
+            return None
+        write = write_signature(self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(
+            path=("own",))
+        m.d.comb += [write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
+        return write
+
+    def _memory(self, m: Module, name: str, width: int, own: Any) -> Any:
+        """A block of the memory, as fetched."""
+        given = own if name == self._cell.own else getattr(self, f"w_{name}")
+        values = data.ArrayLayout(signed(width), self._k)
+        m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
+        write, read = mem.write_port(), mem.read_port()
+        m.d.comb += [
+            read.en.eq(self.fetch),
+            read.addr.eq(_base(self.step.stream, self._streams, self._blocks) + self.block),
+            write.en.eq(given.valid),
+            write.addr.eq(_base(given.stream, self._streams, self._blocks) + given.block),
+            write.data.eq(given.data),
+        ]
+        return read.data
 
     def _element(self, values: Any, phase: Signal, lane: int) -> Any:
         """Element ``lane`` of the group whose turn it is."""

@@ -17,8 +17,10 @@ from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.program import SECOND, Program
-from circulant.hw.pipeline import Queue, block, connect
-from circulant.hw.pointwise import Pointwise
+from circulant.hw.cells import cells_of
+from circulant.hw.pipeline import Queue, block, connect, delay
+from circulant.hw.pointwise import Pointwise, pointwise_latency
+from circulant.sim.circulant import JointProduct
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
@@ -26,9 +28,12 @@ __all__ = ["RecurrentLayer", "bank_shape"]
 
 
 def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1) -> BankShape:
-    """The banks of a layer: its input and recurrent vectors, and what is to be projected."""
+    """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
-    return BankShape(columns, x, h, layer.projection if isinstance(layer, Lstm) else None, streams)
+    second = layer.projection if isinstance(layer, Lstm) else None
+    if isinstance(layer, Gru) and isinstance(layer.candidate, JointProduct):
+        second = layer.candidate.parts[1]
+    return BankShape(columns, x, h, second, streams)
 
 
 class RecurrentLayer(wiring.Component):
@@ -53,7 +58,8 @@ class RecurrentLayer(wiring.Component):
         self._engine = Engine(
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
             banks=bank_shape(layer, columns=program.shape.columns, streams=streams))
-        self._pointwise = Pointwise(layer, elements=elements, streams=streams)
+        self._elements = elements
+        self._pointwise = Pointwise(cells_of(layer)[0], layer, elements=elements, streams=streams)
         self._state = block(k, layer.output_format.width)
         super().__init__(
             {"i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state))})
@@ -68,55 +74,82 @@ class RecurrentLayer(wiring.Component):
 
         results = Signal(data.StructLayout({
             "valid": 1, "block": range(max(2, self._blocks)), "step": step_layout(self._streams),
-            "data": self._state.members["data"]}))
-        ends, fetched, computed = Signal(), Signal(), Signal(range(PLACES))
+            "y": self._state.members["data"]}))
+        ends = Signal()
+        fetched = self._feed(m, rows, pointwise)
         m.d.comb += [
             ends.eq(results.valid & (results.block == self._blocks - 1)),
-            fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
             engine.ends.eq(ends), engine.fetched.eq(fetched), engine.leaves.eq(queue.o.valid & queue.o.ready),
             engine.skipped.eq(ends & ~results.step.last if self._layer.returns == "last" else 0),
-            pointwise.waiting.eq(rows.waiting != 0),
-            pointwise.block.eq(rows.block),
-            rows.fetch.eq(pointwise.fetch),
-            pointwise.step.eq(engine.steps[computed]),
-            *(pointwise.rows[kind].eq(rows.rows[kind]) for kind in pointwise.rows.shape().members),
         ]
-        m.d.sync += computed.eq(computed + fetched)
-        if self.program.commands[SECOND]:
-            self._project(m, results)
+        if not self.program.commands[SECOND]:
+            m.d.comb += _same(results, pointwise.o)
+            m.d.comb += [engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
+                         engine.own.data.eq(results.y)]
         else:
-            m.d.comb += [results[name].eq(getattr(pointwise.o, name)) for name in ("valid", "block", "step", "data")]
+            (self._project if isinstance(self._layer, Lstm) else self._renew)(m, results)
             m.d.comb += [
-                engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
-                engine.own.data.eq(results.data),
+                engine.own.valid.eq(pointwise.o.valid | results.valid),
+                engine.own.second.eq(pointwise.o.valid),
+                engine.own.drop.eq(~pointwise.o.valid & results.step.last),
+                engine.own.data.eq(Mux(pointwise.o.valid, Value.cast(pointwise.o.y), Value.cast(results.y))),
             ]
         emitted = Const(1) if self._layer.returns == "sequence" else results.step.last
         m.d.comb += [
             queue.i.valid.eq(results.valid & emitted),
-            queue.i.payload.data.eq(results.data),
+            queue.i.payload.data.eq(results.y),
             queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
         ]
         return m
 
+    def _feed(self, m: Module, rows: Any, unit: Pointwise) -> Value:
+        """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
+        fetched, computed = Signal(), Signal(range(PLACES))
+        m.d.comb += [
+            fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
+            unit.waiting.eq(rows.waiting != 0),
+            unit.block.eq(rows.block),
+            rows.fetch.eq(unit.fetch),
+            unit.step.eq(self._engine.steps[computed]),
+            *(unit.rows[kind].eq(rows.rows[kind]) for kind in unit.rows.shape().members),
+        ]
+        m.d.sync += computed.eq(computed + fetched)
+        return fetched
+
     def _project(self, m: Module, results: Any) -> None:
-        """Blocks of m go to the engine, and those of the projection become the results."""
-        engine, pointwise = self._engine, self._pointwise
-        m.submodules.projected_rows = rows = engine.rows(m, stage=1)
+        """Rows of the projection are the results."""
+        m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
         projected = Signal(range(PLACES))
-        m.d.comb += rows.fetch.eq((rows.waiting != 0) & ~pointwise.comes)  # one transform serves both
+        m.d.comb += rows.fetch.eq((rows.waiting != 0) & ~self._pointwise.comes)  # one transform serves both
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)
         valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
-        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), step.eq(engine.steps[projected])]
-        m.d.comb += [
-            results.valid.eq(valid), results.block.eq(number), results.step.eq(step),
-            engine.own.valid.eq(pointwise.o.valid | valid),
-            engine.own.second.eq(pointwise.o.valid),
-            engine.own.drop.eq(~pointwise.o.valid & step.last),
-            engine.own.data.eq(Mux(pointwise.o.valid, Value.cast(pointwise.o.data), Value.cast(results.data))),
-        ]
+        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), step.eq(self._engine.steps[projected])]
+        m.d.comb += [results.valid.eq(valid), results.block.eq(number), results.step.eq(step)]
         k = self._layer.gates.block_size
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
-            m.d.comb += results.data[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
+            m.d.comb += results.y[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
+
+    def _renew(self, m: Module, results: Any) -> None:
+        """Rows of the candidate go through a pointwise unit of their own."""
+        layer, first = self._layer, self._pointwise
+        m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
+        m.submodules.renewal = unit = Pointwise(
+            cells_of(layer)[1], layer, elements=self._elements, streams=self._streams)
+        # One transform serves both: the unit with the shorter way gives way.
+        ahead, behind = (pointwise_latency(cell, layer, self._elements) for cell in cells_of(layer))
+        self._feed(m, rows, unit)
+        m.d.comb += _same(results, unit.o)
+        m.d.comb += first.yields.eq(delay(m, unit.fetch, behind - ahead, name="renewed", reset_less=False))
+        m.d.comb += [
+            unit.w_gate.valid.eq(first.o.valid), unit.w_gate.block.eq(first.o.block),
+            unit.w_gate.stream.eq(first.o.step.stream), unit.w_gate.data.eq(first.o.gate),
+            first.w_state.valid.eq(unit.o.valid), first.w_state.block.eq(unit.o.block),
+            first.w_state.stream.eq(unit.o.step.stream), first.w_state.data.eq(unit.o.y),
+        ]
+
+
+def _same(results: Any, o: Any) -> list[Any]:
+    return [results[name].eq(getattr(o, name)) for name in ("valid", "block", "step", "y")]

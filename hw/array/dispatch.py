@@ -110,7 +110,10 @@ class Dispatch(wiring.Component):
         choices = [(begun, MAIN)] if commands[MAIN] else []
         if commands[SECOND]:
             choices = [(waiting != 0, SECOND), *choices, (waiting >= behind, SECOND)]
-        return [*choices, (room & ~begun, AHEAD)]
+        ahead = (room & ~begun, AHEAD)
+        if self._program.joined and behind > 1:  # Sums of two steps have slots.
+            return [*choices[:-1], ahead, choices[-1]]
+        return [*choices, ahead]
 
     def _room(self, m: Module, starts: Value) -> Value:
         """Whether a step may start: its input is there, and room for all that comes of it.

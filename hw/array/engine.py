@@ -81,7 +81,7 @@ class Engine(wiring.Component):
             dispatch.done.eq(sequencer.done), dispatch.command.eq(sequencer.command),
             *(getattr(dispatch, name).eq(getattr(self, name)) for name in ("fetched", "ends", "skipped", "leaves")),
             self.steps.eq(dispatch.steps),
-            sequencer.have.eq(banks.have),
+            sequencer.have.eq(banks.have), sequencer.second.eq(dispatch.second),
             banks.address.eq(sequencer.address), banks.group.eq(sequencer.group),
             banks.zero.eq(sequencer.zero & (sequencer.command == MAIN)),
             banks.done_input.eq(ends[MAIN if program.commands[MAIN] else AHEAD]),

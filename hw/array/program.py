@@ -161,6 +161,12 @@ class Program:
         inputs: blocks of the input at the head of vector 0.
         order: (matrix, first row) of each pass, in the order in which passes that end in one command do so.
         spacing: for each command, the issues from one end of a pass to the next at the most; see `arrange`.
+
+    Members:
+        commands: the issues of each.
+        passes: where they come from, and their slots. Those that sum up in AHEAD and in SECOND have
+            ``joined`` ≤ slot < 2 · ``joined``, and in every second step the slot ``joined`` below.
+        slots: of the accumulators.
     """
 
     def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
@@ -177,11 +183,15 @@ class Program:
             for command in range(3)
         ]
         spanning = [n for n, groups in enumerate(work) if sum(map(bool, groups)) > 1]
-        slots = {n: slot for slot, n in enumerate(spanning)}
+        # AHEAD of the next step may come before SECOND of this one: a pass of both has two slots, for steps in turn.
+        joined = [n for n in spanning if work[n][SECOND]]
+        slots = {n: slot for slot, n in enumerate([*joined, *joined, *(n for n in spanning if n not in joined)])}
+        taken = len(spanning) + len(joined)
         for items in arranged:
             local = colour([n for n, _ in items if n not in spanning])
-            slots |= {n: len(spanning) + slot for n, slot in local.items()}
+            slots |= {n: taken + slot for n, slot in local.items()}
         self.passes = [Pass(index, row, slots[n]) for n, (index, row) in enumerate(order)]
+        self.joined = len(joined)
         self.slots = 1 + max(slots.values())
         begun: set[int] = set()
         self.commands: list[list[Issue]] = []

@@ -27,6 +27,7 @@ class Sequencer(wiring.Component):
 
     Members:
         go: stream of commands; one without issues must not come.
+        second: for each command, whether its step is every second one.
         have: blocks of the recurrent and of the second vector that have come.
         command, zero: of the command at work.
         group, address: the group of columns of this cycle, and where the banks have it.
@@ -49,6 +50,7 @@ class Sequencer(wiring.Component):
         super().__init__({
             "go": In(stream.Signature(layout)),
             "have": In(data.ArrayLayout(range(most + 1), 2)),
+            "second": In(3),
             "command": Out(layout.members["command"]),
             "zero": Out(1),
             "address": Out(range(depth)),
@@ -78,8 +80,13 @@ class Sequencer(wiring.Component):
             rom.en.eq(1),
             rom.addr.eq(following),
             self.address.eq(base + word.group),
-            *(getattr(self, name).eq(word[name]) for name in ("number", "slot", "group", "first")),
+            *(getattr(self, name).eq(word[name]) for name in ("number", "group", "first")),
+            self.slot.eq(word.slot),
         ]
+        if program.joined:
+            turned = (word.slot >= program.joined) & (word.slot < 2 * program.joined)
+            with m.If(turned & self.second.bit_select(self.command, 1)):
+                m.d.comb += self.slot.eq(word.slot - program.joined)
         m.d.sync += self.weight.eq(following)
         with m.If(draining != 0):
             m.d.sync += draining.eq(draining - 1)

@@ -86,6 +86,9 @@ CASES = {
     "a GRU of wide rows": ({"cell": gru, "k": 8, "inputs": 6, "hidden": 20}, (3, 4, 1), 4, 1),
     "a GRU, two streams": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 20}, (4, 2, 4), 4, 2),
     "a dense GRU": ({"cell": gru, "k": 1, "inputs": 3, "hidden": 5}, (4, 2, 2), 1, 1),
+    "a GRU that resets before": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 20, "reset": "before"}, (4, 3, 4), 4, 1),
+    "a ragged one": ({"cell": gru, "k": 4, "inputs": 9, "hidden": 18, "reset": "before"}, (2, 2, 1), 2, 1),
+    "three streams of it": ({"cell": gru, "k": 4, "inputs": 9, "hidden": 18, "reset": "before"}, (4, 2, 2), 4, 3),
     "the last state of a GRU": ({"cell": gru, "k": 4, "inputs": 10, "hidden": 12, "returns": "last"}, (4, 2, 2), 4, 1),
 }
 
