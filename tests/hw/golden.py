@@ -15,13 +15,14 @@ FORMATS = {"weight": Format(8, 6), "input": Format(10, 6), "spectrum": Format(10
 """So narrow that spectra, sums and results of random numbers saturate now and then."""
 
 
-def product(p: int, q: int, k: int, *, seed: int = 0, twiddle_bits: int = 9, **formats: Format) -> Product:
-    """A random block-circulant matrix of p × q blocks of size k, with a bias; ``formats`` other than `FORMATS`."""
+def product(p: int, q: int, k: int, *, seed: int = 0, twiddle_bits: int = 9, bias: bool = True,
+            **formats: Format) -> Product:
+    """A random block-circulant matrix of p × q blocks of size k; ``formats`` other than `FORMATS`."""
     rng = np.random.default_rng((seed, p, q, k))
     chosen = FORMATS | formats
     weights = rng.integers(chosen["weight"].lo, chosen["weight"].hi + 1, (p, q, k))
-    bias = rng.integers(chosen["output"].lo // 2, chosen["output"].hi // 2, p * k)
-    return Product(weights, bias, twiddle_bits=twiddle_bits, **chosen)
+    biases = rng.integers(chosen["output"].lo // 2, chosen["output"].hi // 2, p * k) * bias
+    return Product(weights, biases, twiddle_bits=twiddle_bits, **chosen)
 
 
 def numbers(form: Format, *shape: int, seed: int = 0) -> Integers:
@@ -40,7 +41,7 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
         return rng.normal(0, 0.4, shape)
 
     p = -(-hidden // k)
-    layers: list[reference.Gru | reference.Linear] = [reference.Gru(
+    layers: list[reference.Layer] = [reference.Gru(
         "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden),
         random(3, hidden), returns)]
     if outputs:
@@ -59,3 +60,28 @@ def blocks(sequences: Iterable[Integers], k: int) -> list[dict[str, Any]]:
         rows = pad(vectors, size).reshape(-1, k).tolist()
         payloads += [{"data": row, "last": int(n == len(rows) - 1)} for n, row in enumerate(rows)]
     return payloads
+
+
+def interleaved(layer: Any, streams: int, *, steps: int, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Blocks of the input of some streams whose steps take turns, and those of the output that golden gives.
+
+    Each stream has ``steps`` steps of sequences of random lengths.
+    """
+    rng, k = np.random.default_rng((seed, 3)), layer.gates.block_size
+    given: list[list[Any]] = [[] for _ in range(steps)]
+    wanted: list[list[Any]] = [[] for _ in range(steps)]
+    for n in range(streams):
+        ends = sorted({int(t) for t in rng.integers(1, steps, 1 + steps // 3)} | {steps})
+        for m, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
+            x = numbers(layer.input_format, stop - start, layer.inputs, seed=seed + 1000 * (10 * n + m))
+            y = layer(x[None])[0]
+            for t in range(start, stop):
+                last = t == stop - 1
+                given[t] += _marked(x[t - start], k, last)
+                if layer.returns == "sequence" or last:
+                    wanted[t] += _marked(y if layer.returns == "last" else y[t - start], k, last)
+    return [block for step in given for block in step], [block for step in wanted for block in step]
+
+
+def _marked(vector: Integers, k: int, last: bool) -> list[dict[str, Any]]:
+    return [block if last else block | {"last": 0} for block in blocks([vector[None]], k)]

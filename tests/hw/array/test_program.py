@@ -1,0 +1,196 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
+from circulant.hw.programs import ROWS, layer_program
+from circulant.sim.circulant import JointProduct
+from circulant.sim.linear import Linear
+from tests.hw.golden import product
+from tests.hw.layers import gru, lstm
+
+CASES = {
+    "an LSTM": lambda: lstm(1, k=2, inputs=5, hidden=7),
+    "a projection": lambda: lstm(1, k=2, inputs=6, hidden=7, projection=5),
+    "a GRU": lambda: gru(1, k=2, inputs=5, hidden=9),
+    "a GRU that resets before": lambda: gru(1, k=2, inputs=3, hidden=7, reset="before"),
+    "a linear layer": lambda: Linear("linear", 9, 11, product(6, 5, 2)),
+}
+SHAPES = [(1, 1, 1), (4, 2, 4), (3, 4, 1), (6, 3, 2), (2, 7, 1), (16, 1, 4)]
+SPACINGS = [(1, 1, 1), (ROWS, ROWS, ROWS), (4, 2, 3)]
+
+
+@pytest.fixture(params=[(name, shape, spacing) for name in CASES for shape, spacing in zip(
+    SHAPES, [*SPACINGS, *SPACINGS], strict=True)], ids=str)
+def program(request):
+    name, shape, spacing = request.param
+    return layer_program(CASES[name](), ArrayShape(*shape), spacing)
+
+
+def all_issues(program):
+    return [(command, issue) for command, issues in enumerate(program.commands) for issue in issues]
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 1), (1, 0, 1), (2, 2, 0), (3, 1, 2), (1, 1, 2), (-2, 1, 1)])
+def test_an_array_of_no_lanes_or_uneven_chains_is_refused(numbers):
+    shown = "ArrayShape(rows={}, columns={}, chains={}".format(*numbers)
+    with pytest.raises(ValueError, match=r"^An array must have rows that are a multiple of its chains, not "
+                                         + re.escape(shown)):
+        ArrayShape(*numbers)
+
+
+def test_lanes_and_slots_of_a_shape():
+    assert (ArrayShape(6, 4, 2).lanes, ArrayShape(6, 4, 2).slots) == (24, 3)
+
+
+@pytest.mark.parametrize("chains", [3, 6])
+def test_chains_and_gates_must_divide_one_another(chains):
+    with pytest.raises(ValueError, match="^The chains and the gates of a matrix must divide one another, not "
+                                         f"{chains} and 4$"):
+        layer_program(CASES["an LSTM"](), ArrayShape(6, 1, chains), (1, 1, 1))
+
+
+def test_every_block_product_is_done_once(program):
+    """A lane's words are the weights of its row of the pass and its column of the group: together all, each once."""
+    shape, issues = program.shape, all_issues(program)
+    done = [[np.zeros((*weights.shape[:2], 1), np.int64) for weights in matrix.weights] for matrix in program.matrices]
+    met = [[np.zeros_like(weights) for weights in matrix.weights] for matrix in program.matrices]
+    for row in range(shape.rows):
+        for column in range(shape.columns):
+            words = program.weights(row, column)
+            assert len(words) == len(issues) == program.cycles
+            for word, (command, issue) in zip(words, issues, strict=True):
+                p = program.passes[issue.number]
+                matrix, r = program.matrices[p.matrix], p.first_row + row
+                j, idle = issue.group * shape.columns + column, True
+                for n, part in enumerate(matrix.parts):
+                    if r < matrix.rows and j in part.columns and part.vector == int(command == SECOND):
+                        met[p.matrix][n][r, j - part.column] += word
+                        done[p.matrix][n][r, j - part.column] += 1
+                        idle = False
+                assert not idle or not word.any(), "an idle lane multiplies by zero"
+    for matrix, counts, sums in zip(program.matrices, done, met, strict=True):
+        for count, total, weights in zip(counts, sums, matrix.weights, strict=True):
+            assert (count == 1).all()
+            assert (total == weights).all()
+
+
+def test_rows_are_interleaved_by_gate():
+    matrix = Matrix((Part(product(6, 1, 1), 0, 0),), ("a", "b", "c"))
+    rows, bias = matrix.parts[0].product.weights, matrix.parts[0].product.bias
+    assert matrix.weights[0].ravel().tolist() == [int(rows[n, 0, 0]) for n in (0, 2, 4, 1, 3, 5)]
+    assert matrix.bias.ravel().tolist() == [int(bias[n]) for n in (0, 2, 4, 1, 3, 5)]
+    assert (matrix.rows, matrix.blocks, matrix.columns) == (6, 2, 1)
+    assert [matrix.banks(chains) for chains in (1, 3, 6, 12)] == [1, 1, 2, 4]
+
+
+def test_the_first_and_the_last_issue_of_a_pass_are_marked(program):
+    by_pass = {}
+    for _, issue in all_issues(program):
+        by_pass.setdefault(issue.number, []).append(issue)
+    assert sorted(by_pass) == list(range(len(program.passes)))
+    for issues in by_pass.values():
+        assert [issue.first for issue in issues] == [True] + [False] * (len(issues) - 1)
+        assert [issue.ends for issue in issues] == [False] * (len(issues) - 1) + [True]
+
+
+def test_passes_cover_the_rows_of_every_matrix(program):
+    covered = [[p.first_row for p in program.passes if p.matrix == n] for n in range(len(program.matrices))]
+    assert covered == [list(range(0, matrix.rows, program.shape.rows)) for matrix in program.matrices]
+
+
+def overlapping(issues):
+    """Pairs of passes that are both under way in some cycle of a sequence of pass numbers."""
+    spans = {n: (issues.index(n), len(issues) - issues[::-1].index(n)) for n in set(issues)}
+    return [(a, b) for a in spans for b in spans if a < b and spans[a][0] < spans[b][1] and spans[b][0] < spans[a][1]]
+
+
+def test_passes_that_overlap_have_slots_of_their_own(program):
+    """Within a step, and where AHEAD of the next one comes between MAIN and SECOND of this one."""
+    numbers = {command: [issue.number for issue in issues] for command, issues in enumerate(program.commands)}
+    assert all(0 <= p.slot < program.slots for p in program.passes)
+    step = numbers[AHEAD] + numbers[MAIN] + numbers[SECOND]
+    for a, b in overlapping(step):
+        assert program.passes[a].slot != program.passes[b].slot
+    waiting = {n for n in numbers[AHEAD] if n in numbers[MAIN]}
+    for command in (MAIN, SECOND):
+        for n in set(numbers[command]) - waiting - set(numbers[AHEAD]):
+            assert program.passes[n].slot not in {program.passes[w].slot for w in waiting}, (
+                "sums of the next step's AHEAD are kept while this one works")
+
+
+def test_commands_are_told_apart_by_what_they_need(program):
+    inputs = {part.column for matrix in program.matrices for part in matrix.parts if part.vector == 0}
+    assert inputs
+    for issue in program.commands[AHEAD]:
+        assert issue.need == 0
+    for command in (MAIN, SECOND):
+        assert all(issue.need > 0 for issue in program.commands[command])
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+def test_a_group_needs_the_last_block_of_its_own(columns):
+    """Five blocks of input and three recurrent ones behind them; a group over the border waits for the vector."""
+    x, h = product(2, 5, 2), product(2, 3, 2, bias=False)
+    program = Program(ArrayShape(1, columns, 1), [Matrix(parts(JointProduct((x, h)), 0, 5), ("y",))], inputs=5,
+                      order=[(0, 0), (0, 1)], spacing=(1, 1, 1))
+    for group in range(-(-8 // columns)):
+        need = max(0, min(8, (group + 1) * columns) - 5)
+        found = {(command, issue.need) for command, issue in all_issues(program) if issue.group == group}
+        assert found == {(MAIN if need else AHEAD, need)}
+
+
+def test_the_second_vector_has_groups_of_its_own():
+    program = layer_program(CASES["a projection"](), ArrayShape(2, 3, 1), (1, 1, 1))
+    projection = len(program.matrices) - 1
+    assert {program.passes[issue.number].matrix for issue in program.commands[SECOND]} == {projection}
+    assert {(issue.group, issue.need) for issue in program.commands[SECOND]} == {(0, 3), (1, 4)}
+
+
+def test_commands_start_one_behind_the_other(program):
+    lengths = [len(issues) for issues in program.commands]
+    assert [program.start(command) for command in range(3)] == [0, lengths[0], lengths[0] + lengths[1]]
+    assert program.cycles == sum(lengths)
+
+
+def test_every_row_leaves_through_one_chain(program):
+    """Row r of a pass in cycle r // I through chain r % I; what is no row of the matrix is marked."""
+    shape, left = program.shape, {}
+    for chain in range(shape.chains):
+        leaving = program.leaving(chain)
+        assert len(leaving) == len(program.passes) * shape.slots
+        for place, (index, row) in enumerate(leaving):
+            p = program.passes[place // shape.slots]
+            expected = p.first_row + place % shape.slots * shape.chains + chain
+            assert (index, row) == (p.matrix, expected if expected < program.matrices[index].rows else -1)
+            if row >= 0:
+                left[index, row] = left.get((index, row), 0) + 1
+    assert left == {(n, row): 1 for n, matrix in enumerate(program.matrices) for row in range(matrix.rows)}
+
+
+def test_a_gate_leaves_through_the_chains_of_its_own(program):
+    """A memory is written by one chain only."""
+    for chain in range(program.shape.chains):
+        for index, row in program.leaving(chain):
+            if row >= 0:
+                matrix = program.matrices[index]
+                block, kind = divmod(row, len(matrix.kinds))
+                bank = block % matrix.banks(program.shape.chains)
+                assert chain == (bank * len(matrix.kinds) + kind) % program.shape.chains
+
+
+@given(st.data())
+def test_programs_of_any_size_issue_each_group_of_a_pass_once(data):
+    rows, x, h = (data.draw(st.integers(1, 5)) for _ in range(3))
+    chains = data.draw(st.sampled_from([1, 2, 4]))
+    shape = ArrayShape(chains * data.draw(st.integers(1, 3)), data.draw(st.integers(1, 6)), chains)
+    spacing = tuple(data.draw(st.integers(1, 9)) for _ in range(3))
+    joint = JointProduct((product(2 * rows, x, 1), product(2 * rows, h, 1, bias=False)))
+    program = Program(shape, [Matrix(parts(joint, 0, x), ("a", "b"))], inputs=x,
+                      order=[(0, row) for row in range(0, 2 * rows, shape.rows)], spacing=spacing)
+    groups = -(-(x + h) // shape.columns)
+    issued = sorted((issue.number, issue.group) for _, issue in all_issues(program))
+    assert issued == [(n, group) for n in range(len(program.passes)) for group in range(groups)]

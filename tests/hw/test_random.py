@@ -1,0 +1,107 @@
+"""Random recurrent layers on random arrays equal golden, whatever their sizes, widths, streams and stalls."""
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from circulant.hw.array.program import ArrayShape, Program
+from circulant.hw.programs import ROWS, layer_program
+from circulant.hw.recurrent import RecurrentLayer
+from circulant.sim import reference
+from circulant.sim.circulant import multiplications
+from circulant.sim.gru import Gru
+from circulant.sim.lstm import Lstm
+from circulant.sim.quantize import quantize
+from circulant.sim.refusal import Refusal
+from tests.hw.golden import interleaved
+from tests.hw.simulate import stream
+
+COUNT = 30
+ELEMENTS = 30
+"""Multipliers of an array at the most; more only take longer to simulate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    layer: Gru | Lstm
+    program: Program
+    elements: int
+    streams: int
+    stalls: tuple[float, float]
+
+
+def model(rng, kind, k, inputs, hidden, projection, peephole, returns):
+    """A model in float64 whose gates are neither all shut nor all open."""
+    def random(*shape):
+        return rng.normal(0, 0.7, shape)
+
+    def first_columns(rows, columns, *gates):
+        return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
+
+    outputs = projection or hidden
+    if kind == "lstm":
+        layer = reference.Lstm(
+            "layer", inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
+            random(4, hidden), random(4, hidden), first_columns(outputs, hidden) if projection else None,
+            random(3, hidden) if peephole else None, returns)
+    else:
+        layer = reference.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
+                              first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
+    return reference.Model("random", inputs, True, (layer,))
+
+
+def quantized(rng, model):
+    """The golden layer in random widths, some of which contradict each other."""
+    for _ in range(20):
+        activation = int(rng.integers(4, 25))
+        widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": activation,
+                  "spectrum_bits": int(rng.choice([0, rng.integers(4, 27)])),
+                  "product_bits": int(rng.choice([0, rng.integers(4, 41)])),
+                  "twiddle_bits": int(rng.integers(4, 21)), "segments": 1 << int(rng.integers(1, 7))}
+        try:
+            return quantize(model, rng.normal(0, 1, (8, 5, model.inputs)), **widths).layers[0]
+        except Refusal:
+            continue
+    raise AssertionError("None of the widths fits")
+
+
+def case(seed):
+    """A layer and its hardware; sizes are no multiples of the block size but by chance."""
+    rng = np.random.default_rng((7, seed))
+    k = (1, 2, 4, 8, 16)[seed % 5]
+    kind = ("lstm", "after", "before")[seed // 5 % 3]
+    inputs, hidden = (int(rng.integers(1, 3 * k + 4 if k < 8 else 2 * k + 2)) for _ in range(2))
+    projection = int(rng.integers(1, hidden + 1)) if kind == "lstm" and seed % 2 else 0
+    layer = quantized(rng, model(rng, kind, k, inputs, hidden, projection, bool(rng.integers(2)),
+                                 ("last", "sequence")[rng.integers(2)]))
+    most = max(1, ELEMENTS // multiplications(k))
+    chains = int(rng.choice([n for n in (1, 2, 4, 8) if n <= most]))
+    rows = chains * int(rng.integers(1, most // chains + 1))
+    shape = ArrayShape(rows, int(rng.integers(1, most // rows + 1)), chains)
+    spacing = tuple(int(rng.choice([1, 2, 3, 5, rows // chains, ROWS])) for _ in range(3))
+    elements = int(rng.choice([n for n in (1, 2, 4, 8, 16) if n <= k]))
+    return Case(layer, layer_program(layer, shape, spacing), elements, int(rng.integers(1, 4)),
+                ((0.0, 0.0), (0.4, 0.4), (0.0, 0.9), (0.9, 0.0))[rng.integers(4)])
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_a_random_layer_equals_golden(seed):
+    chosen = case(seed)
+    given, wanted = interleaved(chosen.layer, chosen.streams, steps=max(2, 6 // chosen.streams), seed=seed)
+    dut = RecurrentLayer(chosen.layer, program=chosen.program, elements=chosen.elements, streams=chosen.streams)
+    assert stream(dut, given, stall_i=chosen.stalls[0], stall_o=chosen.stalls[1], seed=seed,
+                  quiet=200 + 3 * chosen.program.cycles) == wanted
+
+
+def test_the_cases_differ():
+    """What a case is made of comes up with all its values."""
+    cases = [case(seed) for seed in range(COUNT)]
+    lstms = [c.layer for c in cases if isinstance(c.layer, Lstm)]
+    assert {(layer.projection is None, layer.peephole is None) for layer in lstms} == {
+        (a, b) for a in (False, True) for b in (False, True)}
+    assert {c.layer.reset for c in cases if isinstance(c.layer, Gru)} == {"after", "before"}
+    assert {c.streams for c in cases} == {1, 2, 3}
+    assert {c.layer.returns for c in cases} == {"last", "sequence"}
+    assert {c.program.shape.chains for c in cases} >= {1, 2, 4}
+    assert len({c.stalls for c in cases}) == 4
+    assert any(c.layer.hidden % c.layer.gates.block_size for c in cases)
