@@ -100,13 +100,13 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
             if issue.need and have:
                 now = max(now, have[issue.need - 1] + wait)
             if issue.ends:
-                now = max(now, drained + shape.slots)
-                drained = now
-                ended.append(now)
+                now = max(now, drained + shape.slots - shape.fold + 1)
+                drained = now + shape.fold - 1
+                ended.append(drained)
             if command == MAIN and not position:
                 starts[step] = now
             line.issues.append((command, program.passes[issue.number].matrix, now))
-            now += 1
+            now += shape.fold
         ends = [issue.number for issue in program.commands[command] if issue.ends]
         for number, end in zip(ends, ended, strict=True):
             p = program.passes[number]

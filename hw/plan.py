@@ -79,7 +79,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
     chosen = [0] * len(ladders)
     least = sum(ladder[0].multipliers for ladder in ladders)
     if least > multipliers:
-        raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, one lane per layer, not "
+        raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size")
     left = multipliers - least
     while True:
@@ -115,20 +115,22 @@ def _candidates(layer: Layer, streams: int) -> Iterator[LayerPlan]:
     columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     recurrent = isinstance(layer, Gru | Lstm)
     each = element_multiplications(layer)
+    folds = [n for n in (2, 3, 4, 6, 8, 12, 16, 24, 48) if n < 2 * multiplications(k)]
     for chains in CHAINS:
         if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
         for r in {-(-count // chains) * chains for count in rows}:
             for c in columns:
-                shape = ArrayShape(r, c, chains)
-                for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
-                    used = shape.lanes * multiplications(k) + each * elements
-                    yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
-                                    streams=streams)
+                for fold in (1, *folds) if r * c == 1 else (1,):
+                    shape = ArrayShape(r, c, chains, fold)
+                    for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
+                        used = shape.multipliers(k) + each * elements
+                        yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
+                                        streams=streams)
 
 
 def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns), shape.slots)
+    issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
     if not isinstance(layer, Gru | Lstm):
         return issue
@@ -136,7 +138,7 @@ def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: in
     busy = max(issue, -(-layer.hidden // k) * k // elements)
     if streams > 1:
         return busy
-    ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns)
+    ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns) * shape.fold
                 for matrix in found if not matrix.stage)
     return max(busy, issue - ahead + chain_latency(layer, shape, elements))
 

@@ -89,6 +89,6 @@ class Engine(wiring.Component):
             array.spectra.eq(banks.spectra),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
             *(getattr(array, name).eq(getattr(sequencer, name))
-              for name in ("weight", "number", "valid", "slot", "first", "ends")),
+              for name in ("weight", "number", "valid", "phase", "slot", "first", "ends")),
         ]
         return m

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
-from circulant.hw.array.row import LaneRow, RowShape, data_operands
+from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 
@@ -29,6 +29,7 @@ class LaneArray(wiring.Component):
 
     Members:
         weight, number, valid, slot, first, ends: of the group of columns that is read in this cycle, see `Sequencer`.
+        phase: of the products of that group.
         second: its step is every second one.
         spectra: that group, one cycle later.
         o0, o1, …: rows, see `chain_output`.
@@ -46,6 +47,7 @@ class LaneArray(wiring.Component):
             weight_width=max(part.weight.width for part in parts),
             terms=max(matrix.columns for matrix in program.matrices),
             slots=program.slots,
+            fold=shape.fold,
         )
         self._chains = [
             Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
@@ -59,6 +61,7 @@ class LaneArray(wiring.Component):
                 "slot": In(range(max(2, program.slots))),
                 "first": In(1),
                 "ends": In(1),
+                "phase": In(range(max(2, shape.fold))),
                 "second": In(1),
                 "spectra": In(data.ArrayLayout(spectrum, shape.columns)),
                 **{f"o{c}": Out(chain_output(program)) for c in range(shape.chains)},
@@ -74,9 +77,12 @@ class LaneArray(wiring.Component):
         m = Module()
         program, row, shape = self._program, self.row, self._program.shape
         operands = Signal(row.operands, reset_less=True)
+        phase = delay(m, self.phase, 1, name="phase")
+        part = delay(m, phase, row.latency, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
-            m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(data_operands(spectrum))]
+            chosen = phases(data_operands(spectrum), row, phase)
+            m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
         add = delay(m, self.valid, 1 + row.latency, name="add", reset_less=False)
         slot, first = (
             delay(m, value, 1 + row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
@@ -96,6 +102,8 @@ class LaneArray(wiring.Component):
                 lanes.slot.eq(slot),
                 lanes.first.eq(first),
                 lanes.load.eq(load),
+                lanes.phase.eq(phase),
+                lanes.part.eq(part),
             ]
             if r + shape.chains < shape.rows:
                 m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from circulant.hw.array.order import Item, arrange, colour
-from circulant.sim.circulant import JointProduct, Product
+from circulant.sim.circulant import JointProduct, Product, multiplications
 from circulant.sim.fixed import Integers
 
 __all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Program", "parts"]
@@ -28,6 +28,8 @@ AHEAD, MAIN, SECOND = range(3)
 class ArrayShape:
     """R ``rows`` of C ``columns``, a lane at each place, drained through I ``chains``.
 
+    A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane.
+
     Raises:
         ValueError: when the rows are no multiple of the chains.
     """
@@ -35,14 +37,19 @@ class ArrayShape:
     rows: int
     columns: int
     chains: int
+    fold: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.rows, self.columns, self.chains) < 1 or self.rows % self.chains:
+        if min(self.rows, self.columns, self.chains, self.fold) < 1 or self.rows % self.chains:
             raise ValueError(f"An array must have rows that are a multiple of its chains, not {self!r}")
 
     @property
     def lanes(self) -> int:
         return self.rows * self.columns
+
+    def multipliers(self, k: int) -> int:
+        """Of all lanes, for block size k."""
+        return self.lanes * -(-multiplications(k) // self.fold)
 
     @property
     def slots(self) -> int:
@@ -217,7 +224,7 @@ class Program:
 
     @property
     def cycles(self) -> int:
-        """Cycles of a step in which block products are issued."""
+        """Issues of a step."""
         return sum(map(len, self.commands))
 
     def start(self, command: int) -> int:

@@ -7,14 +7,14 @@ once per row of the matrix, behind the array.
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.sim.circulant import multiplications
 
-__all__ = ["LaneRow", "RowShape", "data_operands", "weight_operands"]
+__all__ = ["LaneRow", "RowShape", "data_operands", "phases", "weight_operands"]
 
 
 def data_operands(spectrum: list[Value]) -> list[Value]:
@@ -44,6 +44,7 @@ class RowShape:
         weight_width: of a number of the weights' spectrum.
         terms: block products that an accumulator sums up at the most.
         slots: accumulators, sums that grow side by side.
+        fold: cycles that a block product takes, with as many times fewer multipliers.
     """
 
     k: int
@@ -52,10 +53,17 @@ class RowShape:
     weight_width: int
     terms: int
     slots: int
+    fold: int = 1
 
     @property
     def products(self) -> int:
+        """Of a block."""
         return multiplications(self.k)
+
+    @property
+    def multipliers(self) -> int:
+        """Of a lane: products that it makes in a cycle."""
+        return -(-self.products // self.fold)
 
     @property
     def sum_width(self) -> int:
@@ -67,7 +75,8 @@ class RowShape:
 
     @property
     def operands(self) -> data.ArrayLayout:
-        return data.ArrayLayout(data.ArrayLayout(signed(self.data_width + 1), self.products), self.columns)
+        """Those of a cycle."""
+        return data.ArrayLayout(data.ArrayLayout(signed(self.data_width + 1), self.multipliers), self.columns)
 
     @property
     def weights(self) -> data.ArrayLayout:
@@ -79,15 +88,25 @@ class RowShape:
         return 2 + ceil_log2(self.columns)
 
 
+def phases(operands: list[Value], shape: RowShape, phase: Value) -> list[Value]:
+    """The operands whose turn it is, zeros where a last phase has none."""
+    if shape.fold == 1:
+        return operands
+    each = shape.multipliers
+    filled = [*operands, *[Const(0, signed(1))] * (each * shape.fold - len(operands))]
+    return [Array(filled[i::each])[phase] for i in range(each)]
+
+
 class LaneRow(wiring.Component):
     """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
 
     Members:
-        x: data operands of each column (see `data_operands`).
-        w: the weights' spectra, one cycle before the operands that meet them.
+        x: data operands of each column (see `data_operands`), those of a phase.
+        w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
         add: the sum of this cycle's products goes to the accumulator ``slot``, ``shape.latency`` - 1 cycles after ``x``.
         first: with ``add``: it is the first one of its row.
         load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
+        part: with ``add``: the phase of these products.
         chain: sums of the row behind.
         sums: the head of the drain.
     """
@@ -97,10 +116,12 @@ class LaneRow(wiring.Component):
         super().__init__({
             "x": In(shape.operands),
             "w": In(shape.weights),
+            "phase": In(range(max(2, shape.fold))),
             "add": In(1),
             "slot": In(range(max(2, shape.slots))),
             "first": In(1),
             "load": In(1),
+            "part": In(range(max(2, shape.fold))),
             "chain": In(shape.sums),
             "sums": Out(shape.sums),
         })
@@ -108,20 +129,29 @@ class LaneRow(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape = self._shape
-        drain, total = Signal(shape.sums, reset_less=True), Signal(shape.sums)
+        drain = Signal(shape.sums, reset_less=True)
+        total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
         m.d.comb += self.sums.eq(drain)
         held = self._accumulators(m, total)
-        for j, terms in enumerate(self._products(m)):
-            m.d.comb += total[j].eq(Mux(self.first, 0, held[j]) + self._tree(m, j, terms))
-            m.d.sync += drain[j].eq(Mux(self.load, total[j], self.chain[j]))
+        for i, terms in enumerate(self._products(m)):
+            m.d.comb += total[i].eq(Mux(self.first, 0, held[i]) + self._tree(m, i, terms))
+        for j in range(shape.products):
+            phase, i = divmod(j, shape.multipliers)
+            value: Value = total[i]
+            if phase < shape.fold - 1:  # It waits for the last phase.
+                value = Signal(signed(shape.sum_width), name=f"early_{j}", reset_less=True)
+                with m.If(self.part == phase):
+                    m.d.sync += value.eq(total[i])
+            m.d.sync += drain[j].eq(Mux(self.load, value, self.chain[j]))
         return m
 
     def _products(self, m: Module) -> list[list[Value]]:
-        """For each product of a block that of every column."""
+        """For each product of a phase that of every column."""
         shape = self._shape
-        products: list[list[Value]] = [[] for _ in range(shape.products)]
+        products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
         for c in range(shape.columns):
-            for j, weight in enumerate(weight_operands([self.w[c][i] for i in range(shape.k)])):
+            weights = weight_operands([self.w[c][i] for i in range(shape.k)])
+            for j, weight in enumerate(phases(weights, shape, self.phase)):
                 factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
                 product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
                                  reset_less=True)
@@ -143,12 +173,14 @@ class LaneRow(wiring.Component):
     def _accumulators(self, m: Module, total: Any) -> Any:
         """What the slot holds; it takes the total in a cycle that adds."""
         shape = self._shape
-        if shape.slots == 1:
-            held = Signal(shape.sums, reset_less=True)
+        if shape.slots * shape.fold == 1:
+            held = Signal(total.shape(), reset_less=True)
             with m.If(self.add):
                 m.d.sync += held.eq(total)
             return held
-        m.submodules.accumulators = mem = memory.Memory(shape=shape.sums, depth=shape.slots, init=[])
+        m.submodules.accumulators = mem = memory.Memory(
+            shape=total.shape(), depth=shape.slots * shape.fold, init=[])
         read, write = mem.read_port(domain="comb"), mem.write_port()
-        m.d.comb += [read.addr.eq(self.slot), write.addr.eq(self.slot), write.en.eq(self.add), write.data.eq(total)]
+        address = self.slot * shape.fold + self.part if shape.fold > 1 else self.slot
+        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(self.add), write.data.eq(total)]
         return read.data

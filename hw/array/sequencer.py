@@ -33,7 +33,8 @@ class Sequencer(wiring.Component):
         group, address: the group of columns of this cycle, and where the banks have it.
         weight: address of the weights.
         number, slot: of the pass; where its sums grow.
-        valid, first, ends, done: block products are issued; they start a pass, end it, end the command.
+        valid, phase: block products are issued, or with a fold a part of their products.
+        first, ends, done: they start a pass, end it, end the command.
     """
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
@@ -56,7 +57,7 @@ class Sequencer(wiring.Component):
             "address": Out(range(depth)),
             "weight": Out(range(max(2, program.cycles))),
             **{name: Out(self._word.members[name]) for name in ("number", "slot", "group", "first")},
-            "valid": Out(1), "ends": Out(1), "done": Out(1),
+            "valid": Out(1), "phase": Out(range(max(2, program.shape.fold))), "ends": Out(1), "done": Out(1),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -66,17 +67,22 @@ class Sequencer(wiring.Component):
         word = data.View(self._word, rom.data)
         active, ready, base = Signal(), Signal(), Signal.like(self.address)
         draining = Signal(range(max(2, program.shape.slots)))
+        fold = program.shape.fold
+        whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(self.weight)
         begins = Array([Const(program.start(n), Signal.like(self.weight).shape()) for n in (AHEAD, MAIN, SECOND)])
         m.d.comb += [
             ready.eq(Mux(self.command == SECOND, self.have[1] >= word.need, self.zero | (self.have[0] >= word.need))),
             # A pass may only end when its sums will find the drain empty.
-            self.valid.eq(active & (ready | (word.need == 0)) & ~(word.ends & (draining != 0))),
-            self.ends.eq(self.valid & word.ends),
-            self.done.eq(self.valid & word.done),
+            self.valid.eq(active & ((self.phase != 0) | (ready | (word.need == 0)) & ~(
+                word.ends & (draining > fold - 1)))),
+            whole.eq(self.phase == fold - 1),
+            moves.eq(self.valid & whole),
+            self.ends.eq(moves & word.ends),
+            self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            following.eq(Mux(accepts, begins[self.go.payload.command], self.weight + self.valid)),
+            following.eq(Mux(accepts, begins[self.go.payload.command], self.weight + moves)),
             rom.en.eq(1),
             rom.addr.eq(following),
             self.address.eq(base + word.group),
@@ -88,6 +94,9 @@ class Sequencer(wiring.Component):
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += self.slot.eq(word.slot - program.joined)
         m.d.sync += self.weight.eq(following)
+        if fold > 1:
+            with m.If(self.valid):
+                m.d.sync += self.phase.eq(Mux(whole, 0, self.phase + 1))
         with m.If(draining != 0):
             m.d.sync += draining.eq(draining - 1)
         with m.If(self.ends):
