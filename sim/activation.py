@@ -6,6 +6,7 @@ input are the address of a table entry (slope, base) and the trailing bits the p
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ def sigmoid(x: Reals) -> Reals:
 
 FUNCTIONS: dict[str, tuple[Callable[[Reals], Reals], int]] = {"sigmoid": (sigmoid, 3), "tanh": (np.tanh, 2)}
 """The function and log2 of its reach: outside of it the function is within 2**-10 of its limit."""
+
+
+TABLE_BITS = 18
+"""Arguments of this width or less are looked up: all values take 2 MiB at the most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,17 @@ class Pwl:
         return self.slope_format.frac + self.input.frac - self.output.frac
 
     def __call__(self, x: Integers) -> Integers:
+        if self.input_bits <= TABLE_BITS:
+            return np.take(self._values, x + (1 << self.input_bits - 1), mode="clip")
+        return self._computed(x)
+
+    @cached_property
+    def _values(self) -> Integers:
+        """What every argument within the reach gives."""
+        half = 1 << self.input_bits - 1
+        return self._computed(np.arange(-half, half))
+
+    def _computed(self, x: Integers) -> Integers:
         clipped = saturate(x, self.input_bits)
         segment = (clipped >> self.place_bits) + self.segments // 2
         place = clipped & ((1 << self.place_bits) - 1)

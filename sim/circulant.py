@@ -10,15 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim import fft
+from circulant.sim import fft, lanes
 from circulant.sim.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
 __all__ = ["JointProduct", "Product", "dense", "multiplications", "pack", "pad", "project"]
-
-EXACT = 1 << 53
-"""Integers below it, and sums of them, are exact in float64, in any order."""
-
 
 def pad(x: ArrayLike, size: int) -> np.ndarray:
     """x (…, n) with zeros behind it, up to (…, size)."""
@@ -149,52 +145,38 @@ class Product:
 
     def __call__(self, x: Integers) -> Integers:
         """y (…, rows) for x (…, columns or less: zeros are appended)."""
-        return self.finish(self.accumulate(self.transform(x)))
+        vectors = lanes.spread(x.reshape(-1, x.shape[-1]), self.columns, self.block_size)
+        return lanes.rows(self.values(self.sums(self.spectra(vectors))), self.rows).reshape(*x.shape[:-1], self.rows)
 
-    def transform(self, x: Integers) -> Integers:
-        """The spectra (…, q, k) of x (…, columns or less)."""
-        blocks = pad(x, self.columns).reshape(*x.shape[:-1], -1, self.block_size)
-        return np.asarray(requantize(fft.forward(blocks, self.twiddle_bits), self.input.frac, self.spectrum))
-
-    def finish(self, sums: Integers) -> Integers:
-        """y (…, rows) of the exact sums of products (…, p, k)."""
-        sums = requantize(sums, self.frac, self.product)
-        y = fft.inverse(sums, self.twiddle_bits)
-        shift = self.product.frac + int(math.log2(self.block_size)) - self.output.frac
-        y = round_shift(y, shift).reshape(*y.shape[:-2], -1)
-        return np.asarray(saturate(y + self.bias, self.output.width))
+    def spectra(self, x: Integers) -> Integers:
+        """The spectra of x, (k, …)."""
+        return np.asarray(requantize(fft.forward(x, self.twiddle_bits, 0), self.input.frac, self.spectrum))
 
     def accumulate(self, spectra: Integers) -> Integers:
-        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (…, q, k) integers to (…, p, k) ones.
-
-        A matrix product per bin, in float64 where 2**53 guards it and in int64 elsewhere.
-        """
+        """`sums` of spectra (…, q, k): (…, p, k)."""
         p, q, k = self.weights.shape
-        number = np.float64 if self.reach < EXACT else np.int64
-        data = spectra.reshape(-1, q, k).astype(number)
-        sums = np.empty((len(data), p, k), number)
-        for part, matrix in zip(self._parts, self._matrices, strict=True):
-            flat = data[:, :, part].reshape(len(data), -1)
-            sums[:, :, part] = (flat @ matrix.astype(number)).reshape(len(data), p, -1)
-        return sums.astype(np.int64).reshape(*spectra.shape[:-2], p, k)
+        sums = self.sums(spectra.reshape(-1, q, k).T)
+        return np.ascontiguousarray(sums.transpose(2, 1, 0)).reshape(*spectra.shape[:-2], p, k)
 
-    @cached_property
-    def _parts(self) -> list[slice]:
-        """The places of each bin in a spectrum: one real number, or a complex one."""
-        k = self.block_size
-        return [slice(i, i + 1) for i in range(min(k, 2))] + [slice(i, i + 2) for i in range(2, k, 2)]
+    def sums(self, spectra: Integers) -> Integers:
+        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to (k, p, …)."""
+        return lanes.accumulate(self._matrices, spectra)
+
+    def rounded(self, sums: Integers) -> Integers:
+        """The sums in their format."""
+        return np.asarray(requantize(sums, self.frac, self.product))
+
+    def values(self, sums: Integers) -> Integers:
+        """y (k, p, …) of the exact sums of products (k, p, …)."""
+        y = fft.inverse(self.rounded(sums), self.twiddle_bits, 0)
+        y = round_shift(y, self.product.frac + int(math.log2(self.block_size)) - self.output.frac)
+        bias = self.bias.reshape(-1, self.block_size).T
+        y += bias.reshape(*bias.shape, *[1] * (y.ndim - 2))
+        return np.asarray(saturate(y, self.output.width, out=y))
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
-        """For each bin the matrix (q·parts, p·parts): [[re, im], [-im, re]] for a complex one."""
-        p, q, _ = self.weights.shape
-        number = np.float64 if self.reach < EXACT else np.int64
-        matrices = []
-        for part in self._parts:
-            w = self.weights[:, :, part].transpose(1, 0, 2)  # (q, p, parts)
-            turned = [w] if w.shape[2] == 1 else [w, np.stack([-w[..., 1], w[..., 0]], axis=-1)]
-            matrices.append(np.stack(turned, axis=1).reshape(q * len(turned), p * len(turned)).astype(number))
-        return matrices
+        return lanes.matrices(self.weights, self.reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,5 +235,22 @@ class JointProduct:
 
     def __call__(self, *xs: Integers) -> Integers:
         """y (…, rows) for one x (…, columns or less) for each part."""
-        sums = [part.accumulate(part.transform(x)) for part, x in zip(self.parts, xs, strict=True)]
-        return self.parts[0].finish(np.sum(sums, axis=0))
+        spectra = [part.spectra(lanes.spread(x.reshape(-1, x.shape[-1]), part.columns, self.block_size))
+                   for part, x in zip(self.parts, xs, strict=True)]
+        return lanes.rows(self.values(self.sums(*spectra)), self.rows).reshape(*xs[0].shape[:-1], self.rows)
+
+    def sums(self, *spectra: Integers) -> Integers:
+        """The exact sums (k, p, …) for spectra (k, q, …) of each part."""
+        return lanes.accumulate(self._matrices, *spectra)
+
+    def rounded(self, sums: Integers) -> Integers:
+        """The sums in their format."""
+        return self.parts[0].rounded(sums)
+
+    def values(self, sums: Integers) -> Integers:
+        """y (k, p, …) of the exact sums (k, p, …)."""
+        return self.parts[0].values(sums)
+
+    @cached_property
+    def _matrices(self) -> list[np.ndarray]:
+        return lanes.matrices(self.weights, self.reach)

@@ -8,6 +8,7 @@ Sums grow without rounding. The only rounding is that of products with twiddle f
 Decimation in time for real data: Sorensen et al., "Real-valued fast Fourier transform algorithms", 1987.
 """
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -37,56 +38,76 @@ def twiddle(m: int, n: int, twiddle_bits: int) -> tuple[int, int]:
     return math.floor(math.cos(angle) * scale + 0.5), math.floor(math.sin(angle) * scale + 0.5)
 
 
-def forward(x: Integers, twiddle_bits: int) -> Integers:
-    """Spectra (…, k) of real blocks (…, k), without scaling: log2 k bits wider than the input."""
-    n = x.shape[-1]
+def forward(x: Integers, twiddle_bits: int, axis: int = -1) -> Integers:
+    """Spectra of real blocks of k values along an axis, without scaling: log2 k bits wider than the input."""
+    return _along(_forward, x, twiddle_bits, axis)
+
+
+def inverse(y: Integers, twiddle_bits: int, axis: int = -1) -> Integers:
+    """Real blocks of spectra along an axis, times k: log2 k + 1 bits wider than the spectrum at the most."""
+    return _along(_inverse, y, twiddle_bits, axis)
+
+
+def _along(transform: Callable[[Integers, Integers, int], None], x: Integers, twiddle_bits: int,
+           axis: int) -> Integers:
+    """The results of a transform in columns, (k, N) into (k, N), so that each butterfly works on long rows."""
+    x = np.moveaxis(x, axis, 0)
+    y = np.empty(x.shape, x.dtype)
+    transform(x.reshape(len(x), -1), y.reshape(len(x), -1), twiddle_bits)  # y is contiguous: this is a view of it.
+    return np.moveaxis(y, 0, axis)
+
+
+def _forward(x: Integers, y: Integers, twiddle_bits: int) -> None:
+    n = len(x)
     if n == 1:
-        return x
+        y[0] = x[0]
+        return
     if n == 2:
-        return np.stack([x[..., 0] + x[..., 1], x[..., 0] - x[..., 1]], axis=-1)
-    even, odd = forward(x[..., 0::2], twiddle_bits), forward(x[..., 1::2], twiddle_bits)
-    y = np.empty_like(x)
-    y[..., 0] = even[..., 0] + odd[..., 0]
-    y[..., 1] = even[..., 0] - odd[..., 0]
+        np.add(x[0], x[1], out=y[0])
+        np.subtract(x[0], x[1], out=y[1])
+        return
+    even, odd = np.empty((n // 2, x.shape[1]), x.dtype), np.empty((n // 2, x.shape[1]), x.dtype)
+    _forward(x[0::2], even, twiddle_bits)
+    _forward(x[1::2], odd, twiddle_bits)
     middle = n // 4
-    y[..., 2 * middle] = even[..., 1]
-    y[..., 2 * middle + 1] = -odd[..., 1]
+    np.add(even[0], odd[0], out=y[0])
+    np.subtract(even[0], odd[0], out=y[1])
+    y[2 * middle] = even[1]
+    np.negative(odd[1], out=y[2 * middle + 1])
     for m in range(1, middle):
         c, s = twiddle(m, n, twiddle_bits)
-        re, im = odd[..., 2 * m], odd[..., 2 * m + 1]
+        mirror = n // 2 - m
+        re, im = odd[2 * m], odd[2 * m + 1]
         turned_re = round_shift(c * re + s * im, twiddle_bits)
         turned_im = round_shift(c * im - s * re, twiddle_bits)
-        mirror = n // 2 - m
-        y[..., 2 * m] = even[..., 2 * m] + turned_re
-        y[..., 2 * m + 1] = even[..., 2 * m + 1] + turned_im
-        y[..., 2 * mirror] = even[..., 2 * m] - turned_re
-        y[..., 2 * mirror + 1] = turned_im - even[..., 2 * m + 1]
-    return y
+        np.add(even[2 * m], turned_re, out=y[2 * m])
+        np.add(even[2 * m + 1], turned_im, out=y[2 * m + 1])
+        np.subtract(even[2 * m], turned_re, out=y[2 * mirror])
+        np.subtract(turned_im, even[2 * m + 1], out=y[2 * mirror + 1])
 
 
-def inverse(y: Integers, twiddle_bits: int) -> Integers:
-    """Real blocks (…, k) of spectra (…, k), times k: log2 k + 1 bits wider than the spectrum at the most."""
-    n = y.shape[-1]
+def _inverse(y: Integers, x: Integers, twiddle_bits: int) -> None:
+    n = len(y)
     if n == 1:
-        return y
+        x[0] = y[0]
+        return
     if n == 2:
-        return np.stack([y[..., 0] + y[..., 1], y[..., 0] - y[..., 1]], axis=-1)
-    even, odd = np.empty_like(y[..., ::2]), np.empty_like(y[..., ::2])
-    even[..., 0] = y[..., 0] + y[..., 1]
-    odd[..., 0] = y[..., 0] - y[..., 1]
+        np.add(y[0], y[1], out=x[0])
+        np.subtract(y[0], y[1], out=x[1])
+        return
+    even, odd = np.empty((n // 2, y.shape[1]), y.dtype), np.empty((n // 2, y.shape[1]), y.dtype)
+    np.add(y[0], y[1], out=even[0])
+    np.subtract(y[0], y[1], out=odd[0])
     middle = n // 4
-    even[..., 1] = 2 * y[..., 2 * middle]
-    odd[..., 1] = -2 * y[..., 2 * middle + 1]
+    np.multiply(y[2 * middle], 2, out=even[1])
+    np.multiply(y[2 * middle + 1], -2, out=odd[1])
     for m in range(1, middle):
         c, s = twiddle(m, n, twiddle_bits)
         mirror = n // 2 - m
-        re = y[..., 2 * m] - y[..., 2 * mirror]
-        im = y[..., 2 * m + 1] + y[..., 2 * mirror + 1]
-        even[..., 2 * m] = y[..., 2 * m] + y[..., 2 * mirror]
-        even[..., 2 * m + 1] = y[..., 2 * m + 1] - y[..., 2 * mirror + 1]
-        odd[..., 2 * m] = round_shift(c * re - s * im, twiddle_bits)
-        odd[..., 2 * m + 1] = round_shift(c * im + s * re, twiddle_bits)
-    x = np.empty_like(y)
-    x[..., 0::2] = inverse(even, twiddle_bits)
-    x[..., 1::2] = inverse(odd, twiddle_bits)
-    return x
+        re, im = y[2 * m] - y[2 * mirror], y[2 * m + 1] + y[2 * mirror + 1]
+        np.add(y[2 * m], y[2 * mirror], out=even[2 * m])
+        np.subtract(y[2 * m + 1], y[2 * mirror + 1], out=even[2 * m + 1])
+        odd[2 * m] = round_shift(c * re - s * im, twiddle_bits)
+        odd[2 * m + 1] = round_shift(c * im + s * re, twiddle_bits)
+    _inverse(even, x[0::2], twiddle_bits)
+    _inverse(odd, x[1::2], twiddle_bits)

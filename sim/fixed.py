@@ -81,7 +81,9 @@ def round_shift(x: Any, s: int) -> Any:
     """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left."""
     if s <= 0:
         return x << -s
-    return (x + (1 << (s - 1))) >> s
+    y = x + (1 << (s - 1))
+    y >>= s  # in place where it is an array
+    return y
 
 
 def rounding_bits(bits: int, s: int) -> int:
@@ -89,14 +91,15 @@ def rounding_bits(bits: int, s: int) -> int:
     return max(bits, s) + 1 if s > 0 else bits - s
 
 
-def saturate(x: Any, width: int) -> Any:
+def saturate(x: Any, width: int, out: Integers | None = None) -> Any:
     """x clipped to [-2**(width-1), 2**(width-1) - 1]."""
-    return np.clip(x, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+    return np.clip(x, -(1 << (width - 1)), (1 << (width - 1)) - 1, out=out)
 
 
 def requantize(x: Any, frac: int, to: Format) -> Any:
     """Integers with ``frac`` fraction bits brought to the format ``to``: rounded half-up, then saturated."""
-    return saturate(round_shift(x, frac - to.frac), to.width)
+    y = round_shift(x, frac - to.frac)
+    return saturate(y, to.width, out=y if isinstance(y, np.ndarray) else None)
 
 
 def fit(peak: float, width: int) -> Format:

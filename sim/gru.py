@@ -9,11 +9,12 @@
 A sum over two vectors is made in the spectral domain and rounded once; that of the two products with r between them is
 made of pre-activations.
 """
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from circulant.sim import lanes
 from circulant.sim.activation import Pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
@@ -149,20 +150,44 @@ class Gru:
         if state is not None:
             check_state(self.name, state, start)
             start = state
-        return through(lambda t, h: self.step(x[:, t], h), lambda h: h, x.shape[1], start, self.returns)
+        of_x, of_h = self.gates.parts
+        spectra = of_x.spectra(lanes.spread(x, of_x.columns, of_x.block_size))
+        y, (h,) = through(lambda t, h: (self._step(spectra[:, :, t], h),), x.shape[1],
+                          (lanes.spread(start, of_h.columns, of_h.block_size),), self.returns)
+        return lanes.rows(y, self.hidden), lanes.rows(h, self.hidden)
 
     def step(self, x: Integers, h: Integers) -> Integers:
         """The next state (N, hidden) from x (N, inputs) and the state."""
-        width, one = self.pre_format.width, self.output_format.frac
-        pre = self.gates(x, h).reshape(len(x), 2, -1)[..., :self.hidden]
-        r, z = self.sigmoid(pre[:, 0]), self.sigmoid(pre[:, 1])
-        if isinstance(self.candidate, JointProduct):
-            n = self.tanh(self._cut(self.candidate(x, saturate(round_shift(r * h, one), self.output_format.width))))
-        else:
-            recurrent = self._cut(self._candidate_parts[1](h))
-            n = self.tanh(saturate(self._cut(self.candidate(x)) + round_shift(r * recurrent, one), width))
-        return np.asarray(saturate(n + round_shift(z * (h - n), one), self.output_format.width))
+        return self.run(x[:, None], h)[1]
 
-    def _cut(self, rows: Any) -> Integers:
-        """The rows of hidden units, without those that pad the last block."""
-        return np.asarray(rows[..., :self.hidden])
+    def _step(self, spectra: Integers, h: Integers) -> Integers:
+        """The next state (k, q, N) from the spectra of x and the state."""
+        width, one, blocks = self.output_format.width, self.output_format.frac, h.shape[1]
+        rows = self._at_once.values(self._at_once.sums(spectra, self.gates.parts[1].spectra(h)))
+        gates = self.sigmoid(rows[:, :2 * blocks])
+        r, z = gates[:, :blocks], gates[:, blocks:]
+        if isinstance(self.candidate, JointProduct):
+            kept = self.candidate.parts[1].spectra(saturate(round_shift(r * h, one), width))
+            argument = self.candidate.values(self.candidate.sums(spectra, kept))
+        else:
+            argument = round_shift(r * rows[:, 3 * blocks:], one)
+            argument += rows[:, 2 * blocks:3 * blocks]
+        n = self.tanh(saturate(argument, self.pre_format.width, out=argument))
+        h = round_shift(z * (h - n), one)
+        h += n
+        return lanes.clear(saturate(h, width, out=h), self.hidden)
+
+    @cached_property
+    def _at_once(self) -> JointProduct:
+        """What x and h give together: the gates and, behind them, both parts of a candidate that needs no gate."""
+        if isinstance(self.candidate, JointProduct):
+            return self.gates
+        parts = []
+        for n, gates in enumerate(self.gates.parts):
+            matrix = self._candidate_parts[n]
+            nothing = np.zeros((len(matrix.weights), *gates.weights.shape[1:]), np.int64)
+            weights = [gates.weights, *((matrix.weights, nothing) if n == 0 else (nothing, matrix.weights))]
+            bias = [gates.bias, *(part.bias * (n == 0) for part in self._candidate_parts)]
+            weight = Format(max(gates.weight.width, matrix.weight.width), gates.weight.frac)
+            parts.append(replace(gates, weights=np.concatenate(weights), bias=np.concatenate(bias), weight=weight))
+        return JointProduct(tuple(parts))

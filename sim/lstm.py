@@ -9,9 +9,11 @@
     y = W_ym m, or m without a projection
 """
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from circulant.sim import lanes
 from circulant.sim.activation import Pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
@@ -129,24 +131,42 @@ class Lstm:
             for given, rule in zip(state, start, strict=True):
                 check_state(self.name, given, rule)
             start = state
-        return through(lambda t, state: self.step(x[:, t], *state), lambda state: state[0], x.shape[1], start,
-                       self.returns)
+        of_x, of_y = self.gates.parts
+        k = of_x.block_size
+        spectra = of_x.spectra(lanes.spread(x, of_x.columns, k))
+        ys, (y, c) = through(lambda t, *state: self._step(spectra[:, :, t], *state), x.shape[1], (
+            lanes.spread(start[0], of_y.columns, k), lanes.spread(start[1], padded(self.hidden, k), k)), self.returns)
+        return lanes.rows(ys, self.outputs), (lanes.rows(y, self.outputs), lanes.rows(c, self.hidden))
 
     def step(self, x: Integers, y: Integers, c: Integers) -> tuple[Integers, Integers]:
         """The next y (N, outputs) and c (N, hidden) from x (N, inputs), y and c."""
-        pre = self.gates(x, y).reshape(len(x), 4, -1)[..., :self.hidden]
+        return self.run(x[:, None], (y, c))[1]
+
+    def _step(self, spectra: Integers, y: Integers, c: Integers) -> tuple[Integers, Integers]:
+        """The next y and c (k, q, N) from the spectra of x, y and c."""
+        pre = self.gates.values(self.gates.sums(spectra, self.gates.parts[1].spectra(y)))
+        before_i, before_f, before_g, before_o = np.split(pre, 4, axis=1)
         one = self.output_format.frac
-        i, f = self.sigmoid(self._peeked(pre[:, 0], 0, c)), self.sigmoid(self._peeked(pre[:, 1], 1, c))
-        g = self.tanh(pre[:, 2])
+        i, f = self.sigmoid(self._peeked(before_i, 0, c)), self.sigmoid(self._peeked(before_f, 1, c))
+        g = self.tanh(before_g)
         new = round_shift(i * g, 2 * one - self.cell.frac)
-        c = np.asarray(saturate(round_shift(f * c, one) + new, self.cell.width))
-        o = self.sigmoid(self._peeked(pre[:, 3], 2, c))
-        m = np.asarray(saturate(round_shift(o * self.tanh_cell(c), one), self.output_format.width))
-        return (m if self.projection is None else self.projection(m)[..., :self.outputs]), c
+        c = lanes.clear(saturate(round_shift(f * c, one) + new, self.cell.width), self.hidden)
+        o = self.sigmoid(self._peeked(before_o, 2, c))
+        m = lanes.clear(saturate(round_shift(o * self.tanh_cell(c), one), self.output_format.width), self.hidden)
+        if self.projection is None:
+            return m, c
+        projected = self.projection.values(self.projection.sums(self.projection.spectra(m)))
+        return lanes.clear(projected, self.outputs), c
 
     def _peeked(self, pre: Integers, gate: int, c: Integers) -> Integers:
         """The pre-activations of a gate with what it sees of c."""
-        if self.peephole is None:
+        if self._peepholes is None:
             return pre
-        seen = round_shift(self.peephole[gate] * c, self._peephole_shift)
+        seen = round_shift(self._peepholes[..., gate, None] * c, self._peephole_shift)
         return np.asarray(saturate(pre + seen, self.pre_format.width))
+
+    @cached_property
+    def _peepholes(self) -> Integers | None:
+        """(k, q, 3)."""
+        k = self.gates.block_size
+        return None if self.peephole is None else lanes.spread(self.peephole, padded(self.hidden, k), k)

@@ -4,7 +4,7 @@ All matrices of a recurrent layer go through one array: vectors are transformed 
 made in the spectral domain. So they share block size, twiddle bits, and the formats on the way.
 """
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ RETURNS = ("last", "sequence")
 
 RESETS = ("after", "before")
 """Where the reset gate of a GRU acts: on what the recurrent matrix gives, or on what it takes."""
-
-State = TypeVar("State")
 
 
 def padded(size: int, k: int) -> int:
@@ -93,10 +91,10 @@ def check_matrices(name: str, matrices: Mapping[str, Product | JointProduct], sp
                           f"{' and '.join(map(str, columns))} columns in blocks of {matrix.block_size}, not {given[0]} "
                           f"and {' and '.join(map(str, given[1:]))}; export it again")
     for vector, products in spectra.items():
-        forms = [(product.input, product.spectrum, product.twiddle_bits) for product in products]
+        forms = [(each.input, each.spectrum, each.frac, each.product, each.twiddle_bits) for each in products]
         if len(set(forms)) > 1:
-            raise Refusal(f"Layer {name!r}: all matrices must take {vector} with the formats of vector and spectrum "
-                          f"and the twiddle bits of the first, {forms[0]}, not {forms}; quantize it again")
+            raise Refusal(f"Layer {name!r}: all matrices must take {vector} with the formats of vector, spectrum and "
+                          f"sums and the twiddle bits of the first, {forms[0]}, not {forms}; quantize it again")
 
 
 def check_formats(name: str, rules: list[tuple[str, Format, Format]]) -> None:
@@ -119,18 +117,16 @@ def check_state(name: str, state: Integers, rule: Integers) -> None:
                       "what run returned")
 
 
-def through(step: Callable[[int, State], State], output: Callable[[State], Integers], steps: int, state: State,
-            returns: str) -> tuple[Integers, State]:
-    """The outputs (N, outputs) of the last step, or (N, T, outputs) of all, and the state behind them.
+def through(step: Callable[..., tuple[Integers, ...]], steps: int, state: tuple[Integers, ...],
+            returns: str) -> tuple[Integers, tuple[Integers, ...]]:
+    """The outputs (k, q, N) of the last step or (k, q, T, N) of all, and the state behind them.
 
     Parameters:
-        step: from step number and state to the next state.
-        output: of a state, (N, outputs).
+        step: from step number and state to the next state, each part of it (k, q, N); the first one is the output.
     """
-    first = output(state)
-    outputs = np.empty((first.shape[0], steps if returns == "sequence" else 0, first.shape[1]), first.dtype)
+    every = np.empty((*state[0].shape[:2], steps, state[0].shape[2]), np.int64) if returns == "sequence" else None
     for t in range(steps):
-        state = step(t, state)
-        if returns == "sequence":
-            outputs[:, t] = output(state)
-    return (outputs if returns == "sequence" else output(state)), state
+        state = step(t, *state)
+        if every is not None:
+            every[:, :, t] = state[0]
+    return (state[0] if every is None else every), state

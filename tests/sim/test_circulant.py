@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from circulant.sim import circulant
+from circulant.sim import lanes
 from circulant.sim.circulant import Product, dense, multiplications, pack, pad, project
 from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal
@@ -216,7 +216,7 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
     q = 256 if path == "float64" else 1024
     formats = {"weight": (18, 0), "spectrum": (27, 0), "product": (30, -30), "output": (16, -40)}
     product = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
-    assert (product.reach < circulant.EXACT) == (path == "float64")
+    assert (product.reach < lanes.EXACT) == (path == "float64")
     rng = np.random.default_rng(k)
     lo, hi = product.spectrum.lo, product.spectrum.hi
     spectra = np.concatenate([rng.choice([lo, hi], (5, q, k)), rng.integers(lo, hi + 1, (5, q, k)),
@@ -228,7 +228,7 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
             terms = zip(definitions.unpacked(w), definitions.unpacked(s), strict=True)
             expected = [definitions.plus(e, definitions.times(a, b)) for e, (a, b) in zip(expected, terms, strict=True)]
         assert total == definitions.packed(expected)
-    monkeypatch.setattr(circulant, "EXACT", 0 if path == "float64" else 1 << 63)
+    monkeypatch.setattr(lanes, "EXACT", 0 if path == "float64" else 1 << 63)
     other = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
     np.testing.assert_array_equal(other.accumulate(spectra[5:10]), sums[5:10])
     assert other._matrices[0].dtype != product._matrices[0].dtype
@@ -241,7 +241,7 @@ def test_the_guard_of_float64_is_needed():
     total = (2 ** 29 - 1) ** 2 + 2 ** 29 - 2
     assert float(total) != total
     assert product.accumulate(np.array([[[2 ** 29 - 1], [2 ** 29 - 2]]])).tolist() == [[[total]]]
-    assert product.reach >= circulant.EXACT
+    assert product.reach >= lanes.EXACT
 
 
 @pytest.mark.parametrize("weights", ["random", "extreme", "least"])

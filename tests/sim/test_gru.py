@@ -200,14 +200,15 @@ def test_init_wrong_format(change, what, rule, given):
         f"Layer 'gru': the {what} must have the {Format(*rule)}, not {Format(*given)}; quantize it again")
 
 
-@pytest.mark.parametrize(("field", "value"), [("spectrum", Format(18, 12)), ("twiddle_bits", 15)])
+@pytest.mark.parametrize(("field", "value"), [
+    ("spectrum", Format(18, 12)), ("twiddle_bits", 15), ("weight", Format(10, 9)), ("product", Format(26, 15))])
 def test_init_a_vector_transformed_in_two_ways(field, value):
     layer = samples.gru()
     for vector, role in (("x", "candidate"), ("h", "candidate_recurrent")):
         other = dataclasses.replace(getattr(layer, role), **{field: value})
         assert refusal(layer, **{role: other}).startswith(
-            f"Layer 'gru': all matrices must take {vector} with the formats of vector and spectrum and the twiddle "
-            "bits of the first, (Format(")
+            f"Layer 'gru': all matrices must take {vector} with the formats of vector, spectrum and sums and the "
+            "twiddle bits of the first, (Format(")
 
 
 @resets

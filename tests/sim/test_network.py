@@ -77,6 +77,14 @@ def test_run_is_its_layers(network):
     np.testing.assert_array_equal(result.real, network.output_format.real(expected))
 
 
+def test_large_batches_are_cut(network, monkeypatch):
+    x = network.input_format.quantize(samples.data(network))
+    whole = network.run_integers(x)
+    monkeypatch.setattr("circulant.sim.network.BATCH", 7)
+    np.testing.assert_array_equal(network.run_integers(x), whole)
+    assert network.run_integers(x[:0]).shape == (0, *whole.shape[1:])
+
+
 def test_formats(network):
     assert network.input_format == network.layers[0].input_format
     assert network.output_format == network.layers[-1].output_format
