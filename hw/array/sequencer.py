@@ -63,14 +63,19 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         program = self._program
-        m.submodules.rom = rom = Rom(words=self._words(), width=self._word.size, image=self._image)
-        word = data.View(self._word, rom.data)
+        words = self._words()
+        m.submodules.rom = rom = Rom(words=words, width=self._word.size, image=self._image)
+        # A register holds the word at work and the memory the one behind it, so that no decision waits for a memory; the
+        # first word of a command is known.
+        word, ahead = Signal(self._word), Signal.like(self.weight)
         active, ready, base = Signal(), Signal(), Signal.like(self.address)
         draining = Signal(range(max(2, program.shape.slots)))
         fold = program.shape.fold
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(self.weight)
-        begins = Array([Const(program.start(n), Signal.like(self.weight).shape()) for n in (AHEAD, MAIN, SECOND)])
+        starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
+        begins, seconds = (Array([Const(start + n, self.weight.shape()) for start in starts]) for n in range(2))
+        firsts = Array([Const(words[start] if start < len(words) else 0, self._word.size) for start in starts])
         m.d.comb += [
             ready.eq(Mux(self.command == SECOND, self.have[1] >= word.need, self.zero | (self.have[0] >= word.need))),
             # A pass may only end when its sums will find the drain empty.
@@ -83,8 +88,8 @@ class Sequencer(wiring.Component):
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
             following.eq(Mux(accepts, begins[self.go.payload.command], self.weight + moves)),
-            rom.en.eq(1),
-            rom.addr.eq(following),
+            rom.en.eq(accepts | moves),
+            rom.addr.eq(Mux(accepts, seconds[self.go.payload.command], ahead)),
             self.address.eq(base + word.group),
             *(getattr(self, name).eq(word[name]) for name in ("number", "group", "first")),
             self.slot.eq(word.slot),
@@ -94,6 +99,11 @@ class Sequencer(wiring.Component):
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += self.slot.eq(word.slot - program.joined)
         m.d.sync += self.weight.eq(following)
+        with m.If(rom.en):
+            m.d.sync += [
+                ahead.eq(rom.addr + 1),
+                Value.cast(word).eq(Mux(accepts, firsts[self.go.payload.command], rom.data)),
+            ]
         if fold > 1:
             with m.If(self.valid):
                 m.d.sync += self.phase.eq(Mux(whole, 0, self.phase + 1))
