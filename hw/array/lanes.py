@@ -17,7 +17,21 @@ from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 
-__all__ = ["LaneArray"]
+__all__ = ["LaneArray", "row_shape"]
+
+
+def row_shape(program: Program) -> RowShape:
+    """The rows of the array that a program asks for."""
+    products = [part.product for matrix in program.matrices for part in matrix.parts]
+    return RowShape(
+        k=products[0].block_size,
+        columns=program.shape.columns,
+        data_width=max(product.spectrum.width for product in products),
+        weight_width=max(product.weight.width for product in products),
+        terms=max(matrix.columns for matrix in program.matrices),
+        slots=program.slots,
+        fold=program.shape.fold,
+    )
 
 
 class LaneArray(wiring.Component):
@@ -38,17 +52,8 @@ class LaneArray(wiring.Component):
     def __init__(self, *, name: str, program: Program) -> None:
         self._name = name
         self._program = program
-        parts = [part.product for matrix in program.matrices for part in matrix.parts]
         shape = program.shape
-        self.row = RowShape(
-            k=parts[0].block_size,
-            columns=shape.columns,
-            data_width=max(part.spectrum.width for part in parts),
-            weight_width=max(part.weight.width for part in parts),
-            terms=max(matrix.columns for matrix in program.matrices),
-            slots=program.slots,
-            fold=shape.fold,
-        )
+        self.row = row_shape(program)
         self._chains = [
             Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
         ]

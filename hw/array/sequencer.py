@@ -8,12 +8,24 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.target import Rom
 
-__all__ = ["Sequencer", "command"]
+__all__ = ["Sequencer", "command", "program_word"]
 
 
 def command(depth: int) -> data.StructLayout:
     """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero."""
     return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1})
+
+
+def program_word(program: Program) -> data.StructLayout:
+    """An issue as the memory holds it."""
+    issues = [issue for issues in program.commands for issue in issues]
+    return data.StructLayout({
+        "number": range(max(2, len(program.passes))),
+        "slot": range(max(2, program.slots)),
+        "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
+        "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
+        "first": 1, "ends": 1, "done": 1,
+    })
 
 
 class Sequencer(wiring.Component):
@@ -39,14 +51,7 @@ class Sequencer(wiring.Component):
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
         self._program, self._image = program, image
-        issues = [issue for issues in program.commands for issue in issues]
-        self._word = data.StructLayout({
-            "number": range(max(2, len(program.passes))),
-            "slot": range(max(2, program.slots)),
-            "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
-            "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
-            "first": 1, "ends": 1, "done": 1,
-        })
+        self._word = program_word(program)
         layout = command(depth)
         super().__init__({
             "go": In(stream.Signature(layout)),
