@@ -58,19 +58,37 @@ class Compression(Table):
 
 @dataclass(frozen=True)
 class Training(Table):
-    """Dense baseline, ADMM, projection, retraining inside the set."""
+    """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
 
+    method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
+                      "directly, its first columns trained from random ones", choices=("admm", "direct"))
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
-    learning_rate: float = key(1e-2, "learning rate of the dense baseline and of ADMM", low=1e-8, high=10)
+    direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
+    learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
     retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
     batch_size: int = key(32, "examples of one step", low=1, high=65536)
-    rho: float = key(1e-2, "penalty ρ that ADMM starts with", low=1e-9, high=1000000)
-    rho_growth: float = key(1.1, "factor by which ρ grows at each epoch", low=1, high=100)
+    rho: float | dict[str, float] = key(1e-2, "penalty ρ that ADMM starts with, of every matrix or by name",
+                                        low=1e-9, high=1000000)
+    rho_schedule: str = key("geometric", "whether ρ grows at each update, follows the balance of the residuals, or "
+                            "stays", choices=("geometric", "balance", "constant"))
+    rho_growth: float = key(1.1, "factor by which ρ changes at an update", low=1, high=100)
     rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
+    admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
     tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
+    optimizer: str = key("adam", "optimizer of every phase", choices=("adam", "adamw", "sgd"))
+    weight_decay: float = key(0.0, "weight decay", low=0, high=10)
+    clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
+    label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
+    warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
+    device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
+                      choices=("auto", "cpu", "cuda"))
+    precision: str = key("auto", "type of the products; auto is the GPU's fastest, and float32 on a CPU",
+                         choices=("auto", "float32", "bfloat16", "float16"))
+    checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
+    tensorboard: bool = key(False, "write curves for TensorBoard")
     seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
 
 
@@ -182,9 +200,10 @@ def save(experiment: Experiment, folder: str | Path) -> None:
     for word, table in _BY_NAME.items():
         entry = tomlkit.table()
         for name, (rule, _, _) in keys(table).items():
-            entry.add(name, getattr(getattr(experiment, word), name))
-            if not isinstance(entry[name], Mapping):
-                entry[name].comment(rule.doc)
+            item = tomlkit.item(getattr(getattr(experiment, word), name))
+            if not isinstance(item, Mapping):
+                item.comment(rule.doc)
+            entry.add(name, item)
         document.add(word, entry)
     artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
 

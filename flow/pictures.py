@@ -9,31 +9,34 @@ from matplotlib.figure import Figure
 
 __all__ = ["draw"]
 
-PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining"}
-COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f"}
+PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
+COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
 INK, GRID = "#2b2f36", "#e3e5e8"
 
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
-    return {"training": _png(_training(history)), "accuracy": _png(_accuracy(report)), "cycles": _png(_cycles(report))}
+    return {"training": _png(_training(history, report["metric"])), "accuracy": _png(_stages(report)),
+            "cycles": _png(_cycles(report))}
 
 
-def _training(history: Sequence[Mapping[str, Any]]) -> Figure:
+def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
     figure = Figure(figsize=(10, 3.2), layout="constrained")
-    loss, accuracy, residuals = figure.subplots(1, 3)
+    loss, score, residuals = figure.subplots(1, 3)
     for phase, label in PHASES.items():
         epochs = [(at, entry) for at, entry in enumerate(history, start=1) if entry["phase"] == phase]
         if not epochs:
             continue
         x = [at for at, _ in epochs]
         loss.plot(x, [entry["loss"] for _, entry in epochs], color=COLORS[phase], label=label)
-        accuracy.plot(x, [entry["accuracy"] for _, entry in epochs], color=COLORS[phase], label=label)
+        score.plot(x, [entry[metric] for _, entry in epochs], color=COLORS[phase], label=label)
         if phase == "admm":
+            epochs = [(at, entry) for at, entry in epochs if "primal" in entry]  # Z and U may be updated less often.
             for part, dash in (("primal", "-"), ("dual", "--")):
                 values = [max(entry[part], 1e-12) for _, entry in epochs]
-                residuals.plot(x, values, dash, color=COLORS[phase], label=part)
-    for axes, title in ((loss, "training loss"), (accuracy, "test accuracy"), (residuals, "residuals of ADMM")):
+                residuals.plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
+    scores = f"test {metric.replace('_', ' ')}"
+    for axes, title in ((loss, "training loss"), (score, scores), (residuals, "residuals of ADMM")):
         _style(axes, title)
         axes.set_xlabel("epoch")
         if axes.has_data():
@@ -44,15 +47,17 @@ def _training(history: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def _accuracy(report: Mapping[str, Any]) -> Figure:
-    stages = [stage for stage in ("dense", "projected", "circulant", "quantized") if stage in report["accuracy"]]
-    values = [report["accuracy"][stage] for stage in stages]
+def _stages(report: Mapping[str, Any]) -> Figure:
+    scores = report[report["metric"]]
+    stages = [stage for stage in ("dense", "projected", "circulant", "quantized") if stage in scores]
+    values = [scores[stage] for stage in stages]
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     bars = axes.bar(stages, values, width=0.55, color=COLORS["dense"])
     axes.bar_label(bars, [f"{value:.2%}" for value in values], padding=2, fontsize=9, color=INK)
-    axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
-    _style(axes, "test accuracy of each stage")
+    if report["metric"] == "accuracy":
+        axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
+    _style(axes, f"test {report['metric'].replace('_', ' ')} of each stage")
     return figure
 
 

@@ -1,13 +1,13 @@
 """Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
-``bool``, or ``int | dict[str, int]`` for one value or a table of them.
+``bool``, or ``int | dict[str, int]`` (so for ``float``) for one value or a table of them.
 """
 import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from circulant.sim.refusal import Refusal, nearest
 
@@ -38,7 +38,7 @@ class Key:
         if self.choices:
             return "one of " + ", ".join(repr(choice) for choice in self.choices)
         if kind not in _KINDS:
-            return self.rule(int) + ", or a table from matrix name to such a number"
+            return self.rule(get_args(kind)[0]) + ", or a table from matrix name to such a number"
         text = "a power of two" if self.power_of_two else _KINDS[kind]
         if self.low is not None and self.high is not None:
             text = f"{text} from {self.low} to {self.high}"
@@ -50,7 +50,7 @@ class Key:
         """Whether ``value`` breaks the rule."""
         if kind not in _KINDS:
             values = value.values() if isinstance(value, Mapping) else [value]
-            return any(self.refuses(entry, int) for entry in values)
+            return any(self.refuses(entry, get_args(kind)[0]) for entry in values)
         if type(value) is not kind and not (kind is float and type(value) is int):
             return True
         if self.choices:
