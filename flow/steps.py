@@ -33,7 +33,7 @@ def train(run: Run, show: Show = silent) -> dict[str, Any]:
 
     run.require_writable()
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show)
     trained = training.train(data, training.TrainingSettings(**tables["training"]),
                              model=training.ModelSettings(**tables["model"]),
                              block_size=run.experiment.compression.block_size, progress=progress)
@@ -55,7 +55,7 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
     network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
                               **tables["quantization"])
