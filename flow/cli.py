@@ -1,4 +1,5 @@
-"""The command line: one command for a whole run, and one for each of its steps."""
+"""The command line: one command for a whole run, one for each of its steps, and one that shows data sets."""
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,14 @@ import click
 from rich.console import Console
 
 from circulant import __version__
-from circulant.experiment import DEFAULT, FILE, load, shipped
+from circulant.experiment import DEFAULT, FILE, Data, load, shipped
+from circulant.extras import extras
 from circulant.progress import Bars, leads
 from circulant.records import CHECKPOINT, Run
+from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, nearest
+from circulant.tables import keys
 
 __all__ = ["main"]
 
@@ -68,6 +72,7 @@ def cli() -> None:
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
+    circulant data fsdd                  what a data set holds
     """
 
 
@@ -203,6 +208,56 @@ def report(this: Run, bars: Bars) -> int:
     bars.close()
     _show(this, figures)
     return 0
+
+
+@cli.command("data", short_help="What a data set holds", epilog="Every data set and its options stand in docs/data.md.")
+@click.argument("source", metavar="NAME")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change an option of the data set, for instance data.subset=100; may be repeated.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Draw lengths and classes into this PNG.")
+def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> int:
+    """Read a data set as training does, and show its sizes, shapes, lengths and classes.
+
+    NAME is a data set, an .npz file of your own, or an experiment whose data are meant.
+
+    \b
+    Example:
+      circulant data fsdd --set data.steps=80 --picture fsdd.png
+    """
+    from circulant import holdings
+
+    options = data_of(source, overrides)
+    with extras("circulant data"):
+        from circulant import training
+    with Bars(Console(stderr=True)) as bars:
+        bars("reading data", 0, 0)
+        data = training.load_data(**options, progress=bars)
+    click.echo(holdings.words(holdings.figures(data)))
+    if picture is not None:
+        artifact.atomic_bytes(picture, holdings.picture(data))
+        click.echo(picture)
+    return 0
+
+
+def data_of(source: str, overrides: tuple[str, ...]) -> dict[str, Any]:
+    """The table ``[data]`` of a data set, an ``.npz`` file or an experiment, with the overrides laid over it.
+
+    Raises:
+        Refusal: when it is none of them, or as `circulant.experiment.load`.
+    """
+    names = keys(Data)["name"][0].choices
+    if source.endswith(".npz"):
+        table = {"name": "npz", "path": source}
+    elif source in names:
+        table = {"name": source}
+    elif source in shipped() or Path(source).exists():
+        return load(source, overrides).tables()["data"]
+    else:
+        raise Refusal(f"A data set must be one of {', '.join(map(repr, names))}, an .npz file or an experiment, not "
+                      f"{source!r}{nearest(source, names)}")
+    return load(DEFAULT, (*(f"data.{key}={json.dumps(value)}" for key, value in table.items()), *overrides)
+                ).tables()["data"]
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

@@ -32,10 +32,27 @@ DEFAULT = "digits-gru"
 
 @dataclass(frozen=True)
 class Data(Table):
-    """What the network learns."""
+    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
-    name: str = key("digits", "data set", choices=("digits",))
-    seed: int = key(0, "chooses the split into a train and a test part", low=0, high=2**31 - 1)
+    name: str = key("digits", "data set",
+                    choices=("digits", "mnist", "cifar10", "fsdd", "speechocean762", "timit", "npz"))
+    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
+    seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
+                    low=0, high=2**31 - 1)
+    subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
+    test_subset: int = key(0, "test samples to keep", low=1, high=10**9, zero="all")
+    layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
+                      choices=("auto", "image", "flat", "rows"))
+    longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")
+    steps: int = key(0, "sequences are cut to so many steps, or padded with zeros in front", low=1, high=10**6,
+                     zero="as they are")
+    bands: int = key(0, "mel bands of a step", low=1, high=256, zero="the data set's own number")
+    deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
+                      choices=("auto", "none", "first", "second"))
+    normalise: str = key("auto", "mean 0 and variance 1 over each sample, or over the train part",
+                         choices=("auto", "none", "sample", "train"))
+    stack: int = key(1, "successive frames that make one step", low=1, high=64)
+    phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = ["draw"]
+__all__ = ["COLORS", "INK", "draw", "png", "style"]
 
 PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
 COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
@@ -16,8 +16,8 @@ INK, GRID = "#2b2f36", "#e3e5e8"
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
-    return {"training": _png(_training(history, report["metric"])), "accuracy": _png(_stages(report)),
-            "cycles": _png(_cycles(report))}
+    return {"training": png(_training(history, report["metric"])), "accuracy": png(_stages(report)),
+            "cycles": png(_cycles(report))}
 
 
 def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
@@ -37,7 +37,7 @@ def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
                 residuals.plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
     scores = f"test {metric.replace('_', ' ')}"
     for axes, title in ((loss, "training loss"), (score, scores), (residuals, "residuals of ADMM")):
-        _style(axes, title)
+        style(axes, title)
         axes.set_xlabel("epoch")
         if axes.has_data():
             axes.legend(frameon=False, fontsize=8)
@@ -57,7 +57,7 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     axes.bar_label(bars, [f"{value:.2%}" for value in values], padding=2, fontsize=9, color=INK)
     if report["metric"] == "accuracy":
         axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
-    _style(axes, f"test {report['metric'].replace('_', ' ')} of each stage")
+    style(axes, f"test {report['metric'].replace('_', ' ')} of each stage")
     return figure
 
 
@@ -75,11 +75,12 @@ def _cycles(report: Mapping[str, Any]) -> Figure:
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.legend(frameon=False, fontsize=8)
-    _style(axes, f"cycles with {hw['multipliers']} multipliers", grid="x")
+    style(axes, f"cycles with {hw['multipliers']} multipliers", grid="x")
     return figure
 
 
-def _style(axes: Axes, title: str, grid: str = "y") -> None:
+def style(axes: Axes, title: str, grid: str = "y") -> None:
+    """The look of all pictures: no frame, a light grid behind, the title at the left."""
     axes.set_title(title, fontsize=10, loc="left", color=INK)
     axes.grid(axis=grid, color=GRID)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
@@ -87,7 +88,8 @@ def _style(axes: Axes, title: str, grid: str = "y") -> None:
     axes.tick_params(labelsize=8, colors=INK)
 
 
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure) -> bytes:
+    """PNG data of a figure."""
     buffer = io.BytesIO()
     FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()

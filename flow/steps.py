@@ -51,7 +51,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
         if curves is not None:
             curves(phase, epoch, epochs, metrics)
 
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show if leads() else None)
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
@@ -90,7 +90,7 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
     network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
                               **tables["quantization"])

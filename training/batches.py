@@ -44,7 +44,7 @@ class Part:
 
     def __init__(self, data: Dataset, name: str, device: torch.device, *, exact: bool = False) -> None:
         self._x, self._y = _tensor(getattr(data, f"{name}_x")), _tensor(getattr(data, f"{name}_y"))
-        lengths, targets = (getattr(data, f"{name}_{field}", None) for field in ("lengths", "target_lengths"))
+        lengths, targets = (getattr(data, f"{name}_{field}") for field in ("lengths", "target_lengths"))
         self._lengths = None if lengths is None else _tensor(lengths)
         self._targets = None if targets is None else _tensor(targets)
         self._device, self._exact = device, exact

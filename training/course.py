@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from circulant.sim.artifact import digest, digest_arrays
+from circulant.sim.artifact import digest_arrays
 from circulant.sim.refusal import Refusal
 from circulant.training.admm import Admm
 from circulant.training.checkpoint import Checkpoint
@@ -63,8 +63,9 @@ class Course:
             initial = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
             kept = {name: value for name, value in asdict(settings).items() if name not in FREE}
             self._checkpoint = Checkpoint(checkpoint, {
-                "phases": phases, "data": _identity(data), **(about or {}), "training": kept, "block_size": block_size,
-                "processes": team.size, "initial weights": digest_arrays(initial)[:12]})
+                "phases": phases, "data": {"name": data.name, "hash": data.digest()[:12]}, **(about or {}),
+                "training": kept, "block_size": block_size, "processes": team.size,
+                "initial weights": digest_arrays(initial)[:12]})
 
     def run(self, *, resume: bool | None = False) -> nn.Module:
         """Train to the end, and return the block-circulant model.
@@ -163,11 +164,3 @@ def _updated(admm: Admm) -> Metrics:
     primal, dual = admm.worst
     return {"rho": max(rho.values(), default=0.0), "primal": primal, "dual": dual,
             "matrices": {name: {"rho": rho[name], **pair._asdict()} for name, pair in residuals.items()}}
-
-
-def _identity(data: Dataset) -> dict[str, Any]:
-    """What a checkpoint remembers of its data."""
-    if hasattr(data, "digest"):
-        return {"name": data.name, "hash": str(data.digest())[:12]}
-    arrays = {field: getattr(data, field) for field in ("train_x", "train_y", "test_x", "test_y")}
-    return {"name": data.name, "hash": digest(digest_arrays(arrays))[:12]}

@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy, ctc_loss
 from circulant.sim.refusal import Refusal
 from circulant.training.batches import Batch, Part
 from circulant.training.data import Dataset
+from circulant.training.decode import edits, greedy
 
 __all__ = ["Classification", "Ctc", "Loss", "Task", "task_of"]
 
@@ -102,11 +103,9 @@ class Ctc(Task):
         return (each / symbols.to(each)).mean()
 
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
-        steps, symbols = (lengths.tolist() for lengths in _lengths(outputs, batch))
-        paths, wanted = outputs.argmax(-1).tolist(), batch.y.tolist()
-        errors = sum(_distance(_collapse(path[:t]), y[:n])
-                     for path, t, y, n in zip(paths, steps, wanted, symbols, strict=True))
-        return float(errors), float(sum(symbols))
+        steps, symbols = _lengths(outputs, batch)
+        found = greedy(outputs.float().log_softmax(-1).cpu().numpy(), steps.numpy())
+        return float(edits(found, batch.y.cpu().numpy(), symbols.numpy()).sum()), float(symbols.sum())
 
     def check(self, outputs: Tensor, batch: Batch) -> None:
         if outputs.ndim != 3 or outputs.shape[:2] != batch.x.shape[:2] or outputs.shape[2] != self.classes:
@@ -121,7 +120,7 @@ def task_of(data: Dataset, *, loss: Loss | None = None, smoothing: float = 0.0) 
     Raises:
         Refusal: when it takes no other loss, or no smoothing.
     """
-    if getattr(data, "task", "classification") == "classification":
+    if data.task == "classification":
         return Classification(data.classes, smoothing=smoothing, loss=loss)
     if loss is not None or smoothing:
         raise Refusal(f"A data set of sequences of symbols must be trained with the loss of CTC, not with "
@@ -132,19 +131,5 @@ def task_of(data: Dataset, *, loss: Loss | None = None, smoothing: float = 0.0) 
 def _lengths(outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """Steps and symbols of each sequence."""
     full = batch.indices.new_full((len(outputs),), outputs.shape[1])
-    symbols = batch.target_lengths
-    return full if batch.lengths is None else batch.lengths, full * 0 + batch.y.shape[1] if symbols is None else symbols
-
-
-def _collapse(path: list[int]) -> list[int]:
-    return [c for c, before in zip(path, [0, *path], strict=False) if c and c != before]
-
-
-def _distance(one: list[int], other: list[int]) -> int:
-    """Edit distance."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
-        corner, row[0] = row[0], i
-        for j, b in enumerate(other, start=1):
-            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
-    return row[-1]
+    assert batch.target_lengths is not None, "a data set of sequences of symbols has their lengths"
+    return full if batch.lengths is None else batch.lengths, batch.target_lengths

@@ -27,7 +27,7 @@ def test_round_trip(kept):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"training": {"seed": 1, "rho": {"gru": 0.1}}}, r"made with training\.seed = 0, not 1; go on with what it was made"),
+    ({"training": {"seed": 1, "rho": {"gru": 0.1}}}, r"made with training\.seed = 0, not 1; go on with what it was"),
     ({"training": {"seed": 0, "rho": 0.1}}, r"made with training\.rho = {'gru': 0\.1}, not 0\.1"),
     ({"phases": ["direct"]}, r"made with phases = \['dense', 'admm'\], not \['direct'\]"),
     ({"processes": 2}, r"made with processes = None, not 2"),
