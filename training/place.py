@@ -67,7 +67,7 @@ class Team(NamedTuple):
         if self.size == 1:
             return model
         # The buffers are aligned after each epoch: doing so for each batch would send the tables of all constraints.
-        return DistributedDataParallel(model, broadcast_buffers=False)
+        return DistributedDataParallel(model, forward_sync_buffers=False)
 
     def align(self, model: nn.Module) -> None:
         """Give every process the buffers of the first, such as the running means of a normalisation."""
