@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.admm import Admm
 from circulant.training.clone import clone
-from circulant.training.constraint import block_sizes, compress, resolve
+from circulant.training.constraint import assign, block_sizes, compress, resolve
 from circulant.training.data import Dataset
 from circulant.training.loop import DECAYS, Loss, Metrics, evaluate, fit
 from circulant.training.models import ModelSettings, build
@@ -77,7 +77,7 @@ class Trained:
     """A finished training.
 
     Members:
-        data, inputs, classes: name and sizes of the data set.
+        data, inputs, classes: name of the data set, shape of its samples, and number of its classes.
         model_settings, settings: what it was made with.
         dense: state dict of the dense baseline.
         model: the block-circulant model.
@@ -88,7 +88,7 @@ class Trained:
     """
 
     data: str
-    inputs: int
+    inputs: tuple[int, ...]
     classes: int
     model_settings: ModelSettings
     settings: TrainingSettings
@@ -119,7 +119,9 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         Refusal: as `compress` (before anything is trained) and `fit`.
     """
     model = model or ModelSettings()
-    network = build(model, data.inputs, data.classes, seed=settings.seed)
+    shape = tuple(data.train_x.shape[1:])
+    network = build(model, shape, data.classes, seed=settings.seed)
+    block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
     history: list[dict[str, Any]] = []
     recorder = _recorder(history, progress)
@@ -127,7 +129,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     dense = {name: value.detach().clone() for name, value in network.state_dict().items()}
     dense_accuracy = evaluate(network, data)
     circulant, projected_accuracy = _constrain(network, data, settings, block_size, cross_entropy, recorder)
-    return Trained(data.name, data.inputs, data.classes, model, settings, dense, circulant, history, dense_accuracy,
+    return Trained(data.name, shape, data.classes, model, settings, dense, circulant, history, dense_accuracy,
                    projected_accuracy, evaluate(circulant, data))
 
 
