@@ -14,7 +14,8 @@ FOLDERS = {package: ROOT / folder for package, folder in PYPROJECT["tool"]["setu
 
 OURS = {
     "circulant": set(FOLDERS),
-    "circulant.training": {"circulant.training", "circulant.sim"},
+    "circulant.training": {"circulant.training", "circulant.training.capture", "circulant.sim"},
+    "circulant.training.capture": {"circulant.training", "circulant.training.capture", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
@@ -26,6 +27,7 @@ OURS = {
 THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "sklearn"},
+    "circulant.training.capture": {"numpy", "torch"},
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},

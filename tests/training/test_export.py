@@ -1,6 +1,4 @@
 """The way out of torch: the reference equals torch in double precision, and nothing changes its meaning silently."""
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -8,6 +6,7 @@ from torch import nn
 
 from circulant.sim import reference as sim
 from circulant.sim.refusal import Refusal
+from circulant.training.capture import lowering
 from circulant.training.constraint import compress
 from circulant.training.export import export, reference
 from circulant.training.models import SequenceClassifier
@@ -186,13 +185,12 @@ def test_weights_must_be_finite(value):
 
 
 def test_a_wrong_conversion_is_caught(monkeypatch):
-    module = sys.modules["circulant.training.export"]  # the package has the function under this name
-    good = module._first_columns
+    good = lowering._first_columns
 
     def reversed_columns(matrix):
         return good(matrix)[..., ::-1].copy()
 
-    monkeypatch.setattr(module, "_first_columns", reversed_columns)
+    monkeypatch.setattr(lowering, "_first_columns", reversed_columns)
     with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
         reference(compress(classifier(), 8), sequences())
 

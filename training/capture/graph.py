@@ -1,223 +1,189 @@
-"""The graph of a torch model as a chain of the layers that can be converted; all that cannot be is listed at once."""
-import re
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+"""The neutral graph: what a model computes, without torch's modules and without its ways of writing the same thing.
+
+A node has inputs by name, so branches and residual sums fit. Operations, and what their options hold:
+
+    input                  the data
+    linear                 first columns (1, p, q, k), their constraint, bias; over the last axis
+    conv                   the same over the channels, axis 1, one group for each position; stride, padding
+    gru, lstm              the module; returns "sequence" or "last" (with two directions, the end of each)
+    scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
+    relu, add              nothing
+    max_pool, average_pool kernel, stride, padding over the last axes
+    maximum, mean          axes that are reduced, keep (whether they stay as 1)
+    reshape, permute       shape, or order of the axes
+    last_step, ends        the axis of time; ends are the last steps of both directions, each where it finishes
+"""
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torch import fx, nn
-from torch.nn.utils import parametrize
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
-from circulant.sim.refusal import Refusal
-from circulant.training.constraint import BlockCirculant
+__all__ = ["Graph", "Node", "simplify"]
 
-__all__ = ["Step", "chain"]
-
-TRANSPARENT = (nn.Identity, nn.Dropout)
-LAST_STEP = "take the last step of a GRU with out[:, -1] or h_n[-1]"
+STEPWISE = ("linear", "relu")
+"""Operations that treat every step alike, so that the last step may as well be taken before them."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """A layer of the chain: the module, its path in the model, and for a GRU whether only its last step is used."""
-
-    path: str
-    module: nn.Module
-    last: bool = False
-
-
-@dataclass(frozen=True)
-class _Value:
-    """What a node of the graph yields: the layers behind it, and its kind.
-
-    Kinds: "vector" (N, n), "sequence" (N, T, n), "result" (what a GRU returns), "states" (its h_n), "unknown".
-    """
-
-    kind: str
-    steps: tuple[Step, ...] = ()
-
-
-class _Tracer(fx.Tracer):
-    """Every module that is no container of the user's is a leaf: it is judged as a whole, never looked into."""
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        known = parametrize.type_before_parametrizations(m).__module__.startswith("torch.nn")
-        return (known and not isinstance(m, nn.Sequential)) or isinstance(m, nn.Linear | nn.RNNBase)
-
-
-def chain(model: nn.Module, *, sequence: bool) -> tuple[Step, ...]:
-    """The layers that a model applies to its input one after the other, found by tracing its forward method.
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation.
 
     Parameters:
-        sequence: whether the input is (N, T, inputs), not (N, inputs).
-
-    Raises:
-        Refusal: everything that cannot be converted, at once.
+        name: differs from that of every other node; the path of a module where it is one.
+        kind: what the user wrote: "Conv2d", "add".
+        shape: of the result, None for the axis of the batch.
+        module: the recurrent layer of "gru" and "lstm".
     """
-    if _Tracer().is_leaf_module(model, ""):
-        model = nn.Sequential(OrderedDict({_kind(model).lower(): model}))
-    problems: dict[str, str] = {}
-    try:
-        graph = _Tracer().trace(model)
-    except Exception as error:  # a forward method may raise anything when it meets a proxy
-        for path, module in model.named_modules():
-            if path and _Tracer().is_leaf_module(module, path) and (problem := _module_problem(module)):
-                problems[path] = f"{_kind(module)}: {problem}"
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        problems["forward"] = (f"{type(error).__name__}: {reason}; it must be free of decisions that depend on data "
-                               "and of initial states")
-        raise _refusal(problems) from error
-    return _Walk(model, graph, problems, sequence).run()
+
+    name: str
+    op: str
+    kind: str
+    inputs: tuple[str, ...]
+    shape: tuple[int | None, ...]
+    module: nn.Module | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Walk:
-    """Follows the graph from the input to the output, collecting layers and problems."""
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes in an order in which they can be computed, the input first; ``output`` is the name of the result."""
 
-    def __init__(self, model: nn.Module, graph: fx.Graph, problems: dict[str, str], sequence: bool) -> None:
-        self.model, self.graph, self.problems, self.sequence = model, graph, problems, sequence
-        self.values: dict[fx.Node, _Value] = {}
-        self.calls: dict[str, int] = {}
+    nodes: tuple[Node, ...]
+    output: str
 
-    def run(self) -> tuple[Step, ...]:
-        needed = _ancestors(self.graph)
-        if sum(node.op == "placeholder" for node in needed) > 1:
-            self.problems["forward"] = "it takes more than one input; only one tensor is supported"
-        visit: dict[str, Callable[[fx.Node], _Value]] = {
-            "placeholder": lambda node: _Value("sequence" if self.sequence else "vector"),
-            "call_module": self._module, "call_function": self._function, "call_method": self._function,
-            "get_attr": self._other, "output": self._output}
-        for node in self.graph.nodes:
-            if node in needed:
-                self.values[node] = visit[node.op](node)
-        if self.problems:
-            raise _refusal(self.problems)
-        return next(value.steps for node, value in self.values.items() if node.op == "output")
+    def __getitem__(self, name: str) -> Node:
+        return next(node for node in self.nodes if node.name == name)
 
-    def _note(self, where: str, problem: str) -> None:
-        self.problems.setdefault(where, problem)
+    def users(self, name: str) -> list[Node]:
+        """The nodes that take the result of a node."""
+        return [node for node in self.nodes if name in node.inputs]
 
-    def _module(self, node: fx.Node) -> _Value:
-        path = str(node.target)
-        module = self.model.get_submodule(path)
-        self.calls[path] = self.calls.get(path, 0) + 1
-        source = self._argument(node)
-        if problem := _module_problem(module):
-            self._note(path, f"{_kind(module)}: {problem}")
-            return _Value("unknown")
-        if isinstance(module, TRANSPARENT):
-            return source
-        gru = isinstance(module, nn.GRU)
-        given = [value for value in (*node.args, *node.kwargs.values()) if value is not None]
-        if len(given) > 1:
-            self._note(path, f"{_kind(module)}: an initial state is not supported; leave it out, it is zero then")
-        if not node.all_input_nodes:
-            self._note(path, f"{_kind(module)}: it must depend on the input of the model, not on a constant")
-        if self.calls[path] > 1:
-            self._note(path, f"{_kind(module)}: it is called more than once; give every call a layer of its own")
-        if source.kind in ("result", "states"):
-            self._note(path, f"{_kind(module)}: it must take a tensor, not all that a GRU returns; {LAST_STEP}")
-        if gru and source.kind == "vector":
-            self._note(path, "GRU: it must take a sequence (N, T, inputs), not a vector of each; give it all steps")
-        if path in self.problems or source.kind == "unknown":
-            return _Value("unknown")
-        return _Value("result" if gru else source.kind, (*source.steps, Step(path, module)))
-
-    def _function(self, node: fx.Node) -> _Value:
-        name = str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
-        source = self._argument(node)
-        if source.kind == "unknown":
-            if name != "getitem":
-                self._note(node.name, f"{name}: the function is not supported")
-            return source
-        if name == "getitem":
-            key = node.args[1]
-            if source.kind == "result" and key in (0, 1):
-                return replace(source, kind="states" if key else "sequence")
-            if source.kind == "states" and (key == -1 or key == _layers(source) - 1):
-                return _last(source)
-            whole = slice(None)
-            recurrent = any(isinstance(step.module, nn.GRU) for step in source.steps)
-            if source.kind == "sequence" and recurrent and key in ((whole, -1), (whole, -1, whole)):
-                return _last(source)
-            self._note(node.name, f"indexing with [{_index(key)}] is not supported; {LAST_STEP}")
-        else:
-            self._note(node.name, f"{name}: the function is not supported")
-        return _Value("unknown")
-
-    def _other(self, node: fx.Node) -> _Value:
-        self._note(node.name, f"the tensor {node.target} is used by itself; only layers may hold tensors")
-        return _Value("unknown")
-
-    def _output(self, node: fx.Node) -> _Value:
-        value = self._argument(node)
-        if not isinstance(node.args[0], fx.Node) or value.kind in ("result", "states"):
-            self._note("output", f"it must be one tensor, not what a GRU returns or a collection; {LAST_STEP}")
-        elif value.kind != "unknown" and not value.steps:
-            self._note("output", "it must come from at least one Linear or GRU")
-        return value
-
-    def _argument(self, node: fx.Node) -> _Value:
-        """The first operand; a node with several operands is judged by its caller."""
-        operands = node.all_input_nodes
-        return self.values[operands[0]] if operands else _Value("unknown")
+    def run(self, x: Tensor) -> Tensor:
+        """The output for inputs x, by torch: the graph's own meaning, to be compared with the model's."""
+        values: dict[str, Tensor] = {}
+        for node in self.nodes:
+            values[node.name] = _compute(node, [values[name] for name in node.inputs], x)
+        return values[self.output]
 
 
-def _module_problem(module: nn.Module) -> str | None:
-    """Why a module by itself cannot be converted, or None."""
-    kind = parametrize.type_before_parametrizations(module)
-    if kind not in (nn.Linear, nn.GRU, *TRANSPARENT):
-        return "the layer is not supported; use GRU and Linear"
-    if isinstance(module, nn.GRU):
-        found = []
-        if not module.batch_first:
-            found.append("batch_first=False is not supported; build it with batch_first=True and inputs (N, T, inputs)")
-        if module.bidirectional:
-            found.append("bidirectional=True is not supported; use one direction")
-        if found:
-            return ", ".join(found)
-    if parametrize.is_parametrized(module):
-        chains: Any = module.parametrizations
-        for tensor, chained in chains.items():
-            if len(chained) > 1 and any(isinstance(part, BlockCirculant) for part in chained):
-                return f"{tensor} carries other parametrizations beside BlockCirculant; remove them"
-    return None
+def _compute(node: Node, given: list[Tensor], x: Tensor) -> Tensor:
+    options = node.options
+    first = given[0] if given else x
+    if node.op in ("linear", "conv"):
+        weight = options["constraint"](options["first"]).to(first)
+        bias = options["bias"].to(first)
+        if node.op == "linear":
+            return functional.linear(first, weight, bias)
+        convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
+        return convolve(first, weight, bias, options["stride"], options["padding"])
+    if node.op in ("gru", "lstm"):
+        assert node.module is not None
+        return _recurrent(node.module, options["returns"], first)
+    if node.op == "scale":
+        scale, shift = (options[part].to(first).view(-1, *(1,) * (first.ndim - 1 - options["axis"]))
+                        for part in ("scale", "shift"))
+        return first * scale + shift
+    simple = {
+        "input": lambda: first,
+        "relu": lambda: functional.relu(first),
+        "add": lambda: given[0] + given[-1],
+        "max_pool": lambda: _pool(functional.max_pool1d, functional.max_pool2d, first, options),
+        "average_pool": lambda: _pool(functional.avg_pool1d, functional.avg_pool2d, first, options),
+        "maximum": lambda: first.amax(options["axes"], keepdim=options["keep"]),
+        "mean": lambda: first.mean(options["axes"], keepdim=options["keep"]),
+        "reshape": lambda: first.reshape([-1 if size is None else size for size in node.shape]),
+        "permute": lambda: first.permute(options["order"]),
+        "last_step": lambda: first.select(options["axis"], -1),
+        "ends": lambda: _ends(first, options["axis"]),
+    }
+    return simple[node.op]()
 
 
-def _last(value: _Value) -> _Value:
-    """The last step of a sequence: every layer after the last GRU works on each step alone, so the GRU may take it."""
-    at = max(i for i, step in enumerate(value.steps) if isinstance(step.module, nn.GRU))
-    steps = (*value.steps[:at], replace(value.steps[at], last=True), *value.steps[at + 1:])
-    return _Value("vector", steps)
+def _recurrent(module: nn.Module, returns: str, x: Tensor) -> Tensor:
+    steps, states = module(x)
+    if returns == "sequence":
+        return steps
+    last = states[0] if isinstance(states, tuple) else states  # (layers · directions, N, outputs)
+    return torch.cat(tuple(last[-2:]), -1) if module.bidirectional else last[-1]
 
 
-def _layers(value: _Value) -> int:
-    module = value.steps[-1].module
-    return module.num_layers if isinstance(module, nn.GRU) else 1
+def _ends(x: Tensor, time: int) -> Tensor:
+    forward, backward = x.chunk(2, -1)
+    return torch.cat((forward.select(time, -1), backward.select(time, 0)), -1)
 
 
-def _ancestors(graph: fx.Graph) -> set[fx.Node]:
-    """The nodes that the output depends on, the output included."""
-    needed = {node for node in graph.nodes if node.op == "output"}
-    todo = list(needed)
-    while todo:
-        for node in todo.pop().all_input_nodes:
-            if node not in needed:
-                needed.add(node)
-                todo.append(node)
-    return needed
+def _pool(one: Any, two: Any, x: Tensor, options: Mapping[str, Any]) -> Tensor:
+    pool = one if len(options["kernel"]) == 1 else two
+    return pool(x, options["kernel"], options["stride"], options["padding"])
 
 
-def _kind(module: nn.Module) -> str:
-    return parametrize.type_before_parametrizations(module).__name__
+def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """The same function with fewer nodes: scales folded, last steps taken by the recurrent layers themselves.
+
+    A scale s and shift t of the outputs of a matrix is another matrix, diag(s)·W, which is block-circulant only where s
+    is one number within each block of rows. There (always at block size 1) it is folded, exactly; elsewhere the scale
+    stays a node of its own, and only the bias of the matrix moves into its shift.
+
+    Returns:
+        The graph, and for each name what became of it, where a node went or changed.
+    """
+    notes: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op == "scale":
+            graph, notes[node.name] = _fold(graph, node)
+        elif node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
+            source, *between = (replace(step, shape=(None, step.shape[-1])) for step in path)  # the axis of time goes
+            source = replace(source, options=dict(source.options) | {"returns": "last"})
+            graph = _without(_with(graph, source, *between), node)
+            notes[node.name] = f"taken by {source.name}"
+    return graph, notes
 
 
-def _index(key: Any) -> str:
-    parts = key if isinstance(key, tuple) else (key,)
-    texts = (":" if part == slice(None) else re.sub("None", "", f"{part.start}:{part.stop}") if isinstance(part, slice)
-             else str(part) for part in parts)
-    return ", ".join(texts)
+def _fold(graph: Graph, node: Node) -> tuple[Graph, str]:
+    """A scale into the matrix before it, as far as the structure of that allows."""
+    source = graph[node.inputs[0]]
+    axis = len(source.shape) - 1 if source.op == "linear" else 1
+    if source.op not in ("linear", "conv") or axis != node.options["axis"] or len(graph.users(source.name)) > 1:
+        return graph, "a scale and shift of its own"
+    scale, shift = node.options["scale"], node.options["shift"]
+    first, bias, k = source.options["first"], source.options["bias"], source.options["constraint"].block_size
+    padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)
+    shift = shift + scale * bias
+    if bool((padded == padded[:, :1]).all()):
+        options = dict(source.options) | {"first": first * padded[:, 0, None, None], "bias": shift}
+        return _without(_with(graph, replace(source, options=options)), node), f"into {source.name}, exactly"
+    graph = _with(graph, replace(source, options=dict(source.options) | {"bias": torch.zeros_like(bias)}),
+                  replace(node, options=dict(node.options) | {"shift": shift}))
+    return graph, f"a scale and shift of its own, as it differs within the blocks of {k} of {source.name}"
 
 
-def _refusal(problems: dict[str, str]) -> Refusal:
-    count = "1 part of the model cannot" if len(problems) == 1 else f"{len(problems)} parts of the model cannot"
-    return Refusal(f"{count} be converted: " + ", ".join(f"{where} ({problem})" for where, problem in problems.items()))
+def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
+    """The recurrent layer that may give its last step alone, and what lies between; empty where it may not."""
+    path = [node]
+    while path[0].op not in ("gru", "lstm"):
+        source = graph[path[0].inputs[0]]
+        path.insert(0, source)
+        passes = source.op in STEPWISE and node.op == "last_step"
+        if source.op in ("gru", "lstm"):
+            passes = getattr(source.module, "bidirectional", False) == (node.op == "ends")
+        if not passes or len(graph.users(source.name)) != 1:
+            return []
+    return path[:-1]
+
+
+def _with(graph: Graph, *changed: Node) -> Graph:
+    by_name = {node.name: node for node in changed}
+    return replace(graph, nodes=tuple(by_name.get(node.name, node) for node in graph.nodes))
+
+
+def _without(graph: Graph, gone: Node) -> Graph:
+    """The graph without a node of one input, which takes its place."""
+    def renamed(name: str) -> str:
+        return gone.inputs[0] if name == gone.name else name
+
+    nodes = tuple(replace(node, inputs=tuple(map(renamed, node.inputs))) for node in graph.nodes if node is not gone
+                  and node.name != gone.name)
+    return Graph(nodes, renamed(graph.output))
