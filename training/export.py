@@ -56,9 +56,9 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     report.require()
     assert graph is not None
     if beyond := report.of("captured"):
-        names = ", ".join(f"{entry.name} ({entry.kind})" for entry in beyond)
+        names = ", ".join(f"{entry.name} ({entry.kind}: {entry.note})" for entry in beyond)
         raise Refusal(f"The golden model must have a layer for everything that is exported, but has none for {names}; "
-                      "keep these in torch, or build the model from the layers of docs/models.md that export")
+                      "build the model from the layers of docs/models.md that export")
     bad = [where for where, value in model.state_dict().items() if not torch.isfinite(value).all()]
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
