@@ -59,9 +59,16 @@ class Data(Table):
 class Model(Table):
     """The network, before compression."""
 
-    kind: str = key("gru", "recurrent cell", choices=("gru",))
-    hidden: int = key(64, "hidden units of a recurrent layer", low=1, high=4096)
-    layers: int = key(1, "recurrent layers", low=1, high=8)
+    kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "vgg", "resnet8"))
+    hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
+    layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
+    projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
+    peephole: bool = key(False, "whether an lstm has peepholes")
+    bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
+    dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from circulant.sim.activation import Pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
+from circulant.sim.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
 from circulant.sim.refusal import Refusal
 
 __all__ = ["GATES", "PEEPHOLES", "Lstm"]
@@ -58,8 +59,7 @@ class Lstm:
     kind = "lstm"
 
     def __post_init__(self) -> None:
-        if self.returns not in ("last", "sequence"):
-            raise Refusal(f"Layer {self.name!r} must return 'last' or 'sequence', not {self.returns!r}; choose one")
+        check_returns(self.name, self.returns)
         self._check_sizes()
         pre, state = self.gates.output, self.output_format
         rules = [("sigmoid's argument", self.sigmoid.input, pre), ("tanh's argument", self.tanh.input, pre),
@@ -69,9 +69,7 @@ class Lstm:
         if self.projection is not None:
             rules += [("projection's argument", self.projection.input, state),
                       ("projection's value", self.projection.output, state)]
-        for what, given, rule in rules:
-            if given != rule:
-                raise Refusal(f"Layer {self.name!r}: the {what} must have the {rule}, not {given}; quantize it again")
+        check_formats(self.name, rules)
         widest = max(rounding_bits(state.width + self.cell.width, state.frac) + 1,
                      rounding_bits(2 * state.width, 2 * state.frac - self.cell.frac) + 1,
                      rounding_bits(self.peephole_format.width + self.cell.width, self._peephole_shift) + 1)
@@ -80,29 +78,17 @@ class Lstm:
                           f"cell {self.cell} and the state {state} they do not; choose narrower ones")
 
     def _check_sizes(self) -> None:
-        k = self.gates.block_size
-
-        def padded(size: int) -> int:
-            return -(-size // k) * k
-
-        given = (self.gates.rows, *(part.columns for part in self.gates.parts))
-        rule = (4 * padded(self.hidden), padded(self.inputs), padded(self.outputs))
-        if given != rule:
-            raise Refusal(f"Layer {self.name!r}: the gates of {self.hidden} hidden units need {rule[0]} rows and "
-                          f"columns for x and y {rule[1:]}, not {given[0]} and {given[1:]}; export it again")
         if self.projection is None and self.outputs != self.hidden:
             raise Refusal(f"Layer {self.name!r} without a projection must give its {self.hidden} hidden units, not "
                           f"{self.outputs}; export it again")
         if self.peephole is not None and self.peephole.shape != (3, self.hidden):
             raise Refusal(f"Layer {self.name!r}: the peepholes must have the shape {(3, self.hidden)}, not "
                           f"{self.peephole.shape}; export it again")
-        if self.projection is not None:
-            k = self.projection.block_size
-            size = (padded(self.outputs), padded(self.hidden))
-            if (self.projection.rows, self.projection.columns) != size:
-                raise Refusal(f"Layer {self.name!r}: the projection of {self.hidden} hidden units to {self.outputs} "
-                              f"must be {size[0]}x{size[1]} in blocks of {k}, not {self.projection.rows}x"
-                              f"{self.projection.columns}; export it again")
+        k = self.gates.block_size
+        x, y, m = (padded(size, k) for size in (self.inputs, self.outputs, self.hidden))
+        matrices: dict[str, Product | JointProduct] = {"gates": self.gates}
+        check_matrices(self.name, matrices if self.projection is None else matrices | {"projection": self.projection},
+                       {"x": [self.gates.parts[0]]}, {"gates": (4 * m, x, y), "projection": (y, m)})
 
     @property
     def products(self) -> dict[str, Product]:
@@ -127,14 +113,24 @@ class Lstm:
     def _peephole_shift(self) -> int:
         return self.peephole_format.frac + self.cell.frac - self.pre_format.frac
 
+    def initial(self, count: int) -> tuple[Integers, Integers]:
+        """The states y (N, outputs) and c (N, hidden) that ``count`` sequences start from."""
+        return np.zeros((count, self.outputs), np.int64), np.zeros((count, self.hidden), np.int64)
+
     def __call__(self, x: Integers) -> Integers:
         """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence."""
-        y, c = np.zeros((x.shape[0], self.outputs), np.int64), np.zeros((x.shape[0], self.hidden), np.int64)
-        ys = np.empty((*x.shape[:2], self.outputs), np.int64)
-        for t in range(x.shape[1]):
-            y, c = self.step(x[:, t], y, c)
-            ys[:, t] = y
-        return ys if self.returns == "sequence" else y
+        return self.run(x)[0]
+
+    def run(self, x: Integers, state: tuple[Integers, Integers] | None = None
+            ) -> tuple[Integers, tuple[Integers, Integers]]:
+        """What the call gives for sequences (N, T, inputs) that go on from a state (y, c), and the last state."""
+        start = self.initial(len(x))
+        if state is not None:
+            for given, rule in zip(state, start, strict=True):
+                check_state(self.name, given, rule)
+            start = state
+        return through(lambda t, state: self.step(x[:, t], *state), lambda state: state[0], x.shape[1], start,
+                       self.returns)
 
     def step(self, x: Integers, y: Integers, c: Integers) -> tuple[Integers, Integers]:
         """The next y (N, outputs) and c (N, hidden) from x (N, inputs), y and c."""

@@ -2,6 +2,7 @@
 
 ``network.json`` holds layers, sizes and formats, ``weights.npz`` the integers; one hash covers both.
 """
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,20 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import artifact
-from circulant.sim.activation import Pwl
-from circulant.sim.circulant import JointProduct, Product
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
+from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.reference import check_chain, check_data
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Layer", "Network", "Result"]
-
-Layer = Linear | Gru | Lstm
-
 
 @dataclass(frozen=True, eq=False)
 class Result:
@@ -48,7 +43,7 @@ class Network:
     layers: tuple[Layer, ...]
 
     KIND = "circulant-network"
-    VERSION = 1
+    VERSION = 2
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)
@@ -73,7 +68,7 @@ class Network:
     @property
     def per_step(self) -> bool:
         """Whether there is an output vector for each step, not one for each sequence."""
-        recurrent = [layer for layer in self.layers if isinstance(layer, Gru | Lstm)]
+        recurrent = [layer for layer in self.layers if isinstance(layer, Recurrent)]
         return self.sequence and all(layer.returns == "sequence" for layer in recurrent)
 
     @property
@@ -91,6 +86,30 @@ class Network:
         for layer in self.layers:
             x = layer(x)
         return x
+
+    def initial(self, count: int) -> list[Any]:
+        """The states of all layers that ``count`` sequences start from; None for a layer that keeps nothing."""
+        return [layer.initial(count) if isinstance(layer, Recurrent) else None for layer in self.layers]
+
+    def resume(self, x: Integers, states: Sequence[Any]) -> tuple[Integers, list[Any]]:
+        """Golden outputs for integers of the input format that go on from the states, and the states behind them.
+
+        Pieces of sequences, one after the other, give what the whole ones give.
+
+        Raises:
+            Refusal: when a layer needs whole sequences, or a state is not that of as many sequences.
+        """
+        following = []
+        for layer, state in zip(self.layers, states, strict=True):
+            if isinstance(layer, Bidirectional):
+                raise Refusal(f"A sequence can be continued piece by piece where all layers go forward, but layer "
+                              f"{layer.name!r} is bidirectional; run whole sequences")
+            if isinstance(layer, Recurrent):
+                x, state = layer.run(x, state)
+            else:
+                x = layer(x)
+            following.append(state)
+        return x, following
 
     def vectors(self, x: ArrayLike) -> Vectors:
         """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected."""
@@ -116,7 +135,7 @@ class Network:
         if artifact.digest_arrays(arrays) != body["weights"]:
             raise Refusal(f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another "
                           "network's; quantize again")
-        layers = tuple(_layer_from_json(entry, arrays) for entry in body["layers"])
+        layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
         return cls(body["name"], body["inputs"], body["sequence"], layers)
 
     def _checked(self, x: ArrayLike) -> Reals:
@@ -124,71 +143,10 @@ class Network:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {}
-        for layer in self.layers:
-            for role, product in layer.products.items():
-                arrays[f"{layer.name}.{role}.weights"] = product.weights
-                arrays[f"{layer.name}.{role}.bias"] = product.bias
-            for role, pwl in _activations(layer).items():
-                arrays[f"{layer.name}.{role}.slope"] = pwl.slope
-                arrays[f"{layer.name}.{role}.base"] = pwl.base
-            if isinstance(layer, Lstm) and layer.peephole is not None:
-                arrays[f"{layer.name}.peephole"] = layer.peephole
-        return arrays
+        return {name: array for layer in self.layers for name, array in layer_arrays(layer).items()}
 
     @cached_property
     def _body(self) -> dict[str, Any]:
         return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
                 "weights": artifact.digest_arrays(self._arrays),
-                "layers": [_layer_as_json(layer) for layer in self.layers]}
-
-
-def _activations(layer: Layer) -> dict[str, Pwl]:
-    if isinstance(layer, Lstm):
-        return {"sigmoid": layer.sigmoid, "tanh": layer.tanh, "tanh_cell": layer.tanh_cell}
-    return {"sigmoid": layer.sigmoid, "tanh": layer.tanh} if isinstance(layer, Gru) else {}
-
-
-_PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
-
-
-def _layer_as_json(layer: Layer) -> dict[str, Any]:
-    entry: dict[str, Any] = {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs}
-    for role, product in layer.products.items():
-        entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
-        entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
-    entry |= {role: pwl.as_json() for role, pwl in _activations(layer).items()}
-    if isinstance(layer, Gru | Lstm):
-        entry |= {"hidden": layer.hidden, "returns": layer.returns}
-    if isinstance(layer, Lstm):
-        entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
-    return entry if isinstance(layer, Gru) else entry | {"outputs": layer.outputs}
-
-
-def _layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
-    name = entry["name"]
-
-    def product(role: str) -> Product:
-        formats = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
-        return Product(arrays[f"{name}.{role}.weights"], arrays[f"{name}.{role}.bias"],
-                       twiddle_bits=entry[role]["twiddle_bits"], **formats)
-
-    def pwl(role: str) -> Pwl:
-        data = entry[role]
-        return Pwl(data["function"], Format.from_json(data["input"]), Format.from_json(data["output"]),
-                   Format.from_json(data["slope"]), arrays[f"{name}.{role}.slope"], arrays[f"{name}.{role}.base"])
-
-    if entry["kind"] == Gru.kind:
-        return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], product("input_product"),
-                   product("recurrent_product"), pwl("sigmoid"), pwl("tanh"))
-    if entry["kind"] == Lstm.kind:
-        return Lstm(
-            name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
-            JointProduct((product("input_product"), product("recurrent_product"))),
-            product("projection") if "projection" in entry else None, arrays.get(f"{name}.peephole"),
-            Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
-            pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
-    if entry["kind"] == Linear.kind:
-        return Linear(name, entry["inputs"], entry["outputs"], product("product"))
-    raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'gru', 'lstm' or 'linear', not "
-                  f"{entry['kind']!r}; read it with the version of circulant that wrote it")
+                "layers": [layer_as_json(layer) for layer in self.layers]}

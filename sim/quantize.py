@@ -1,83 +1,21 @@
-"""From float64 to integers: formats picked from the ranges that calibration data shows."""
-import math
-from dataclasses import dataclass
-
+"""From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim import gru, linear, reference
-from circulant.sim.activation import fit_pwl
-from circulant.sim.circulant import Product, pad
+from circulant.sim import reference
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.circulant import JointProduct, Product, pad
 from circulant.sim.fixed import Format, Reals, fit
-from circulant.sim.network import Layer, Network
+from circulant.sim.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
+from circulant.sim.gru import Gru
+from circulant.sim.layers import Layer
+from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
+from circulant.sim.network import Network
+from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Peaks", "Widths", "quantize"]
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Bits of every kind of tensor; the binary points follow from the data.
-
-    Parameters:
-        weight_bits: quantized spectra of the weights, 2 to 18.
-        activation_bits: inputs, pre-activations, gates, states and outputs, 4 to 24.
-        spectrum_bits: spectra of the data, 4 to 26; 0 for one more than ``activation_bits``, so that a sum of two fits
-            an 18-bit multiplier port at 16 bits.
-        product_bits: sums of products before the inverse transform, 4 to 40; 0 for eight more than ``activation_bits``.
-        twiddle_bits: fraction bits of twiddle factors, 4 to 20.
-        segments: entries of an activation table, a power of two from 2 to 1024.
-
-    Raises:
-        Refusal: when a field is out of its range.
-    """
-
-    weight_bits: int = 12
-    activation_bits: int = 16
-    spectrum_bits: int = 0
-    product_bits: int = 0
-    twiddle_bits: int = 16
-    segments: int = 64
-
-    def __post_init__(self) -> None:
-        for name, lo, hi in (("weight_bits", 2, 18), ("activation_bits", 4, 24), ("spectrum_bits", 4, 26),
-                             ("product_bits", 4, 40), ("twiddle_bits", 4, 20)):
-            value = getattr(self, name)
-            if not (lo <= value <= hi or (value == 0 and name in ("spectrum_bits", "product_bits"))):
-                raise Refusal(f"{name} must be from {lo} to {hi}, not {value!r}; choose a width in that range")
-        if not 2 <= self.segments <= 1024 or self.segments & (self.segments - 1):
-            raise Refusal(f"segments must be a power of two from 2 to 1024, not {self.segments!r}; choose one of them")
-
-    @property
-    def spectrum(self) -> int:
-        return self.spectrum_bits or self.activation_bits + 1
-
-    @property
-    def product(self) -> int:
-        return self.product_bits or self.activation_bits + 8
-
-
-HEADROOM = 1.25
-"""How far above the calibration's peak a format still reaches: unseen data goes a little further."""
-
-
-class Peaks:
-    """The greatest magnitude of every tensor that a reference model shows on calibration data."""
-
-    def __init__(self, model: reference.Model, calibration: Reals) -> None:
-        self._peaks: dict[str, float] = {}
-        model.run(calibration, self._see)
-
-    def _see(self, name: str, values: Reals) -> None:
-        self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))
-
-    def fit(self, width: int, *names: str, bias: ArrayLike = 0.0) -> Format:
-        """The finest format of ``width`` bits that holds all these tensors with headroom, and ``bias`` without.
-
-        A bias may be far greater than the sums in which it takes part.
-        """
-        peak = HEADROOM * max(self._peaks[name] for name in names)
-        return fit(max(peak, float(np.abs(bias).max())), width)
+__all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
 
 
 def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
@@ -98,53 +36,83 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> N
     layers: list[Layer] = []
     form = fit(float(np.abs(data).max()), bits.activation_bits)
     for layer in model.layers:
-        quantized: Layer
-        if isinstance(layer, reference.Gru):
-            quantized = _gru(layer, form, peaks, bits)
-        else:
-            quantized = _linear(layer, form, peaks, bits)
-        layers.append(quantized)
-        form = quantized.output_format
+        layers.append(_layer(layer, form, peaks, bits))
+        form = layers[-1].output_format
     return Network(model.name, model.inputs, model.sequence, tuple(layers))
 
 
-def _product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,
-             bits: Widths) -> Product:
-    spectra = reference.spectra(weight)
-    weights = fit(float(np.abs(spectra).max()), bits.weight_bits)
-    spectrum = _no_finer(peaks.fit(bits.spectrum, f"{name}.spectrum"), input.frac)
-    product = _no_finer(peaks.fit(bits.product, f"{name}.product"), spectrum.frac + weights.frac)
-    return Product(weights.quantize(spectra), output.quantize(bias), weights, input, spectrum, product, output,
-                   bits.twiddle_bits)
+def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    if isinstance(layer, reference.Linear):
+        return _linear(layer, input, peaks, bits)
+    if isinstance(layer, reference.Bidirectional):
+        pair = layer.forward, layer.backward
+        coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
+        forward, backward = (_one_way(each, input, coarse, peaks, bits) for each in pair)
+        return Bidirectional(layer.name, forward, backward)
+    return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
-def _no_finer(form: Format, frac: int) -> Format:
-    """The format with ``frac`` fraction bits at the most: exact sums have no more."""
-    return Format(form.width, min(form.frac, frac))
-
-
-def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> linear.Linear:
+def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
     output = peaks.fit(bits.activation_bits, f"{name}.output", bias=layer.bias)
-    product = _product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return linear.Linear(layer.name, layer.inputs, layer.outputs, product)
+    matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
+    return Linear(layer.name, layer.inputs, layer.outputs, matrix)
 
 
-def _gru(layer: reference.Gru, input: Format, peaks: Peaks, bits: Widths) -> gru.Gru:
-    state = Format(bits.activation_bits, bits.activation_bits - 1)
-    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{tensor}" for tensor in (
-        "input_product.output", "recurrent_product.output", "sigmoid.input", "tanh.input")),
-        bias=np.stack([layer.bias_ih, layer.bias_hh]))
-    products = {}
-    for role, weight, bias, form in (("input_product", layer.weight_ih, layer.bias_ih, input),
-                                     ("recurrent_product", layer.weight_hh, layer.bias_hh, state)):
-        _, p, q, k = weight.shape
-        flat = weight.reshape(3 * p, q, k)
-        products[role] = _product(f"{layer.name}.{role}", flat, pad(bias, p * k).reshape(-1), form, pre, peaks, bits)
-    tables = {}
-    for function in ("sigmoid", "tanh"):
-        segments = min(bits.segments, 1 << max(1, pre.frac + int(math.log2(4))))
-        tables[function] = fit_pwl(function, pre, state, segments)
-    return gru.Gru(layer.name, layer.inputs, layer.hidden, layer.returns,
-                   products["input_product"], products["recurrent_product"], tables["sigmoid"], tables["tanh"])
+def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
+             bits: Widths) -> Gru | Lstm:
+    sizes = {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
+    if isinstance(layer, reference.Lstm) and layer.projection is not None:
+        sizes["projection"] = layer.projection.shape[-1]
+    check_one_block_size(layer.name, sizes)
+    if isinstance(layer, reference.Gru):
+        return _gru(layer, input, state, peaks, bits)
+    return _lstm(layer, input, state, peaks, bits)
+
+
+def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
+    """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
+    unit = Format(bits.activation_bits, bits.activation_bits - 1)
+    if isinstance(layer, reference.Gru) or layer.projection is None:
+        return unit
+    return no_finer(peaks.fit(bits.activation_bits, f"{layer.name}.y"), unit.frac)
+
+
+def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
+    merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
+    sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
+    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]))
+    shared = spectral(layer.name, peaks, bits, sums, [
+        (("input_product",), layer.weight_ih, input),
+        (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
+
+    def part(of: int, gates: slice, bias: Reals | None) -> Product:
+        return shared.part((layer.weight_ih, layer.weight_hh)[of][gates], bias, pre, of)
+
+    first, n = slice(0, 2), slice(2, 3)
+    gates = JointProduct((part(0, first, merged[first]), part(1, first, None)))
+    candidate: Product | JointProduct = part(0, n, layer.bias_ih[n])
+    if not after:
+        candidate = JointProduct((part(0, n, merged[n]), part(1, n, None)))
+    return Gru(layer.name, layer.inputs, layer.hidden, layer.returns, layer.reset, gates, candidate,
+                   part(1, n, layer.bias_hh[n]) if after else None,
+                   table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+
+
+def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
+    bias, name = layer.bias_ih + layer.bias_hh, layer.name
+    pre = peaks.fit(bits.activation_bits, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias)
+    cell = peaks.fit(bits.activation_bits, f"{name}.c")
+    shared = spectral(name, peaks, bits, ("gates",), [
+        (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
+    gates = JointProduct((shared.part(layer.weight_ih, bias, pre, 0), shared.part(layer.weight_hh, None, pre, 1)))
+    projection = None
+    if layer.projection is not None:
+        rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
+        projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
+    peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
+    return Lstm(name, layer.inputs, layer.hidden, layer.outputs, layer.returns, gates, projection,
+                None if layer.peephole is None else peephole.quantize(layer.peephole), peephole, cell,
+                table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits))

@@ -1,145 +1,24 @@
-"""The mathematics: networks in float64, as they come out of training.
+"""The mathematics: networks in float64, as they come out of training; their layers stand in `sim.reals`.
 
-Golden integers are compared with these within a derived bound; hardware never is. Every product is the definition, a
-dense circulant matrix times a vector.
+Golden integers are compared with these within a derived bound; hardware never is.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim import fft
-from circulant.sim.activation import sigmoid
-from circulant.sim.circulant import dense, pack, pad
 from circulant.sim.fixed import Reals
+from circulant.sim.reals import Bidirectional, Gru, Linear, Lstm, Tap, ignore, spectra
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Gru", "Linear", "Model", "Tap", "check_chain", "check_data", "spectra"]
+__all__ = ["RECURRENT", "Bidirectional", "Gru", "Layer", "Linear", "Lstm", "Model", "Tap", "check_chain", "check_data",
+           "spectra"]
 
-Tap = Callable[[str, Reals], None]
-"""Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
+Layer = Linear | Gru | Lstm | Bidirectional
 
-
-def _ignore(name: str, values: Reals) -> None:
-    """The tap of somebody who only wants the outputs."""
-
-
-def spectra(blocks: Reals) -> Reals:
-    """Packed real spectra (…, k) of real blocks (…, k), in the order of `sim.fft`."""
-    return pack(np.fft.rfft(blocks, axis=-1), blocks.shape[-1])
-
-
-def _product(name: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals:
-    """W x + b for first columns (p, q, k), bias (p·k,) and x (…, columns or less), its tensors shown to ``tap``."""
-    _, q, k = weight.shape
-    x = pad(x, q * k)
-    tap(f"{name}.input", x)
-    if tap is not _ignore:
-        transformed = spectra(x.reshape(-1, q, k))
-        tap(f"{name}.spectrum", transformed)
-        half = np.fft.rfft(x.reshape(-1, q, k), axis=-1)
-        tap(f"{name}.product", pack(np.einsum("pqf,nqf->npf", np.fft.rfft(weight, axis=-1), half), k))
-    y = np.asarray(x @ dense(weight).T + bias)
-    tap(f"{name}.output", y)
-    return y
-
-
-def _check(name: str, **tensors: tuple[Reals, tuple[int, ...]]) -> None:
-    for field, (given, rule) in tensors.items():
-        if given.shape != rule:
-            raise Refusal(f"Layer {name!r}: {field} must have the shape {rule}, not {given.shape}; export it again")
-        if not np.isfinite(given).all():
-            raise Refusal(f"Layer {name!r}: {field} must be finite, but it holds NaN or infinity; train again with a "
-                          "lower learning rate")
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """y = W x + b.
-
-    Parameters:
-        weight: first columns (p, q, k), p·k ≥ outputs and q·k ≥ inputs.
-        bias: (outputs,).
-    """
-
-    name: str
-    inputs: int
-    outputs: int
-    weight: Reals
-    bias: Reals
-
-    kind = "linear"
-
-    def __post_init__(self) -> None:
-        k = fft.check_block_size(int(self.weight.shape[-1]))
-        _check(self.name, bias=(self.bias, (self.outputs,)),
-               weight=(self.weight, (-(-self.outputs // k), -(-self.inputs // k), k)))
-
-    def __call__(self, x: Reals, tap: Tap = _ignore) -> Reals:
-        p, _, k = self.weight.shape
-        return _product(f"{self.name}.product", self.weight, pad(self.bias, p * k), x, tap)[..., :self.outputs]
-
-
-@dataclass(frozen=True, eq=False)
-class Gru:
-    """torch.nn.GRU: the equations stand in `sim.gru`.
-
-    Parameters:
-        weight_ih, weight_hh: first columns (3, P, q, k) of the gates r, z, n; each matrix has its own k.
-        bias_ih, bias_hh: (3, hidden).
-        returns: "last" or "sequence".
-    """
-
-    name: str
-    inputs: int
-    hidden: int
-    weight_ih: Reals
-    weight_hh: Reals
-    bias_ih: Reals
-    bias_hh: Reals
-    returns: str = "last"
-
-    kind = "gru"
-
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out: the state."""
-        return self.hidden
-
-    def __post_init__(self) -> None:
-        for field, weight, columns in (("weight_ih", self.weight_ih, self.inputs),
-                                       ("weight_hh", self.weight_hh, self.hidden)):
-            k = fft.check_block_size(int(weight.shape[-1]))
-            _check(self.name, **{field: (weight, (3, -(-self.hidden // k), -(-columns // k), k))})
-        _check(self.name, bias_ih=(self.bias_ih, (3, self.hidden)), bias_hh=(self.bias_hh, (3, self.hidden)))
-        if self.returns not in ("last", "sequence"):
-            raise Refusal(f"Layer {self.name!r} must return 'last' or 'sequence', not {self.returns!r}; choose one")
-
-    def __call__(self, x: Reals, tap: Tap = _ignore) -> Reals:
-        h = np.zeros((x.shape[0], self.hidden))
-        states = np.empty((*x.shape[:2], self.hidden))
-        driven = self._gates("input_product", self.weight_ih, self.bias_ih, x, tap)
-        for t in range(x.shape[1]):
-            recurrent = self._gates("recurrent_product", self.weight_hh, self.bias_hh, h, tap)
-            r = sigmoid(driven[:, t, 0] + recurrent[:, 0])
-            z = sigmoid(driven[:, t, 1] + recurrent[:, 1])
-            before = driven[:, t, 2] + r * recurrent[:, 2]
-            tap(f"{self.name}.sigmoid.input", driven[:, t, :2] + recurrent[:, :2])
-            tap(f"{self.name}.tanh.input", before)
-            n = np.tanh(before)
-            h = states[:, t] = n + z * (h - n)
-        return states if self.returns == "sequence" else h
-
-    def _gates(self, role: str, weight: Reals, bias: Reals, x: Reals, tap: Tap) -> Reals:
-        _, p, q, k = weight.shape
-        flat = weight.reshape(3 * p, q, k)
-        y = _product(f"{self.name}.{role}", flat, pad(bias, p * k).reshape(-1), x, tap)
-        return y.reshape(*x.shape[:-1], 3, p * k)[..., :self.hidden]
-
-
-RECURRENT = ("gru", "lstm")
+RECURRENT = ("bidirectional", "gru", "lstm")
 """Kinds of layers that take a sequence."""
 
 
@@ -192,12 +71,12 @@ class Model:
     name: str
     inputs: int
     sequence: bool
-    layers: tuple[Linear | Gru, ...]
+    layers: tuple[Layer, ...]
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)
 
-    def run(self, x: ArrayLike, tap: Tap = _ignore) -> Reals:
+    def run(self, x: ArrayLike, tap: Tap = ignore) -> Reals:
         """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
 
         Raises:

@@ -14,7 +14,9 @@ FOLDERS = {package: ROOT / folder for package, folder in PYPROJECT["tool"]["setu
 
 OURS = {
     "circulant": set(FOLDERS),
-    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.sim"},
+    "circulant.training": {"circulant.training", "circulant.training.capture", "circulant.training.data",
+                           "circulant.sim"},
+    "circulant.training.capture": {"circulant.training", "circulant.training.capture", "circulant.sim"},
     "circulant.training.data": {"circulant.training.data", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
@@ -27,6 +29,7 @@ OURS = {
 THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz"},
+    "circulant.training.capture": {"numpy", "torch"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},

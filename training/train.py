@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from circulant.training.clone import clone
-from circulant.training.constraint import block_sizes, resolve
+from circulant.training.constraint import assign, block_sizes, resolve
 from circulant.training.course import Course, Progress
 from circulant.training.data import Dataset
 from circulant.training.models import ModelSettings, build
@@ -23,7 +23,7 @@ class Trained:
     """A finished training.
 
     Members:
-        data, inputs, classes: name and sizes of the data set.
+        data, inputs, classes: name of the data set, shape of its samples, and number of its classes.
         model_settings, settings: what it was made with.
         dense: state dict of the dense baseline.
         model: the block-circulant model, on the CPU.
@@ -35,7 +35,7 @@ class Trained:
     """
 
     data: str
-    inputs: int
+    inputs: tuple[int, ...]
     classes: int
     model_settings: ModelSettings
     settings: TrainingSettings
@@ -75,13 +75,14 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     """
     model = model or ModelSettings()
     task = task_of(data, smoothing=settings.label_smoothing)
-    network = build(model, data.inputs, data.classes, seed=settings.seed)
+    network = build(model, data.shape, data.classes, seed=settings.seed)
+    block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
     with joined() as team:
         course = Course(network.to(place(settings.device)), data, task, settings, METHODS[settings.method], block_size,
                         team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)})
         circulant = course.run(resume=resume)
-    return Trained(data.name, data.inputs, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
+    return Trained(data.name, data.shape, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
                    task.metric, task.higher_is_better, course.scores)
 
 

@@ -13,7 +13,8 @@ def emit(unit: Unit, prefix: str, layer: Linear, *, foreign: bool) -> Stage:
     if padded := matrix.rows != layer.outputs:
         work.append(Array(y_type, "rows", matrix.rows))
     text = "\n".join([
-        product.emit(unit, f"{prefix}_product", matrix, layer.inputs, foreign=foreign),
+        product.transform(unit, f"{prefix}_spectra", matrix, layer.inputs, foreign=foreign),
+        product.rows(unit, f"{prefix}_product", matrix),
         render("linear.c.j2", unit=unit, prefix=prefix, layer=layer, padded=padded,
                x_type=storage(layer.input_format), y_type=y_type)])
     return Stage(prefix, f"linear, {layer.inputs} to {layer.outputs}, blocks of {matrix.block_size}", text,

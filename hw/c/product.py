@@ -1,4 +1,4 @@
-"""`sim.circulant.Product` in C: spectra of x, sums over j in the spectral domain, inverse transforms, bias."""
+"""`sim.circulant.Product` and `JointProduct` in C: spectra of x; spectral sums, inverse transforms, bias."""
 import math
 
 import numpy as np
@@ -6,19 +6,19 @@ import numpy as np
 from circulant.hw.c import fft
 from circulant.hw.c.unit import Array, Unit, render
 from circulant.hw.c.value import Value, limits, number, storage, width
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.refusal import Refusal
 
-__all__ = ["emit", "spectra"]
+__all__ = ["rows", "spectra", "transform"]
 
 
 def spectra(product: Product, name: str) -> Array:
-    """The working memory that the function of a product asks for."""
+    """Working memory for the spectra of x."""
     return Array(storage(product.spectrum), name, product.columns)
 
 
-def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: bool = False) -> str:
-    """Tables and the function ``<prefix>(x, spectra, y)`` for x of ``inputs`` values and y of all padded rows.
+def transform(unit: Unit, name: str, product: Product, inputs: int, *, foreign: bool = False) -> str:
+    """The function ``<name>(x, spectra)`` for x of ``inputs`` values.
 
     Parameters:
         foreign: x comes from outside and may be any integers of its type; those beyond the format are clipped to it.
@@ -26,38 +26,58 @@ def emit(unit: Unit, prefix: str, product: Product, inputs: int, *, foreign: boo
     Raises:
         Refusal: when an integer on the way could leave 63 bits.
     """
-    p, q, k = product.weights.shape
-    if not p * q or not 0 < inputs <= q * k:
-        raise Refusal(f"A matrix of the C target must have rows and columns, but that of {prefix} has {p * k} and "
+    _, q, k = product.weights.shape
+    if not product.weights.size or not 0 < inputs <= q * k:
+        raise Refusal(f"A matrix of the C target must have rows and columns, but that of {name} has {product.rows} and "
                       f"{inputs}; leave the layer out")
-    log_k, bits = int(math.log2(k)), product.twiddle_bits
-    x_type = storage(product.input)
-    x = Value.of("x", product.input.lo, product.input.hi)
+    x, forward = Value.of("x", product.input.lo, product.input.hi), _forward(product)
     if foreign:
-        x = Value("x", *limits(x_type), x.bits).clip(product.input.width)
+        x = Value("x", *limits(storage(product.input)), x.bits).clip(product.input.width)
+    return render("transform.c.j2", name=name, q=q, k=k, inputs=inputs, padded=q * k != inputs,
+                  x_type=storage(product.input), x=x, bin=_bin(product), spectrum_type=storage(product.spectrum),
+                  spectrum=_spectrum(product), forward=forward,
+                  forward_function=forward.function(unit) if k > 1 else "")
 
-    forward = fft.forward(k, bits, x.peak)
-    bin = Value.of("bin", -forward.peak, forward.peak)
-    spectrum = bin.half_up(product.input.frac - product.spectrum.frac).clip(product.spectrum.width)
 
-    reach = _reach(product, spectrum.peak)
-    sum = Value.of("sum", -reach, reach)
-    exact = product.spectrum.frac + product.weight.frac
-    brought = sum.half_up(exact - product.product.frac).clip(product.product.width)
+def rows(unit: Unit, name: str, product: Product | JointProduct) -> str:
+    """Tables and the function ``<name>(spectra, …, y)``, with spectra for each part, and y of all padded rows.
 
+    Raises:
+        Refusal: when an integer on the way could leave 63 bits.
+    """
+    parts = product.parts if isinstance(product, JointProduct) else (product,)
+    first, k, p = parts[0], product.block_size, product.rows // product.block_size
+    log_k, bits = int(math.log2(k)), first.twiddle_bits
+    reach = sum(_reach(part, _spectrum(part).peak) for part in parts)
+    sum_ = Value.of("sum", -reach, reach)
+    brought = sum_.half_up(first.frac - first.product.frac).clip(first.product.width)
     inverse = fft.inverse(k, bits, brought.peak)
     row = Value.of("row", -inverse.peak, inverse.peak)
-    bias = Value.of("bias", int(product.bias.min()), int(product.bias.max()))
-    y = (row.half_up(product.product.frac + log_k - product.output.frac) + bias).clip(product.output.width)
+    bias = Value.of("bias", int(first.bias.min()), int(first.bias.max()))
+    y = (row.half_up(first.product.frac + log_k - first.output.frac) + bias).clip(first.output.width)
+    suffixes = [f"_{n}" for n in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
     return render(
-        "product.c.j2", name=prefix, p=p, q=q, k=k, inputs=inputs, padded=q * k != inputs, product=product,
-        weights=unit.table(f"{prefix}_weights", product.weights.ravel().tolist()),
-        biases=unit.table(f"{prefix}_bias", product.bias.tolist()),
-        x_type=x_type, x=x, bin=bin, spectrum_type=storage(product.spectrum), spectrum=spectrum, sum=sum,
-        brought=brought, row=row, bias=bias, y_type=storage(product.output), y=y,
-        forward=forward, forward_function=forward.function(unit) if k > 1 else "",
-        inverse=inverse, inverse_function=inverse.function(unit) if k > 1 else "",
-        accumulate=_accumulate(unit, product, sum))
+        "product.c.j2", name=name, p=p, k=k, parts=[
+            {"suffix": suffix, "q": part.weights.shape[1], "product": part, "type": storage(part.spectrum),
+             "weights": unit.table(f"{name}_weights{suffix}", part.weights.ravel().tolist()),
+             "accumulate": _accumulate(unit, part, sum_)} for part, suffix in zip(parts, suffixes, strict=True)],
+        biases=unit.table(f"{name}_bias", first.bias.tolist()), sum=sum_, brought=brought, row=row, bias=bias,
+        y_type=storage(first.output), y=y, inverse=inverse, inverse_function=inverse.function(unit) if k > 1 else "")
+
+
+def _forward(product: Product) -> fft.Transform:
+    return fft.forward(product.block_size, product.twiddle_bits, -product.input.lo)
+
+
+def _bin(product: Product) -> Value:
+    """A value of the exact spectrum."""
+    peak = _forward(product).peak
+    return Value.of("bin", -peak, peak)
+
+
+def _spectrum(product: Product) -> Value:
+    """What becomes of it in the format of the spectrum."""
+    return _bin(product).half_up(product.input.frac - product.spectrum.frac).clip(product.spectrum.width)
 
 
 def _reach(product: Product, peak: int) -> int:
@@ -68,7 +88,7 @@ def _reach(product: Product, peak: int) -> int:
 
 
 def _accumulate(unit: Unit, product: Product, sum: Value) -> str:
-    """The function of the sums over j; products of the same types share it."""
+    """The function that adds up over j; products of the same types share it."""
     k = product.block_size
     weight, spectrum = number((int(product.weights.min()), int(product.weights.max()))), storage(product.spectrum)
     name = f"accumulate{k}_i{sum.bits}_" + "_".join(str(width(type)) for type in (weight, spectrum))

@@ -175,17 +175,20 @@ def pwl(table, reach, x):
 
 def gru(layer, sequence):
     """The states that `sim.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
-    hidden, pre, state = layer.hidden, layer.input_product.output.width, layer.recurrent_product.input
+    hidden, pre, state = layer.hidden, layer.gates.output.width, layer.gates.parts[1].input
     h, states = [0] * hidden, []
     for x in sequence:
-        driven, recurrent = product(layer.input_product, x), product(layer.recurrent_product, h)
-        following = []
-        for unit in range(hidden):
-            d_r, d_z, d_n = (driven[gate * len(driven) // 3 + unit] for gate in range(3))
-            h_r, h_z, h_n = (recurrent[gate * len(recurrent) // 3 + unit] for gate in range(3))
-            r = pwl(layer.sigmoid, 8, clip(d_r + h_r, pre))
-            z = pwl(layer.sigmoid, 8, clip(d_z + h_z, pre))
-            n = pwl(layer.tanh, 4, clip(d_n + half_up(scaled(r * h_n, -state.frac)), pre))
-            following.append(clip(n + half_up(scaled(z * (h[unit] - n), -state.frac)), state.width))
-        states.append(h := following)
+        gates = joint(layer.gates.parts, (x, h))
+        r, z = ([pwl(layer.sigmoid, 8, gates[gate * len(gates) // 2 + unit]) for unit in range(hidden)]
+                for gate in range(2))
+        if layer.reset == "before":
+            kept = [clip(half_up(scaled(a * b, -state.frac)), state.width) for a, b in zip(r, h, strict=True)]
+            arguments = joint(layer.candidate.parts, (x, kept))
+        else:
+            driven, recurrent = product(layer.candidate, x), product(layer.candidate_recurrent, h)
+            arguments = [clip(driven[unit] + half_up(scaled(r[unit] * recurrent[unit], -state.frac)), pre)
+                         for unit in range(hidden)]
+        n = [pwl(layer.tanh, 4, arguments[unit]) for unit in range(hidden)]
+        states.append(h := [clip(n[unit] + half_up(scaled(z[unit] * (h[unit] - n[unit]), -state.frac)), state.width)
+                            for unit in range(hidden)])
     return states

@@ -1,9 +1,11 @@
 """Random parts of golden models, and models to quantize, for tests."""
+import dataclasses
+
 import numpy as np
 
 from circulant.sim import reference
 from circulant.sim.activation import fit_pwl
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
@@ -25,18 +27,23 @@ def linear(inputs=5, outputs=7, k=4, *, name="linear", **formats):
     return Linear(name, inputs, outputs, product(-(-outputs // k), -(-inputs // k), k, **formats))
 
 
-def gru(inputs=5, hidden=6, k_ih=4, k_hh=2, *, name="gru", returns="last", input=(16, 12), pre=(16, 11), state=(16, 15),
-        segments=32, seed=0):
+def gru(inputs=5, hidden=6, k=4, *, reset="after", name="gru", returns="last", input=(16, 12), pre=(16, 11),
+        state=(16, 15), segments=32, seed=0):
     """A layer with random integers, whose gates now and then saturate."""
-    products = [
-        product(3 * -(-hidden // k), -(-columns // k), k, weight=(10, 10), input=form, spectrum=(18, form[1] - 2),
-                product=(26, 16), output=pre, seed=seed)
-        for k, columns, form in ((k_ih, inputs, input), (k_hh, hidden, state))]
+    rows, columns = -(-hidden // k), (-(-inputs // k), -(-hidden // k))
+
+    def part(gates, vector, bias="random"):
+        return product(gates * rows, columns[vector], k, weight=(10, 10), input=(input, state)[vector], output=pre,
+                       spectrum=(18, state[1] - 2), product=(26, 16), bias=bias, seed=seed + 10 * gates + vector)
+
+    joint = [JointProduct((part(gates, 0), part(gates, 1, "zero"))) for gates in (2, 1)]
+    candidate = (joint[1], None) if reset == "before" else (part(1, 0), part(1, 1))
     tables = [fit_pwl(function, Format(*pre), Format(*state), segments) for function in ("sigmoid", "tanh")]
-    return Gru(name, inputs, hidden, returns, *products, *tables)
+    return Gru(name, inputs, hidden, returns, reset, joint[0], *candidate, *tables)
 
 
-def model(inputs=5, hidden=6, outputs=3, *, k=(4, 2, 1), sequence=True, returns="last", scale=0.6, seed=0):
+def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns="last", reset="after", scale=0.6,
+          seed=0):
     """A GRU and a Linear in float64, or two Linear layers without sequences; block sizes of the three matrices."""
     rng = np.random.default_rng(seed)
 
@@ -46,13 +53,44 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 2, 1), sequence=True, returns=
     if sequence:
         first = reference.Gru("gru", inputs, hidden, np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
                               np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
-                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns)
+                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns, reset)
     else:
         first = reference.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
                                  rng.normal(0, scale, hidden))
     last = reference.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
                             rng.normal(0, scale, outputs))
     return reference.Model("sample", inputs, sequence, (first, last))
+
+
+def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):
+    """An LSTM in float64."""
+    rng, outputs = np.random.default_rng(seed), projection or hidden
+
+    def first_columns(rows, columns, *gates):
+        return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
+
+    return reference.Lstm(
+        name, inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
+        rng.normal(0, scale, (4, hidden)), rng.normal(0, scale, (4, hidden)),
+        first_columns(outputs, hidden) if projection else None,
+        rng.normal(0, scale, (3, hidden)) if peephole else None, returns)
+
+
+def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="sequence", scale=0.6, **options):
+    """Two GRUs or two LSTMs in float64."""
+    def make(direction, seed):
+        if kind == "lstm":
+            layer = lstm(inputs, hidden, k=k, returns=returns, scale=scale, seed=seed, **options)
+        else:
+            layer = model(inputs, hidden, k=(k, k, 1), returns=returns, scale=scale, seed=seed, **options).layers[0]
+        return dataclasses.replace(layer, name=f"{name}.{direction}")
+
+    return reference.Bidirectional(name, make("forward", 1), make("backward", 2))
+
+
+def chain(*layers):
+    """A model of recurrent layers."""
+    return reference.Model("chain", layers[0].inputs, True, layers)
 
 
 def data(model, count=20, steps=7, seed=0):

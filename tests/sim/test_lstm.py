@@ -77,6 +77,54 @@ def test_init_wrong_format():
         dataclasses.replace(layer, cell=Format(16, 12))
 
 
+@pytest.mark.parametrize("options", [{}, {"projection": 4}])
+@pytest.mark.parametrize("returns", ["last", "sequence"])
+def test_a_sequence_in_pieces_is_the_whole_one(returns, options):
+    layer = lstm(0, k=4, inputs=5, hidden=6, returns=returns, **options)
+    x = np.random.default_rng(2).integers(-32768, 32768, (3, 5, layer.inputs))
+    whole, end = layer.run(x)
+    np.testing.assert_array_equal(whole, layer(x))
+    first, state = layer.run(x[:, :2])
+    second, last = layer.run(x[:, 2:], state)
+    for got, wanted in zip(last, end, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_array_equal(second if returns == "last" else np.concatenate([first, second], axis=1), whole)
+
+
+def test_run_wrong_state():
+    layer = lstm(0, k=4, inputs=5, hidden=6, projection=4)
+    y, c = layer.initial(2)
+    with pytest.raises(Refusal, match=r"^The state of layer 'lstm' must have the shape \(2, 4\), not \(2, 6\); go on "
+                                      r"with what run returned$"):
+        layer.run(np.zeros((2, 3, 5), np.int64), (c, y))
+
+
+@pytest.mark.parametrize(("change", "role", "rule", "given"), [
+    ({"hidden": 9, "peephole": None}, "gates", "48 rows and 8 and 4", "32 and 8 and 4"),
+    ({"outputs": 5}, "gates", "32 rows and 8 and 8", "32 and 8 and 4"),
+    ({"projection": lstm(0, k=4, inputs=5, hidden=9, projection=4).projection}, "projection", "4 rows and 8",
+     "4 and 12")])
+def test_init_wrong_size(change, role, rule, given):
+    layer = lstm(0, k=4, inputs=5, hidden=6, projection=4)
+    with pytest.raises(Refusal) as refusal:
+        dataclasses.replace(layer, **change)
+    assert str(refusal.value) == (f"Layer 'lstm': the matrix of its {role} must have {rule} columns in blocks of 4, "
+                                  f"not {given}; export it again")
+
+
+def test_init_outputs_without_a_projection():
+    layer = lstm(0, k=4, inputs=5, hidden=6)
+    with pytest.raises(Refusal, match=r"^Layer 'lstm' without a projection must give its 6 hidden units, not 5; "):
+        dataclasses.replace(layer, outputs=5)
+
+
+def test_init_several_block_sizes():
+    layer = lstm(0, k=4, inputs=5, hidden=6, projection=4)
+    with pytest.raises(Refusal, match=r"^All matrices of recurrent layer 'lstm' must have one block size, because "
+                                      r"their sums .*, not 4 \(gates\), 2 \(projection\); compress them with one$"):
+        dataclasses.replace(layer, projection=lstm(0, k=2, inputs=5, hidden=6, projection=4).projection)
+
+
 def test_init_wrong_peephole():
     layer = lstm(0, k=4, inputs=5, hidden=6)
     with pytest.raises(Refusal, match=r"^Layer 'lstm': the peepholes must have the shape \(3, 6\), not \(2, 6\); "):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from circulant.sim import artifact
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.linear import Linear
 from circulant.sim.network import Network
@@ -21,7 +21,11 @@ MODELS = {
     "last": samples.model(),
     "sequence": samples.model(returns="sequence"),
     "vectors": samples.model(sequence=False),
-    "blocks": samples.model(9, 16, 5, k=(8, 16, 4)),
+    "blocks": samples.model(9, 16, 5, k=(8, 8, 4)),
+    "before": samples.model(9, 16, 5, k=(4, 4, 2), reset="before"),
+    "lstm": samples.chain(samples.lstm(), samples.lstm(6, 5, projection=3, peephole=True, name="second")),
+    "both": samples.chain(samples.bidirectional(), samples.bidirectional("lstm", 12, 4, name="second", projection=3,
+                                                                         peephole=True, returns="last")),
 }
 NETWORKS = {name: quantize(model, samples.data(model)) for name, model in MODELS.items()}
 
@@ -47,7 +51,8 @@ def refusal(make, *arguments, **fields):
 
 @pytest.mark.parametrize(("name", "outputs", "per_step", "shape"), [
     ("last", 3, False, (20, 3)), ("sequence", 3, True, (20, 7, 3)), ("vectors", 3, False, (20, 3)),
-    ("blocks", 5, False, (20, 5))])
+    ("blocks", 5, False, (20, 5)), ("before", 5, False, (20, 5)), ("lstm", 3, True, (20, 7, 3)),
+    ("both", 6, False, (20, 6))])
 def test_sizes(name, outputs, per_step, shape):
     network = NETWORKS[name]
     result = network.run(samples.data(MODELS[name]))
@@ -90,6 +95,39 @@ def test_inputs_saturate(network):
     np.testing.assert_array_equal(network.run(1e9 * np.sign(x)).integers, network.run(1e12 * np.sign(x)).integers)
 
 
+# State.
+
+@pytest.mark.parametrize("name", ["last", "sequence", "before", "lstm"])
+def test_pieces_of_sequences_give_what_whole_ones_give(name):
+    network = NETWORKS[name]
+    x = network.input_format.quantize(samples.data(network))
+    whole, end = network.resume(x, network.initial(len(x)))
+    np.testing.assert_array_equal(whole, network.run_integers(x))
+    states, pieces = network.initial(len(x)), []
+    for piece in (x[:, :1], x[:, 1:4], x[:, 4:]):
+        y, states = network.resume(piece, states)
+        pieces.append(y)
+    np.testing.assert_array_equal(np.concatenate(pieces, axis=1) if network.per_step else pieces[-1], whole)
+    assert [state is None for state in states] == [layer.kind == "linear" for layer in network.layers]
+    for one, other in zip(states, end, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+def test_state_of_other_sequences():
+    network = NETWORKS["last"]
+    x = network.input_format.quantize(samples.data(network))
+    assert refusal(network.resume, x, network.initial(3)) == (
+        "The state of layer 'gru' must have the shape (20, 6), not (3, 6); go on with what run returned")
+
+
+def test_pieces_of_what_goes_both_ways():
+    network = NETWORKS["both"]
+    x = network.input_format.quantize(samples.data(network))
+    assert refusal(network.resume, x, network.initial(len(x))) == (
+        "A sequence can be continued piece by piece where all layers go forward, but layer 'both' is bidirectional; "
+        "run whole sequences")
+
+
 # Files.
 
 def test_save_and_load(network, tmp_path):
@@ -122,11 +160,12 @@ def test_vectors_belong_to_a_loaded_network(folder):
 def test_network_json_says_every_format(folder):
     document = json.loads((folder / "network.json").read_text())
     assert document["format"] == "circulant-network"
-    assert document["version"] == 1
+    assert document["version"] == 2
     gru, last = document["layers"]
-    assert (gru["kind"], gru["hidden"], gru["returns"]) == ("gru", 6, "last")
+    assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
     assert (last["kind"], last["outputs"]) == ("linear", 3)
-    for product, k in ((gru["input_product"], 4), (gru["recurrent_product"], 2), (last["product"], 1)):
+    for product, k in (*((gru[role], 4) for role in (
+            "input_product", "recurrent_product", "candidate_input", "candidate_recurrent")), (last["product"], 1)):
         assert product["block_size"] == k
         assert product["twiddle_bits"] == 16
         for tensor in ("weight", "input", "spectrum", "product", "output"):
@@ -162,6 +201,8 @@ def test_hash_changes_with_every_field():
         with_layers(gru, dataclasses.replace(last, name="other")),
         with_layers(dataclasses.replace(gru, name="other"), last),
         with_layers(dataclasses.replace(gru, returns="sequence"), last),
+        with_layers(dataclasses.replace(gru, reset="before", candidate_recurrent=None, candidate=JointProduct((
+            gru.candidate, dataclasses.replace(gru.candidate_recurrent, bias=0 * gru.candidate.bias)))), last),
         with_product(twiddle_bits=15),
         *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), frac=5)})
           for tensor in ("weight", "spectrum", "product", "output")),
@@ -247,9 +288,9 @@ def test_load_wrong_format(folder):
 
 
 def test_load_wrong_version(folder):
-    path = rewrite(folder, version=2)
+    path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 1, not 2; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
 
 
 @pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
@@ -261,13 +302,13 @@ def test_load_wrong_hash(folder, fields):
 
 
 def test_load_wrong_kind_of_layer(folder):
-    body = artifact.read_json(folder / "network.json", "circulant-network", 1)
+    body = artifact.read_json(folder / "network.json", "circulant-network", Network.VERSION)
     del body["hash"]
     body["layers"][0]["kind"] = "conv"
-    artifact.write_json(folder / "network.json", "circulant-network", 1, body)
+    artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
-        "network.json: field 'kind' of layer 'gru' must be 'gru', 'lstm' or 'linear', not 'conv'; read it with the "
-        "version of circulant that wrote it")
+        "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm' or 'bidirectional', not 'conv'; "
+        "read it with the version of circulant that wrote it")
 
 
 def test_load_wrong_weights(folder, tmp_path):
@@ -283,9 +324,9 @@ def test_load_wrong_weights_file(folder):
     artifact.write_npz(path, "circulant-vectors", 1, {})
     assert refusal(Network.load, folder) == (
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
-    artifact.write_npz(path, "circulant-weights", 2, {})
+    artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 1, not 2; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
                     "anew$", refusal(Network.load, folder))

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from circulant.sim.reference import Gru, Linear, Model, check_data, spectra
+from circulant.sim.reference import Bidirectional, Linear, Lstm, Model, check_data, spectra
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 from tests.sim.definitions import block_circulant, circulant, dft
@@ -24,18 +24,36 @@ def whole(weight, rows, columns):
     return block_circulant(weight)[:rows, :columns]
 
 
+def tensors(layer, suffix=""):
+    """The parameters of the torch module that computes the same."""
+    if isinstance(layer, Linear):
+        return {"weight": whole(layer.weight, layer.outputs, layer.inputs), "bias": layer.bias}
+    if isinstance(layer, Bidirectional):
+        return tensors(layer.forward) | tensors(layer.backward, "_reverse")
+    projection = getattr(layer, "projection", None)
+    found = {"weight_ih_l0": whole(layer.weight_ih, layer.hidden, layer.inputs),
+             "weight_hh_l0": whole(layer.weight_hh, layer.hidden, layer.outputs),
+             "bias_ih_l0": layer.bias_ih, "bias_hh_l0": layer.bias_hh}
+    if projection is not None:
+        found["weight_hr_l0"] = whole(projection, layer.outputs, layer.hidden)
+    return {name + suffix: value for name, value in found.items()}
+
+
 def in_torch(torch, layer):
     """The torch module that computes the same, in double precision."""
     if isinstance(layer, Linear):
         module = torch.nn.Linear(layer.inputs, layer.outputs)
-        tensors = {"weight": whole(layer.weight, layer.outputs, layer.inputs), "bias": layer.bias}
     else:
-        module = torch.nn.GRU(layer.inputs, layer.hidden, batch_first=True)
-        tensors = {"weight_ih_l0": whole(layer.weight_ih, layer.hidden, layer.inputs),
-                   "weight_hh_l0": whole(layer.weight_hh, layer.hidden, layer.hidden),
-                   "bias_ih_l0": layer.bias_ih, "bias_hh_l0": layer.bias_hh}
+        one = layer.forward if isinstance(layer, Bidirectional) else layer
+        options = {"batch_first": True, "bidirectional": isinstance(layer, Bidirectional)}
+        if isinstance(one, Lstm):
+            proj_size = one.outputs if one.projection is not None else 0
+            module = torch.nn.LSTM(layer.inputs, one.hidden, proj_size=proj_size, **options)
+        else:
+            module = torch.nn.GRU(layer.inputs, one.hidden, **options)
     module.double().load_state_dict({
-        name: torch.from_numpy(value.reshape(getattr(module, name).shape).copy()) for name, value in tensors.items()})
+        name: torch.from_numpy(value.reshape(getattr(module, name).shape).copy())
+        for name, value in tensors(layer).items()})
     return module
 
 
@@ -44,8 +62,10 @@ def by_torch(torch, model, x):
     with torch.no_grad():
         for layer in model.layers:
             values = in_torch(torch, layer)(values)
-            if isinstance(layer, Gru):
-                values = values[0][:, -1] if layer.returns == "last" else values[0]
+            if not isinstance(layer, Linear):
+                every, final = values
+                h_n = final[0] if isinstance(final, tuple) else final
+                values = torch.cat(list(h_n), dim=-1) if layer.returns == "last" else every
     return values.numpy()
 
 
@@ -72,6 +92,53 @@ def test_stacked_gru_layers_equal_torch(torch):
     model = Model("stack", 5, True, (first, second))
     x = samples.data(model)
     np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("returns", ["last", "sequence"])
+@pytest.mark.parametrize(("inputs", "hidden", "projection", "k"), [
+    (1, 1, 0, 1), (5, 6, 0, 4), (5, 6, 4, 2), (8, 16, 5, 8), (3, 5, 2, 16)])
+def test_lstm_equals_torch(torch, inputs, hidden, projection, k, returns):
+    model = samples.chain(samples.lstm(inputs, hidden, k=k, projection=projection, returns=returns))
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("returns", ["last", "sequence"])
+@pytest.mark.parametrize(("kind", "options"), [("gru", {}), ("lstm", {}), ("lstm", {"projection": 4})])
+def test_both_directions_equal_torch(torch, kind, options, returns):
+    model = samples.chain(samples.bidirectional(kind, returns=returns, **options))
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+def test_a_chain_of_all_kinds_equals_torch(torch):
+    both = samples.bidirectional("lstm", 5, 6)
+    model = samples.chain(both, samples.lstm(12, 7, projection=3, name="second"),
+                          samples.bidirectional("gru", 3, 4, name="third", returns="last"))
+    x = samples.data(model)
+    np.testing.assert_allclose(model.run(x), by_torch(torch, model, x), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("projection", [0, 4])
+def test_lstm_with_peepholes_by_its_equations(projection):
+    """Sak et al. 2014: i and f see c of the step before, o that of this step."""
+    layer = samples.lstm(projection=projection, peephole=True)
+    x = samples.data(samples.chain(layer), count=1)
+    w, u = whole(layer.weight_ih, 6, 5), whole(layer.weight_hh, 6, layer.outputs)
+    b, p = layer.bias_ih + layer.bias_hh, layer.peephole
+    y, c, outputs = np.zeros(layer.outputs), np.zeros(6), []
+
+    def logistic(a):
+        return 1 / (1 + np.exp(-a))
+
+    for step in x[0]:
+        i, f, g, o = (w[gate] @ step + u[gate] @ y + b[gate] for gate in range(4))
+        c = logistic(f + p[1] * c) * c + logistic(i + p[0] * c) * np.tanh(g)
+        y = m = logistic(o + p[2] * c) * np.tanh(c)
+        if projection:
+            y = whole(layer.projection, projection, 6) @ m
+        outputs.append(y)
+    np.testing.assert_allclose(layer(x)[0], outputs, rtol=0, atol=1e-14)
 
 
 def test_gru_by_its_equations():
@@ -123,13 +190,35 @@ def tapped(model, x):
     return model.run(x, tap), seen
 
 
-def test_tap_names():
-    model = samples.model()
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_tap_names(reset):
+    model = samples.model(reset=reset)
     _, seen = tapped(model, samples.data(model))
-    assert seen.keys() == {"gru.sigmoid.input", "gru.tanh.input"} | {
-        f"{product}.{tensor}" for product in ("gru.input_product", "gru.recurrent_product", "last.product")
-        for tensor in ("input", "spectrum", "product", "output")}
-    assert {len(values) for name, values in seen.items() if name.startswith(("gru.r", "gru.s", "gru.t"))} == {7}
+    parts = ("input_product", "recurrent_product", "candidate_input", "candidate_recurrent")
+    sums = ("gates", "candidate") if reset == "before" else ("gates", "candidate_input", "candidate_recurrent")
+    assert seen.keys() == {"gru.tanh.input", "gru.r", "gru.z", "gru.n", "gru.h"} | {
+        f"gru.{part}.{tensor}" for part in parts for tensor in ("input", "spectrum")} | {
+        f"gru.{name}.{tensor}" for name in sums for tensor in ("product", "output")} | {
+        f"last.product.{tensor}" for tensor in ("input", "spectrum", "product", "output")}
+    assert {len(values) for name, values in seen.items() if name.startswith("gru.")} == {7}
+
+
+def test_tap_names_of_an_lstm():
+    layer = samples.lstm(projection=4, peephole=True)
+    _, seen = tapped(samples.chain(layer), samples.data(samples.chain(layer)))
+    assert seen.keys() == {f"lstm.{tensor}" for tensor in (
+        "sigmoid.input", "i", "f", "g", "o", "c", "m", "y", "gates.product", "gates.output", "input_product.input",
+        "input_product.spectrum", "recurrent_product.input", "recurrent_product.spectrum", "projection.input",
+        "projection.spectrum", "projection.product", "projection.output")}
+    np.testing.assert_array_equal(np.stack(seen["lstm.y"], axis=1), layer(samples.data(samples.chain(layer))))
+    np.testing.assert_array_equal(seen["lstm.y"], seen["lstm.projection.output"])
+
+
+def test_tap_sees_both_directions():
+    model = samples.chain(samples.bidirectional())
+    y, seen = tapped(model, samples.data(model))
+    np.testing.assert_array_equal(np.stack(seen["both.forward.h"], axis=1), y[..., :6])
+    np.testing.assert_array_equal(np.stack(seen["both.backward.h"][::-1], axis=1), y[..., 6:])
 
 
 def test_tap_changes_nothing():
@@ -153,14 +242,44 @@ def test_tap_sees_the_tensors_of_a_product(k):
     np.testing.assert_array_equal(seen["linear.product.output"][0], layer(x))
 
 
-def test_tap_sees_the_arguments_of_the_gates():
-    model = samples.model()
-    _, seen = tapped(model, samples.data(model, steps=1))
-    driven, recurrent = (seen[f"gru.{role}.output"][0].reshape(20, -1, 3, width)[:, 0, :, :6]
-                         for role, width in (("input_product", 8), ("recurrent_product", 6)))
-    np.testing.assert_allclose(seen["gru.sigmoid.input"][0], (driven + recurrent)[:, :2], rtol=0, atol=1e-15)
-    r = 1 / (1 + np.exp(-driven[:, 0] - recurrent[:, 0]))
-    np.testing.assert_allclose(seen["gru.tanh.input"][0], driven[:, 2] + r * recurrent[:, 2], rtol=0, atol=1e-15)
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_tap_sees_the_gates(reset):
+    model = samples.model(reset=reset)
+    x = samples.data(model, steps=2)
+    last, seen = model.layers[0](x), tapped(model, x)[1]
+    gates = seen["gru.gates.output"][1]
+    np.testing.assert_allclose(seen["gru.r"][1], 1 / (1 + np.exp(-gates[:, 0])), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(seen["gru.z"][1], 1 / (1 + np.exp(-gates[:, 1])), rtol=0, atol=1e-15)
+    if reset == "after":
+        argument = (seen["gru.candidate_input.output"][1]
+                    + seen["gru.r"][1] * seen["gru.candidate_recurrent.output"][1])
+    else:
+        argument = seen["gru.candidate.output"][1]
+        np.testing.assert_array_equal(seen["gru.candidate_recurrent.input"][1], seen["gru.r"][1] * seen["gru.h"][0])
+    np.testing.assert_allclose(seen["gru.tanh.input"][1], argument, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(seen["gru.n"][1], np.tanh(seen["gru.tanh.input"][1]))
+    np.testing.assert_array_equal(seen["gru.h"][1], last)
+
+
+def test_tap_sees_the_sum_of_a_joint_product():
+    """The spectrum of what both matrices give, without the bias."""
+    model = samples.model(8, 8, k=(4, 4, 1))
+    gru = model.layers[0]
+    _, seen = tapped(model, samples.data(model, steps=2))
+    rows = seen["gru.gates.output"][1] - (gru.bias_ih + gru.bias_hh)[:2]
+    np.testing.assert_allclose(seen["gru.gates.product"][1], spectra(rows.reshape(20, 4, 4)), rtol=0, atol=1e-13)
+
+
+def test_gru_with_the_reset_gate_before_the_matrix_by_its_equations():
+    layer = samples.model(reset="before", returns="sequence").layers[0]
+    x = samples.data(samples.model(), count=1)
+    w, u = whole(layer.weight_ih, 6, 5), whole(layer.weight_hh, 6, 6)
+    b, h, states = layer.bias_ih + layer.bias_hh, np.zeros(6), []
+    for step in x[0]:
+        r, z = (1 / (1 + np.exp(-(w[gate] @ step + u[gate] @ h + b[gate]))) for gate in range(2))
+        h = (1 - z) * np.tanh(w[2] @ step + u[2] @ (r * h) + b[2]) + z * h
+        states.append(h)
+    np.testing.assert_allclose(layer(x)[0], states, rtol=0, atol=1e-14)
 
 
 # Refusals.
@@ -219,6 +338,38 @@ def test_weights_not_finite(index, field, value):
 def test_gru_wrong_returns(returns):
     assert refusal(samples.model, returns=returns) == (
         f"Layer 'gru' must return 'last' or 'sequence', not {returns!r}; choose one")
+
+
+@pytest.mark.parametrize(("field", "shape", "rule"), [
+    ("weight_ih", (3, 2, 2, 4), "(4, 2, 2, 4)"), ("weight_hh", (4, 2, 2, 4), "(4, 2, 1, 4)"),
+    ("projection", (2, 2, 4), "(1, 2, 4)"), ("peephole", (2, 6), "(3, 6)"), ("bias_ih", (24,), "(4, 6)"),
+    ("bias_hh", (4, 8), "(4, 6)")])
+def test_lstm_wrong_shape(field, shape, rule):
+    layer = samples.lstm(projection=4, peephole=True)
+    assert refusal(dataclasses.replace, layer, **{field: np.zeros(shape)}) == (
+        f"Layer 'lstm': {field} must have the shape {rule}, not {shape}; export it again")
+
+
+def test_lstm_outputs_without_a_projection():
+    assert refusal(dataclasses.replace, samples.lstm(projection=4), projection=None) == (
+        "Layer 'lstm' without a projection must give its 6 hidden units, not 4; export it again")
+
+
+def test_directions_that_are_no_pair():
+    both = samples.bidirectional()
+    assert refusal(dataclasses.replace, both, backward=both.forward) == (
+        "The backward layer of 'both' must be called 'both.backward', not 'both.forward'; rename it")
+    for other in (dataclasses.replace(both.backward, returns="last"), samples.bidirectional(inputs=4).backward,
+                  samples.bidirectional("lstm").backward):
+        assert refusal(dataclasses.replace, both, backward=other).startswith(
+            "Both directions of layer 'both' must have the kind, inputs and what is returned of the first, ('gru', 5, "
+            "'sequence'), not (")
+
+
+@pytest.mark.parametrize("reset", ["", None])
+def test_gru_wrong_reset(reset):
+    assert refusal(samples.model, reset=reset) == (
+        f"Layer 'gru' must reset 'after' or 'before' the matrix, not {reset!r}; choose one")
 
 
 def test_model_without_layers():

@@ -129,7 +129,7 @@ def test_none_resumes_what_is_of_this_training(tmp_path):
     ({"settings": dataclasses.replace(SHORT, seed=1)}, r"training\.seed = 0, not 1"),
     ({"settings": dataclasses.replace(SHORT, method="direct")}, r"phases = \['dense', 'admm', 'retrain'\], not \["),
     ({"model": ModelSettings(hidden=24)}, r"model\.hidden = 16, not 24"),
-    ({"block_size": 4}, r"block_size = 8, not 4"),
+    ({"block_size": 4}, r"block_size\.gru\.weight_ih_l0 = 8, not 4"),
 ])
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, options, message):
     path = tmp_path / "training.pt"

@@ -80,7 +80,7 @@ def test_devices():
         assert place("auto").type == place("cuda").type == "cuda"
     else:
         assert place("auto") == torch.device("cpu")
-        with pytest.raises(Refusal, match=r"^Device 'cuda' must be a GPU that torch can use, but it finds none; choose"):
+        with pytest.raises(Refusal, match=r"^Device 'cuda' must be a GPU that torch can use, but it finds none"):
             place("cuda")
 
 

@@ -1,12 +1,15 @@
 """Random integer networks of every block size, with formats so arbitrary that everything saturates now and then."""
+from dataclasses import replace
+
 import numpy as np
 
 from circulant.sim.activation import FUNCTIONS, Pwl
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fft import BLOCK_SIZES
 from circulant.sim.fixed import Format, Integers
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
@@ -45,11 +48,45 @@ class Maker:
     def linear(self, name: str, inputs: int, outputs: int, k: int, input: Format) -> Linear:
         return Linear(name, inputs, outputs, self.product(inputs, -(-outputs // k) * k, k, input, self.vector()))
 
-    def gru(self, name: str, inputs: int, hidden: int, k: int, recurrent_k: int, input: Format, returns: str) -> Gru:
+    def joint(self, gates: int, sizes: tuple[int, int], k: int, first: Product, second: Product) -> JointProduct:
+        """A product of two vectors with the formats of two others."""
+        return JointProduct((self.like(first, gates, sizes[0], k), self.like(second, gates, sizes[1], k, bias=False)))
+
+    def like(self, product: Product, rows: int, inputs: int, k: int, *, bias: bool = True) -> Product:
+        """Other integers of the same formats."""
+        shape = (rows // k, -(-inputs // k), k)
+        weights = self.rng.integers(product.weight.lo, product.weight.hi + 1, shape)
+        biases = self.rng.integers(product.output.lo, product.output.hi + 1, rows) * bias
+        return replace(product, weights=weights, bias=biases)
+
+    def parts(self, k: int, input: Format, state: Format, pre: Format) -> tuple[Product, Product]:
+        """Small products of x and of the state, whose exact sums have the same fraction bits."""
+        x = self.product(k, k, k, input, pre)
+        spectrum = self.format(*self.widths["spectrum"])
+        weight = Format(int(self.rng.integers(*self.widths["weight"], endpoint=True)), x.frac - spectrum.frac)
+        return x, replace(x, input=state, spectrum=spectrum, weight=weight, weights=0 * x.weights, bias=0 * x.bias)
+
+    def gru(self, name: str, inputs: int, hidden: int, k: int, reset: str, input: Format, returns: str) -> Gru:
         pre, state = self.format(2, 24, (0, 12)), self.format(2, 24, (0, 16))
-        return Gru(name, inputs, hidden, returns, self.product(inputs, 3 * -(-hidden // k) * k, k, input, pre),
-                   self.product(hidden, 3 * -(-hidden // recurrent_k) * recurrent_k, recurrent_k, state, pre),
+        rows, sizes, (x, h) = -(-hidden // k) * k, (inputs, hidden), self.parts(k, input, state, pre)
+        candidate: Product | JointProduct = self.like(x, rows, inputs, k)
+        if reset == "before":
+            candidate = self.joint(rows, sizes, k, x, h)
+        return Gru(name, inputs, hidden, returns, reset, self.joint(2 * rows, sizes, k, x, h), candidate,
+                   self.like(h, rows, hidden, k) if reset == "after" else None,
                    self.pwl("sigmoid", pre, state), self.pwl("tanh", pre, state))
+
+    def lstm(self, name: str, inputs: int, hidden: int, k: int, form: str, input: Format, returns: str) -> Lstm:
+        """With the peepholes and the projection that the form names."""
+        pre, state, cell = self.format(2, 24, (0, 12)), self.format(2, 24, (0, 16)), self.format(2, 24, (0, 16))
+        outputs = int(self.rng.integers(1, 45)) if "projection" in form else hidden
+        rows, (x, y) = -(-hidden // k) * k, self.parts(k, input, state, pre)
+        peephole = self.format(2, 18)
+        return Lstm(
+            name, inputs, hidden, outputs, returns, self.joint(4 * rows, (inputs, outputs), k, x, y),
+            self.product(hidden, -(-outputs // k) * k, k, state, state) if "projection" in form else None,
+            self.rng.integers(peephole.lo, peephole.hi + 1, (3, hidden)) if "peephole" in form else None, peephole,
+            cell, self.pwl("sigmoid", pre, state), self.pwl("tanh", pre, state), self.pwl("tanh", cell, state))
 
     def numbers(self, form: Format, *shape: int) -> Integers:
         """Random integers of a format; the first sequences hold nothing but its extremes."""
@@ -69,13 +106,19 @@ def vectors(seed: int = 0, widths: dict[str, tuple[int, int]] = NARROW) -> Netwo
     return Network("vectors", inputs, False, tuple(layers))
 
 
-def sequences(*blocks: tuple[int, int], returns: str = "last", seed: int = 0, outputs: int = 0, outputs_k: int = 1,
-              inputs: int = 11, widths: dict[str, tuple[int, int]] = NARROW) -> Network:
-    """GRUs with the given block sizes of input and recurrent matrix, and a linear layer when outputs are asked for."""
+def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int = 0, outputs: int = 0,
+              outputs_k: int = 1, inputs: int = 11, widths: dict[str, tuple[int, int]] = NARROW) -> Network:
+    """Recurrent layers of the given block sizes, and a linear layer when outputs are asked for.
+
+    A block size alone is a GRU with the reset gate after the matrix; a form beside it is that of `Maker.gru` or, when
+    it begins with "lstm", of `Maker.lstm`.
+    """
     layers: list[Layer] = []
-    for n, (k, recurrent_k) in enumerate(blocks):
-        layers.append(_legal(lambda maker, n=n, k=k, recurrent_k=recurrent_k: maker.gru(  # type: ignore[misc]
-            f"gru {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, recurrent_k,
+    for n, block in enumerate(blocks):
+        k, form = (block, "after") if isinstance(block, int) else block
+        layers.append(_legal(lambda maker, n=n, k=k, form=form: getattr(  # type: ignore[misc]
+            maker, "lstm" if form.startswith("lstm") else "gru")(
+            f"layer {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
             layers[-1].output_format if layers else maker.vector(),
             returns if n == len(blocks) - 1 else "sequence"), seed + n, widths))
     if outputs:

@@ -18,9 +18,9 @@ from tests.hw.golden import network
 NETWORKS = {
     "small": network(4, 6, 3, outputs=5, k_out=2),
     "steps": network(8, 10, 9, returns="sequence"),
-    "chain": sequences((1, 64), (16, 2), (32, 8), outputs=7, outputs_k=4),
+    "chain": sequences(1, (16, "before"), (8, "lstm peephole projection"), 32, outputs=7, outputs_k=4),
     "vectors": vectors(),
-    "wide": sequences((8, 16), outputs=3, outputs_k=64, widths=WIDE, seed=3),
+    "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }
 
 
@@ -91,7 +91,7 @@ def test_state_is_kept_across_calls(compiled):
 
 
 def test_an_output_for_each_step(compiled):
-    net = sequences((8, 1), (4, 4), returns="sequence", outputs=3)
+    net = sequences(8, (4, "before"), (2, "lstm projection"), returns="sequence", outputs=3)
     plain = compiled(generate_c(net))
     state, (x, *_) = plain.state(), inputs(net, count=6, steps=5)
     plain.call("reset", state)

@@ -14,10 +14,14 @@ from tests.hw.golden import network, product
 NETWORKS = {
     "all block sizes": vectors(),
     "all block sizes, wide": vectors(1, WIDE),
-    "large blocks": sequences((64, 32), (16, 64), outputs=9, outputs_k=32, seed=1),
-    "small blocks": sequences((1, 2), (4, 1), returns="sequence", outputs=2, outputs_k=2, seed=2),
-    "wide": sequences((8, 4), (2, 8), outputs=5, outputs_k=8, widths=WIDE, seed=3),
-    "states": sequences((16, 16), returns="sequence", widths=NARROW, seed=4),
+    "large blocks": sequences(64, (32, "before"), outputs=9, outputs_k=32, seed=1),
+    "small blocks": sequences(1, (2, "before"), 4, returns="sequence", outputs=2, outputs_k=2, seed=2),
+    "wide": sequences(8, (2, "before"), outputs=5, outputs_k=8, widths=WIDE, seed=3),
+    "states": sequences((16, "before"), returns="sequence", widths=NARROW, seed=4),
+    "lstm": sequences((8, "lstm"), (4, "lstm"), outputs=3, seed=5),
+    "peepholes": sequences((1, "lstm peephole"), (16, "lstm peephole"), returns="sequence", seed=6),
+    "projections": sequences((2, "lstm projection"), (8, "lstm peephole projection"), seed=7),
+    "wide lstm": sequences((4, "lstm peephole projection"), (8, "lstm"), returns="sequence", widths=WIDE, seed=8),
     "what int64 just holds": Network("net", 128, False, (Linear("fc", 128, 64, product(
         1, 2, 64, twiddle_bits=16, product=Format(40, 9), output=Format(39, 6))),)),
 }

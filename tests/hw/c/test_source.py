@@ -1,13 +1,14 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from circulant.hw.c.source import Source
 from circulant.sim.activation import Pwl
-from circulant.sim.circulant import Product
+from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, Maker, sequences, vectors
@@ -17,7 +18,11 @@ KNOWN = {
     Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
     Pwl: ["function", "input", "output", "slope_format", "slope", "base"],
     Linear: ["name", "inputs", "outputs", "product"],
-    Gru: ["name", "inputs", "hidden", "returns", "input_product", "recurrent_product", "sigmoid", "tanh"],
+    JointProduct: ["parts"],
+    Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
+          "tanh"],
+    Lstm: ["name", "inputs", "hidden", "outputs", "returns", "gates", "projection", "peephole", "peephole_format",
+           "cell", "sigmoid", "tanh", "tanh_cell"],
 }
 
 
@@ -26,13 +31,14 @@ def test_the_emitters_know_every_field_of_the_golden_model(part):
     assert [field.name for field in fields(part)] == KNOWN[part], "teach hw/c the new field, then add it here"
 
 
-@pytest.mark.parametrize("net", [sequences((8, 4), (2, 16), outputs=5), vectors()], ids=lambda net: net.name)
+@pytest.mark.parametrize("net", [sequences(8, (2, "before"), (4, "lstm peephole"), outputs=5), vectors()],
+                         ids=lambda net: net.name)
 def test_the_text_is_the_same_each_time(net):
     assert (Source(net).code, Source(net).header) == (Source(net).code, Source(net).header)
 
 
 def test_the_text_is_narrow_and_plain():
-    source = Source(sequences((64, 32), (16, 8), outputs=5))
+    source = Source(sequences(64, (16, "before"), (8, "lstm projection"), outputs=5))
     for text in (source.code, source.header):
         assert text.isascii()
         assert max(map(len, text.splitlines())) <= 120
@@ -53,9 +59,9 @@ def test_the_header_says_sizes_and_formats():
 
 def test_weights_are_stored_in_the_narrowest_type():
     code = Source(network(8, 16, 8, weight_bits=8)).code
-    assert "static const int8_t gru_recurrent_product_weights[96] = {" in code
+    assert "static const int8_t gru_gates_weights_2[64] = {" in code
     code = Source(network(8, 16, 8, weight_bits=9)).code
-    assert "static const int16_t gru_recurrent_product_weights[96] = {" in code
+    assert "static const int16_t gru_gates_weights_2[64] = {" in code
 
 
 def test_products_and_transforms_of_the_same_types_share_their_functions():
@@ -89,8 +95,8 @@ def test_layers_whose_names_clash_are_numbered():
 def test_refuses_a_layer_that_it_does_not_know(monkeypatch):
     net = network(2, 4, 4)
     monkeypatch.setattr(type(net.layers[0]), "kind", "spline")
-    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, but 'gru' is of "
-                                      r"the kind 'spline'; leave it out, or generate Verilog$"):
+    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, lstm, but 'gru' "
+                                      r"is of the kind 'spline'; leave it out, or generate Verilog$"):
         Source(net)
 
 
@@ -98,7 +104,7 @@ def test_refuses_an_activation_whose_segments_do_not_cut_evenly():
     net = network(2, 4, 4)
     gru = net.layers[0]
     crooked = Pwl("tanh", gru.tanh.input, gru.tanh.output, gru.tanh.slope_format, gru.tanh.slope[:3], gru.tanh.base[:3])
-    layer = Gru("gru", 4, 4, "last", gru.input_product, gru.recurrent_product, gru.sigmoid, crooked)
+    layer = replace(gru, tanh=crooked)
     with pytest.raises(Refusal, match=r"^The segments of tanh must be a power of two, 2 or more, and no more than "
                                       r"there are arguments, not 3; fit the table again$"):
         Source(Network("net", 4, True, (layer,)))

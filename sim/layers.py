@@ -1,0 +1,102 @@
+"""The kinds of layers, and how they stand in ``network.json`` and ``weights.npz``."""
+from typing import Any
+
+import numpy as np
+
+from circulant.sim.activation import Pwl
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.circulant import JointProduct, Product
+from circulant.sim.fixed import Format
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Layer", "Recurrent", "activations", "layer_arrays", "layer_as_json", "layer_from_json"]
+
+Layer = Linear | Gru | Lstm | Bidirectional
+
+Recurrent = Gru | Lstm | Bidirectional
+"""Layers that take a sequence, and have a state."""
+
+
+def activations(layer: Layer) -> dict[str, Pwl]:
+    if isinstance(layer, Lstm):
+        return {"sigmoid": layer.sigmoid, "tanh": layer.tanh, "tanh_cell": layer.tanh_cell}
+    return {"sigmoid": layer.sigmoid, "tanh": layer.tanh} if isinstance(layer, Gru) else {}
+
+
+def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
+    """The integers of a layer by their names in the file."""
+    if isinstance(layer, Bidirectional):
+        return layer_arrays(layer.forward) | layer_arrays(layer.backward)
+    arrays = {}
+    for role, product in layer.products.items():
+        arrays[f"{layer.name}.{role}.weights"] = product.weights
+        arrays[f"{layer.name}.{role}.bias"] = product.bias
+    for role, pwl in activations(layer).items():
+        arrays[f"{layer.name}.{role}.slope"] = pwl.slope
+        arrays[f"{layer.name}.{role}.base"] = pwl.base
+    if isinstance(layer, Lstm) and layer.peephole is not None:
+        arrays[f"{layer.name}.peephole"] = layer.peephole
+    return arrays
+
+
+_PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
+
+
+def layer_as_json(layer: Layer) -> dict[str, Any]:
+    """The entry of a layer, all but its integers."""
+    entry: dict[str, Any] = {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs}
+    if isinstance(layer, Bidirectional):
+        return entry | {direction: layer_as_json(each) for direction, each in layer.directions.items()}
+    for role, product in layer.products.items():
+        entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
+        entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
+    entry |= {role: pwl.as_json() for role, pwl in activations(layer).items()}
+    if isinstance(layer, Gru | Lstm):
+        entry |= {"hidden": layer.hidden, "returns": layer.returns}
+    if isinstance(layer, Lstm):
+        entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
+    if isinstance(layer, Gru):
+        return entry | {"reset": layer.reset}
+    return entry | {"outputs": layer.outputs}
+
+
+def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
+    """
+    Raises:
+        Refusal: when the entry is of an unknown kind.
+    """
+    name = entry["name"]
+    if entry["kind"] == Bidirectional.kind:
+        forward, backward = (layer_from_json(entry[direction], arrays) for direction in ("forward", "backward"))
+        return Bidirectional(name, forward, backward)  # type: ignore[arg-type]
+
+    def product(role: str) -> Product:
+        formats = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
+        return Product(arrays[f"{name}.{role}.weights"], arrays[f"{name}.{role}.bias"],
+                       twiddle_bits=entry[role]["twiddle_bits"], **formats)
+
+    def pwl(role: str) -> Pwl:
+        data = entry[role]
+        return Pwl(data["function"], Format.from_json(data["input"]), Format.from_json(data["output"]),
+                   Format.from_json(data["slope"]), arrays[f"{name}.{role}.slope"], arrays[f"{name}.{role}.base"])
+
+    if entry["kind"] == Gru.kind:
+        gates = JointProduct((product("input_product"), product("recurrent_product")))
+        x, h = product("candidate_input"), product("candidate_recurrent")
+        before = entry["reset"] == "before"
+        return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], entry["reset"], gates,
+                   JointProduct((x, h)) if before else x, None if before else h, pwl("sigmoid"), pwl("tanh"))
+    if entry["kind"] == Lstm.kind:
+        return Lstm(
+            name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
+            JointProduct((product("input_product"), product("recurrent_product"))),
+            product("projection") if "projection" in entry else None, arrays.get(f"{name}.peephole"),
+            Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
+            pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
+    if entry["kind"] == Linear.kind:
+        return Linear(name, entry["inputs"], entry["outputs"], product("product"))
+    raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'linear', 'gru', 'lstm' or "
+                  f"'bidirectional', not {entry['kind']!r}; read it with the version of circulant that wrote it")
