@@ -35,12 +35,12 @@ def layer(cell: str, inputs: int, hidden: int, projection: int, block: int, seed
         return rng.normal(0, spread, (*gates, -(-rows // block), -(-columns // block), block))
 
     if cell == "gru":
-        biases = rng.normal(0, 0.1, (2, 3, hidden))
-        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), *biases,
+        b_ih, b_hh = rng.normal(0, 0.1, (2, 3, hidden))
+        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), b_ih, b_hh,
                          returns="sequence")
-    biases = rng.normal(0, 0.1, (2, 4, hidden))
-    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), *biases,
-                      matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
+    b_ih, b_hh = rng.normal(0, 0.1, (2, 4, hidden))
+    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), b_ih,
+                      b_hh, matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
                       returns="sequence")
 
 

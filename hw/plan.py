@@ -6,8 +6,10 @@ from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
@@ -74,7 +76,12 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
                              ("streams", streams, "give 1 for the least latency")):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
-    candidates = [list(_candidates(layer, streams)) for layer in network.layers]
+    both = [layer.name for layer in network.layers if isinstance(layer, Bidirectional)]
+    if both:
+        raise Refusal(f"Hardware layers must have one direction, but {', '.join(both)} have two; train with "
+                      "bidirectional = false")
+    layers = [layer for layer in network.layers if not isinstance(layer, Bidirectional)]
+    candidates = [list(_candidates(layer, streams)) for layer in layers]
     ladders = [_ladder(plans) for plans in candidates]
     chosen = [0] * len(ladders)
     least = sum(ladder[0].multipliers for ladder in ladders)
@@ -95,7 +102,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
     slowest = max(range(len(ladders)), key=lambda at: ladders[at][chosen[at]].cycles)
     budgets[slowest] += left
     return [_exact(layer, plans, budget)
-            for layer, plans, budget in zip(network.layers, candidates, budgets, strict=True)]
+            for layer, plans, budget in zip(layers, candidates, budgets, strict=True)]
 
 
 def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
@@ -107,7 +114,7 @@ def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
     return useful
 
 
-def _candidates(layer: Layer, streams: int) -> Iterator[LayerPlan]:
+def _candidates(layer: Linear | Gru | Lstm, streams: int) -> Iterator[LayerPlan]:
     """Arrays and pointwise units, with an estimate of their cycles."""
     found = matrices(layer)
     k = found[0].product.block_size

@@ -9,8 +9,9 @@ from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan
 from circulant.hw.programs import layer_program
-from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reblock import Reblock
+from circulant.hw.recurrent import RecurrentLayer
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
@@ -24,6 +25,7 @@ def container_bits(width: int) -> int:
 
 
 def _unit(layer: Layer, plan: LayerPlan) -> wiring.Component:
+    assert not isinstance(layer, Bidirectional), "refused by the plan"
     program = layer_program(layer, plan.shape, plan.spacing)
     if isinstance(layer, Gru | Lstm):
         return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams)

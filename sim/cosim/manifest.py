@@ -92,7 +92,7 @@ class Manifest:
                 folder, body["network"], body["top"], body["clock"], body["reset"],
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-                body["streams"],
+                body.get("streams", 1),
             )
         except KeyError as error:
             raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None
