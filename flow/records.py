@@ -130,6 +130,7 @@ def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) 
     for table, keys in run.experiment.tables(STEPS[step].tables).items():
         for key, value in keys.items():
             was = obeyed[table].get(key)
+            value = list(value) if isinstance(value, tuple) else value  # as JSON has it
             if was != value:
                 change = f"--set {table}.{key}={value}"
                 raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "

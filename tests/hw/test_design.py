@@ -29,9 +29,11 @@ def test_the_manifest_says_what_the_folder_holds(design):
                    "format": design.network.output_format.as_json(), "per": "sequence"},
         "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
-        "layers": [{"name": "gru", "kind": "gru", "lanes": design.plans[0].lanes, "elements": design.plans[0].elements},
-                   {"name": "out", "kind": "linear", "lanes": design.plans[1].lanes, "elements": 0}],
+        "streams": 1, "layers": design.manifest["layers"],
     }
+    for layer, plan, kind in zip(design.manifest["layers"], design.plans, ("gru", "linear"), strict=True):
+        assert (layer["kind"], layer["rows"] * layer["columns"], layer["elements"]) == (kind, plan.lanes, plan.elements)
+        assert layer["cycles"] >= layer["floor"]
 
 
 def test_layers_behind_a_whole_sequence_work_in_every_step():
@@ -46,14 +48,10 @@ def test_the_budget_is_kept_by_what_is_counted(design):
     assert design.memory_bits > 1000
 
 
-def test_each_lane_bias_and_table_has_its_image(design):
-    gru, out = design.plans
-    assert set(design.images) == {
-        *(f"gru_lane{n}.hex" for n in range(gru.lanes)), *(f"out_lane{n}.hex" for n in range(out.lanes)),
-        "gru_bias.hex", "out_bias.hex", "gru_sigmoid.hex", "gru_tanh.hex"}
+def test_every_image_is_read(design):
+    assert {"gru_chain0.hex", "gru_program.hex", "gru_weights_0_0.hex", "gru_sigmoid.hex", "gru_tanh.hex",
+            "out_program.hex", "out_weights_0_0.hex", "out_chain0.hex"} <= set(design.images)
     assert set(re.findall(r'\.IMAGE\("(.*?)"\)', design.verilog)) == set(design.images)
-    assert len(design.images["gru_bias.hex"].split()) == 3 * 2 + 3 * 2, "a word for each row of both matrices"
-    assert len(design.images["gru_tanh.hex"].split()) == 16
 
 
 def test_ports_of_the_top(design):
@@ -65,7 +63,7 @@ def test_ports_of_the_top(design):
 def test_each_module_is_defined_once_and_no_wire_is_without_bits(design):
     defined = re.findall(r"^module (\S+?)(?=\(| )", design.verilog, re.M)
     assert len(defined) == len(set(defined))
-    assert sum(name.startswith("circulant_lane_") for name in defined) == 2, "one module for each engine's lanes"
+    assert sum(name.startswith("circulant_lanerow_") for name in defined) == 2, "one module for each engine's rows"
     assert "[-1:0]" not in design.verilog
 
 
@@ -140,5 +138,5 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
 
 
 def test_a_budget_that_does_not_suffice_is_refused(design):
-    with pytest.raises(Refusal, match=r"^Network 'small' needs at least 12 multipliers, one lane per layer, not 5; "):
+    with pytest.raises(Refusal, match=r"^Network 'small' needs at least 7 multipliers, the smallest lane per layer, not 5; "):
         generate(design.network, multipliers=5)
