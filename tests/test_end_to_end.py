@@ -97,8 +97,8 @@ def test_the_files_belong_together(whole):
 
 
 @pytest.mark.parametrize(("image", "line", "bit"), [
-    pytest.param("gru_lane0.hex", 0, 0, id="weight of the GRU"),
-    pytest.param("linear_lane0.hex", 0, 0, id="weight of the classifier"),
+    pytest.param("gru_weights_0_0.hex", 0, 0, id="weight of the GRU"),
+    pytest.param("linear_weights_0_0.hex", 0, 0, id="weight of the classifier"),
     pytest.param("gru_sigmoid.hex", 31, 20, id="entry of the sigmoid"),
     pytest.param("gru_tanh.hex", 32, 20, id="entry of the tanh"),
 ])
