@@ -174,7 +174,7 @@ def test_an_interrupted_training_leaves_the_run_usable(copy):
         training.send_signal(signal.SIGINT)
         said += training.stderr.read()
     assert training.returncode == 130
-    assert said.rstrip().splitlines()[-1] == "Interrupted; what earlier steps wrote stays usable."
+    assert "Interrupted" in said.rstrip().splitlines()[-1] and "--resume" in said.rstrip().splitlines()[-1]
     assert "Traceback" not in said
     assert contents(copy) == before
     assert call("quantize", copy) == 0
