@@ -61,7 +61,7 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
     ({"test_x": np.full((3, 4, 3), np.nan, np.float32)}, r"^The test part of data set 'few' must be finite, but"),
     ({"train_lengths": np.full(6, 4)}, r"^The two parts .* must have samples of one shape"),
     ({"train_lengths": np.full(6, 5)}, r"^The lengths of the train part of data set 'few' must be from 1 to 4, not from"
-                                       "5 to 5; leave empty sequences out, and pad to the longest$"),
+                                       " 5 to 5; leave empty sequences out, and pad to the longest$"),
     ({"test_lengths": np.array([1, 0, 2])}, r"^The lengths of the test part .* not from 0 to 2"),
     ({"test_lengths": np.array([1, 2])}, r"must be int64 of shape \(3,\), not int64 of \(2,\); convert them$"),
     ({"test_lengths": np.ones(3)}, r"must be int64 of shape \(3,\), not float64 of \(3,\)"),
