@@ -131,7 +131,8 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         The graph, and for each name what became of it, where a node went or changed.
     """
     notes: dict[str, str] = {}
-    for node in graph.nodes:
+    for name in [node.name for node in graph.nodes]:
+        node = graph[name]  # what it takes may have changed
         if node.op == "scale":
             graph, notes[node.name] = _fold(graph, node)
         elif node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
@@ -147,7 +148,7 @@ def _fold(graph: Graph, node: Node) -> tuple[Graph, str]:
     source = graph[node.inputs[0]]
     axis = len(source.shape) - 1 if source.op == "linear" else 1
     if source.op not in ("linear", "conv") or axis != node.options["axis"] or len(graph.users(source.name)) > 1:
-        return graph, "a scale and shift of its own"
+        return graph, "not folded, as no matrix stands alone before it"
     scale, shift = node.options["scale"], node.options["shift"]
     first, bias, k = source.options["first"], source.options["bias"], source.options["constraint"].block_size
     padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)
@@ -157,7 +158,7 @@ def _fold(graph: Graph, node: Node) -> tuple[Graph, str]:
         return _without(_with(graph, replace(source, options=options)), node), f"into {source.name}, exactly"
     graph = _with(graph, replace(source, options=dict(source.options) | {"bias": torch.zeros_like(bias)}),
                   replace(node, options=dict(node.options) | {"shift": shift}))
-    return graph, f"a scale and shift of its own, as it differs within the blocks of {k} of {source.name}"
+    return graph, f"not folded, as it differs within the blocks of {k} of {source.name}"
 
 
 def _to_recurrent(graph: Graph, node: Node) -> list[Node]:

@@ -11,7 +11,10 @@ from circulant.training.capture.graph import Graph, Node
 from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 from circulant.training.matrices import Matrix, block_sizes, constraint_of
 
-__all__ = ["lower", "missing", "moves_batch"]
+__all__ = ["NO_LAYER", "lower", "missing", "moves_batch"]
+
+NO_LAYER = "no golden layer"
+"""Why most nodes that are captured do not export."""
 
 
 def missing(graph: Graph) -> dict[str, str]:
@@ -25,10 +28,9 @@ def missing(graph: Graph) -> dict[str, str]:
                 found[node.name] = (f"its matrices have block sizes {', '.join(map(str, sorted(sizes)))}, but those of "
                                     "a recurrent layer must share one")
         elif node.op == "last_step":
-            found[node.name] = ("the golden model has no such layer; take the ends of both directions, "
-                                "torch.cat((h_n[-2], h_n[-1]), -1)")
+            found[node.name] = f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)"
         elif node.op not in ("input", "linear") and not moves_batch(node):
-            found[node.name] = "the golden model has no such layer"
+            found[node.name] = NO_LAYER
     return found
 
 

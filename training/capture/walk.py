@@ -11,6 +11,7 @@ from circulant.training.capture.graph import Graph, Node, simplify
 from circulant.training.capture.lowering import missing, moves_batch
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.report import ConversionReport, Entry
+from circulant.training.matrices import owner, storage
 
 __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 
@@ -60,14 +61,15 @@ class Walk:
 
     def _finish(self, graph: Graph) -> tuple[Graph | None, ConversionReport]:
         graph, notes = simplify(graph)
-        left, absent = {node.name for node in graph.nodes}, missing(graph)
+        left, absent, sizes = {node.name for node in graph.nodes}, missing(graph), _sizes(self.model)
         for name, entry in self.entries.items():
-            if name in absent:
-                note = "; ".join(filter(None, (notes.get(name), absent[name])))
-                self.entries[name] = Entry(name, entry.kind, "captured", note, entry.shape)
+            if name in left:
+                note = "; ".join(filter(None, (sizes.get(name), notes.get(name), absent.get(name))))
+                status = "captured" if name in absent else entry.status
+                self.entries[name] = Entry(name, entry.kind, status, note, entry.shape)
             elif name in self.nodes and name not in left:
                 self.entries[name] = Entry(name, entry.kind, "folded", notes[name], entry.shape)
-            elif name in left and moves_batch(graph[name]):
+            if name in left and moves_batch(graph[name]):
                 self.entries[name] = Entry(name, entry.kind, "skipped", "it moves the batch only", entry.shape)
         return graph, self.report
 
@@ -111,18 +113,18 @@ class Walk:
 
         def emit(op: str, inputs: tuple[str, ...], axes: tuple[str, ...], module: nn.Module | None = None,
                  options: dict[str, Any] | None = None) -> Value:
-            assert isinstance(result, Tensor)
+            if not isinstance(result, Tensor):
+                raise Unsupported(self.failure)
             sizes = tuple(result.shape)
             shape = tuple(None if label == "batch" else size for label, size in zip(axes, sizes, strict=True))
             self.nodes[name] = Node(name, op, kind, inputs, shape, module, options or {})
             return Value("tensor", name, axes, sizes)
 
         unknown = any(source.kind == "unknown" for source in sources)
-        if problem is None and not unknown and result is None:
-            problem = self.failure
-        if problem is None and not unknown and handler is not None and result is not None:
+        if problem is None and not unknown and handler is not None:
             try:
-                value = handler(Call(kind, module, tuple(sources), args, kwargs, tuple(result.shape), emit,
+                value = handler(Call(kind, module, tuple(sources), args, kwargs,
+                                     tuple(getattr(result, "shape", ())), emit,
                                      lambda source: self.nodes[source].module))
             except Unsupported as reason:
                 problem = str(reason)
@@ -159,6 +161,16 @@ class Walk:
         if node.op == "call_module":
             return kind_of(self.model.get_submodule(str(node.target)))
         return str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
+
+
+def _sizes(model: nn.Module) -> dict[str, str]:
+    """By module, the block size of its matrices and how much of each is padding: "k = 8, 37 % padding"."""
+    texts: dict[str, list[str]] = {}
+    for name, matrix in storage(model).items():
+        padding = f", {matrix.padding:.0%} padding" if matrix.padding else ""
+        texts.setdefault(owner(name), []).append(f"k = {matrix.block_size}{padding}" if matrix.block_size > 1 else
+                                                 "dense")
+    return {module: " and ".join(dict.fromkeys(parts)) for module, parts in texts.items()}
 
 
 def kind_of(module: nn.Module) -> str:

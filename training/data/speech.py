@@ -16,7 +16,7 @@ from circulant.training.data.dataset import Dataset
 from circulant.training.data.features import GRID, RECIPE, Frames, log_mel
 from circulant.training.data.options import Options
 
-__all__ = ["BLANK_SYMBOL", "fsdd", "ragged", "speechocean762", "transformed"]
+__all__ = ["BLANK_SYMBOL", "fsdd", "ocean_levels", "ragged", "speechocean762", "transformed"]
 
 BLANK_SYMBOL = "<blank>"
 
@@ -61,17 +61,11 @@ def speechocean762(options: Options, progress: files.Progress = files.silent) ->
     """
     options.only("speechocean762", ("path", "longest", "deltas", "normalise", "stack"))
     folder = files.locate("speechocean762", options.path)
-    path = folder / "fbank40_u8.npy.xz"
     meta = files.load_npz(folder / "meta.npz", ("frame_offsets", "phones", "phone_offsets", "phone_names", "is_test"))
-
-    def unpack() -> dict[str, NDArray[Any]]:
-        progress("unpacking features", 0, 0)
-        return {"levels": files.load_array(path)}
-
-    levels = cached("speechocean762", {"source": files.fingerprint([path])}, unpack)["levels"]
+    levels = ocean_levels(folder, progress)
     if levels.shape != (int(meta["frame_offsets"][-1]), OCEAN_BANDS):
-        raise Refusal(f"{path} must hold the {int(meta['frame_offsets'][-1])} frames of meta.npz beside it, with "
-                      f"{OCEAN_BANDS} bands, not {levels.shape}; fetch the data set again")
+        raise Refusal(f"The features in {folder} must be the {int(meta['frame_offsets'][-1])} frames of meta.npz "
+                      f"beside them, with {OCEAN_BANDS} bands, not {levels.shape}; fetch the data set again")
     frames = [block.astype(np.int32) * OCEAN_STEP + OCEAN_LEAST for block in ragged(levels, meta["frame_offsets"])]
     phones = [block.astype(np.int64) + 1 for block in ragged(meta["phones"], meta["phone_offsets"])]
     test = meta["is_test"].astype(bool)
@@ -79,6 +73,17 @@ def speechocean762(options: Options, progress: files.Progress = files.silent) ->
     parts: tuple[Indices, Indices] = (np.flatnonzero(~test), np.flatnonzero(test))
     return utterance_set("speechocean762", Utterances(frames, phones, parts, symbols), options, deltas="none",
                          normalise="sample")
+
+
+def ocean_levels(folder: Path, progress: files.Progress = files.silent) -> NDArray[np.uint8]:
+    """The features (frames of all utterances, 40) of speechocean762 as they are kept, a byte each."""
+    path = folder / "fbank40_u8.npy.xz"
+
+    def unpack() -> dict[str, NDArray[Any]]:
+        progress("unpacking features", 0, 0)
+        return {"levels": files.load_array(path)}
+
+    return cached("speechocean762", {"source": files.fingerprint([path])}, unpack)["levels"]
 
 
 def transformed(name: str, source: str, sounds: Iterable[NDArray[np.int16]], count: int, rate: int, bands: int,
