@@ -120,7 +120,7 @@ def _jpegs(path: Path, progress: files.Progress) -> tuple[NDArray[np.uint8], NDA
         for number, (begin, end) in enumerate(pairwise(offsets)):
             if number % 1000 == 0:
                 progress("decoding images", number, len(pixels))
-            pixels[number] = Image.open(io.BytesIO(header + payload[begin:end]))
+            pixels[number] = np.asarray(Image.open(io.BytesIO(header + payload[begin:end])))
         return {"pixels": np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))}
 
     source = {"source": files.fingerprint([path]), "decoder": f"Pillow {PIL.__version__}"}

@@ -97,7 +97,7 @@ def test_normalised(name):
     axes = (0, 2, 3)
     assert np.abs(train.train_x.mean(axes, dtype=float)).max() < 1e-6
     assert np.abs(train.train_x.std(axes, dtype=float) - 1).max() < 1e-6
-    sample = load_data(name, normalise="sample", layout="image", test_subset=300)
+    sample = load_data(name, normalise="sample", layout="image", subset=10, test_subset=300)
     assert np.abs(sample.test_x.mean((2, 3), dtype=float)).max() < 1e-6
     assert np.abs(sample.test_x.std((2, 3), dtype=float) - 1).max() < 1e-5
 
