@@ -15,9 +15,12 @@ from circulant.experiment import FILE, Experiment, save
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 
-__all__ = ["STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
+__all__ = ["CHECKPOINT", "STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
 
 VERSION = 1
+
+CHECKPOINT = "checkpoint"
+"""Folder in a run folder: an unfinished training, and its experiment, which may differ from the one beside it."""
 
 
 class Step(NamedTuple):

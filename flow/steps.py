@@ -2,16 +2,16 @@
 
 torch is imported by `train` and `quantize` only, Amaranth by `generate` only, cocotb by `simulate` only.
 """
+import shutil
 import time
 from typing import Any
 
-import numpy as np
-
 from circulant import report as reports
 from circulant.boards.device import device, fits
+from circulant.experiment import save
 from circulant.extras import extras
-from circulant.progress import Show, silent
-from circulant.records import Run, record, require, sha256
+from circulant.progress import Show, leads, silent
+from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
@@ -19,31 +19,66 @@ from circulant.sim.vectors import Vectors
 
 __all__ = ["generate", "quantize", "report", "simulate", "train"]
 
-PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining"}
+PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
+
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
-def train(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Dense baseline, ADMM, projection, retraining: ``model.pt`` and ``training.json``."""
+def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict[str, Any]:
+    """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
+
+    Under `torchrun` every process calls it, and the first one alone writes and returns the record.
+
+    Parameters:
+        resume: whether to go on from the checkpoint; None does so where there is one of this very training.
+
+    Raises:
+        Refusal: as `circulant.training.train`.
+        KeyboardInterrupt: saying how to go on.
+    """
     with extras("circulant train"):
         from circulant import training
 
-    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, float]) -> None:
-        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, accuracy {metrics['accuracy']:.2%}")
-
     run.require_writable()
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
-    trained = training.train(data, training.TrainingSettings(**tables["training"]),
-                             model=training.ModelSettings(**tables["model"]),
-                             block_size=run.experiment.compression.block_size, progress=progress)
+    kept = run.path(CHECKPOINT)
+    curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
+
+    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+        name = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {words(name)} {metrics[name]:.2%}")
+        save(run.experiment, kept)
+        if curves is not None:
+            curves(phase, epoch, epochs, metrics)
+
+    data = training.load_data(**tables["data"], progress=show if leads() else None)
+    try:
+        trained = training.train(data, training.TrainingSettings(**tables["training"]),
+                                 model=training.ModelSettings(**tables["model"]),
+                                 block_size=run.experiment.compression.block_size, progress=progress,
+                                 checkpoint=kept / "training.pt", resume=resume)
+    except KeyboardInterrupt:
+        if not (kept / "training.pt").exists():
+            raise
+        raise KeyboardInterrupt(f"Interrupted; {kept} keeps the training up to its last checkpoint: go on with "
+                                f"{run.command('train', '--resume')}") from None
+    finally:
+        if curves is not None:
+            curves.close()
+    if not leads():
+        return {}
     training.save_trained(run.path("model.pt"), trained)
-    return record(run, "train", {
-        "hashes": {"model": sha256(run.path("model.pt"))},
-        "accuracy": {"dense": trained.dense_accuracy, "projected": trained.projected_accuracy,
-                     "circulant": trained.accuracy},
+    done = record(run, "train", {
+        "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": _matrices(trained.model), "history": trained.history, "seconds": time.perf_counter() - start,
     })
+    shutil.rmtree(kept, ignore_errors=True)
+    return done
+
+
+def words(metric: str) -> str:
+    """The name of a metric for people."""
+    return metric.replace("_", " ")
 
 
 def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
@@ -55,16 +90,17 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
     network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
                               **tables["quantization"])
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
+    task = training.task_of(data)
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "accuracy": {"quantized": float(np.mean(vectors.outputs.argmax(-1) == data.test_y))},
+        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)},
         "seconds": time.perf_counter() - start,
     })
 

@@ -1,13 +1,14 @@
 """Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
-``bool``, ``int | dict[str, int]`` for one value or a table of them, or ``tuple[str, ...]`` for a list of names.
+``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` for a
+list of names.
 """
 import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from circulant.sim.refusal import Refusal, nearest
 
@@ -32,7 +33,7 @@ class Key:
     low: float | None = None
     high: float | None = None
     zero: str = ""
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     power_of_two: bool = False
 
     def rule(self, kind: Any) -> str:
@@ -42,7 +43,7 @@ class Key:
         if kind == NAMES:
             return "a list of strings"
         if kind not in _KINDS:
-            return self.rule(int) + ", or a table from matrix name to such a number"
+            return self.rule(get_args(kind)[0]) + ", or a table from matrix name to such a number"
         text = "a power of two" if self.power_of_two else _KINDS[kind]
         if self.low is not None and self.high is not None:
             text = f"{text} from {self.low} to {self.high}"
@@ -56,7 +57,7 @@ class Key:
             return not isinstance(value, list | tuple) or any(type(entry) is not str for entry in value)
         if kind not in _KINDS:
             values = value.values() if isinstance(value, Mapping) else [value]
-            return any(self.refuses(entry, int) for entry in values)
+            return any(self.refuses(entry, get_args(kind)[0]) for entry in values)
         if type(value) is not kind and not (kind is float and type(value) is int):
             return True
         if self.choices:
@@ -121,5 +122,5 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
 
 
 def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:
-    hint = nearest(value, rule.choices) if isinstance(value, str) else ""
+    hint = nearest(value, map(str, rule.choices)) if isinstance(value, str) else ""
     return f"{name} must be {rule.rule(kind)}, not {value!r}{hint}"

@@ -13,12 +13,15 @@ from circulant.training.constraint import (
     initialise,
     storage,
 )
+from circulant.training.curves import Curves
 from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
-from circulant.training.train import Trained, TrainingSettings, train, train_admm
+from circulant.training.task import Task, task_of
+from circulant.training.train import Trained, train, train_admm, train_direct
 
 __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "clone", "block_sizes", "assign", "storage", "Storage",
@@ -27,7 +30,7 @@ __all__ = [
     "Admm", "Residuals",
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
-    "evaluate", "fit",
-    "Trained", "TrainingSettings", "train", "train_admm", "save_trained", "load_trained",
-    "export", "reference",
+    "evaluate", "fit", "Task", "task_of",
+    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
+    "export", "reference", "Curves",
 ]

@@ -245,7 +245,7 @@ def test_a_mismatch_exits_1_and_names_it(call, finished, monkeypatch):
 
 def test_a_mismatch_in_a_whole_run_is_reported_too(call, finished, monkeypatch):
     for step in ("train", "quantize", "generate"):
-        monkeypatch.setattr(steps, step, lambda run, show: {})
+        monkeypatch.setattr(steps, step, lambda run, show, **options: {})
     monkeypatch.setattr(steps, "simulate", lambda run, show: make_simulated(run, mismatches=2))
     code, out, err = call("run", finished.folder)
     assert code == 1

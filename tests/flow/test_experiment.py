@@ -181,9 +181,8 @@ def test_quantization_is_what_sim_takes():
 
 def test_training_is_what_training_takes():
     from circulant.training.data import DATASETS
-    from circulant.training.loop import DECAYS
     from circulant.training.models import MODELS, ModelSettings
-    from circulant.training.train import TrainingSettings
+    from circulant.training.settings import CHOICES, TrainingSettings
 
     def table(kind):
         return {field.name: field.default for field in fields(kind)}
@@ -191,7 +190,8 @@ def test_training_is_what_training_takes():
     assert table(Training) == table(TrainingSettings)
     assert table(Model) == table(ModelSettings)
     assert experiment.keys(experiment.Data)["name"][0].choices == tuple(DATASETS)
-    assert experiment.keys(Training)["decay"][0].choices == tuple(DECAYS)
+    for name, legal in CHOICES.items():
+        assert experiment.keys(Training)[name][0].choices == legal, name
     assert experiment.keys(Model)["kind"][0].choices == tuple(MODELS)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from circulant.pictures import draw
 
-REPORT = {"accuracy": {"dense": 0.98, "circulant": 0.97, "quantized": 0.97},
+REPORT = {"metric": "accuracy", "accuracy": {"dense": 0.98, "circulant": 0.97, "quantized": 0.97},
           "hardware": {"cycles_per_step": 40.0, "floor_cycles": 31, "cycles_per_sequence": 350.0,
                        "floor_cycles_sequence": 260, "multipliers": 64}}
 EPOCH = {"loss": 0.5, "accuracy": 0.9, "primal": 0.1, "dual": 0.0}
