@@ -8,9 +8,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import digits
+from benchmarks import cells, digits
 
-BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {"digits": digits.measure}
+BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {
+    "cells": cells.measure, "digits": digits.measure}
 
 
 @click.command(epilog="Benchmarks: " + ", ".join(BENCHMARKS))
