@@ -32,7 +32,8 @@ def measure(overrides: tuple[str, ...]) -> dict[str, Any]:
     warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
     table = {}
     for inputs, hidden, projection, n, steps in SIZES:
-        for kind in (nn.LSTM, PeepholeLstm, nn.GRU, ResetBeforeGru):
+        kinds: tuple[type[nn.Module], ...] = (nn.LSTM, PeepholeLstm, nn.GRU, ResetBeforeGru)
+        for kind in kinds:
             options = {"proj_size": projection} if projection and kind in (nn.LSTM, PeepholeLstm) else {}
             torch.manual_seed(0)
             model, x = kind(inputs, hidden, batch_first=True, **options), torch.randn(n, steps, inputs)
