@@ -8,10 +8,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import digits, training
+from benchmarks import cells, digits, training
 
 BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {
-    "digits": digits.measure, "training": training.measure}
+    "cells": cells.measure, "digits": digits.measure, "training": training.measure}
 
 
 @click.command(epilog="Benchmarks: " + ", ".join(BENCHMARKS))
