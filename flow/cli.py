@@ -1,5 +1,4 @@
 """The command line: one command for a whole run, one for each of its steps, and one that shows data sets."""
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +8,13 @@ import click
 from rich.console import Console
 
 from circulant import __version__
-from circulant.experiment import DEFAULT, FILE, Data, load, shipped
+from circulant.experiment import DEFAULT, FILE, load, shipped
 from circulant.extras import extras
 from circulant.progress import Bars, leads
 from circulant.records import CHECKPOINT, Run
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
-from circulant.sim.refusal import Refusal, nearest
-from circulant.tables import keys
+from circulant.sim.refusal import Refusal
 
 __all__ = ["main"]
 
@@ -227,7 +225,7 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     """
     from circulant import holdings
 
-    options = data_of(source, overrides)
+    options = holdings.options_of(source, overrides)
     with extras("circulant data"):
         from circulant import training
     with Bars(Console(stderr=True)) as bars:
@@ -238,26 +236,6 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
         artifact.atomic_bytes(picture, holdings.picture(data))
         click.echo(picture)
     return 0
-
-
-def data_of(source: str, overrides: tuple[str, ...]) -> dict[str, Any]:
-    """The table ``[data]`` of a data set, an ``.npz`` file or an experiment, with the overrides laid over it.
-
-    Raises:
-        Refusal: when it is none of them, or as `circulant.experiment.load`.
-    """
-    names = keys(Data)["name"][0].choices
-    if source.endswith(".npz"):
-        table = {"name": "npz", "path": source}
-    elif source in names:
-        table = {"name": source}
-    elif source in shipped() or Path(source).exists():
-        return load(source, overrides).tables()["data"]
-    else:
-        raise Refusal(f"A data set must be one of {', '.join(map(repr, names))}, an .npz file or an experiment, not "
-                      f"{source!r}{nearest(source, names)}")
-    return load(DEFAULT, (*(f"data.{key}={json.dumps(value)}" for key, value in table.items()), *overrides)
-                ).tables()["data"]
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

@@ -1,4 +1,7 @@
 """What a data set holds, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
+import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -6,18 +9,41 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from circulant.experiment import DEFAULT, Data, load, shipped
 from circulant.pictures import COLORS, png, style
+from circulant.sim.refusal import Refusal, nearest
+from circulant.tables import keys
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
 
-__all__ = ["figures", "picture", "words"]
+__all__ = ["figures", "options_of", "picture", "words"]
 
 PARTS = ("train", "test")
 KINDS = {2: "vectors", 3: "sequences", 4: "images"}
 AXES = {2: "{} features", 3: "{} steps × {} features", 4: "{} × {} × {}"}
 NAMED = 45
 """The most classes whose names fit below their bars."""
+
+
+def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
+    """The table ``[data]`` of a data set, an ``.npz`` file or an experiment, with the overrides laid over it.
+
+    Raises:
+        Refusal: when it is none of them, or as `circulant.experiment.load`.
+    """
+    names = keys(Data)["name"][0].choices
+    if source.endswith(".npz"):
+        table = {"name": "npz", "path": source}
+    elif source in names:
+        table = {"name": source}
+    elif source in shipped() or Path(source).exists():
+        return load(source, overrides).tables()["data"]
+    else:
+        raise Refusal(f"A data set must be one of {', '.join(map(repr, names))}, an .npz file or an experiment, not "
+                      f"{source!r}{nearest(source, names)}")
+    return load(DEFAULT, (*(f"data.{key}={json.dumps(value)}" for key, value in table.items()), *overrides)
+                ).tables()["data"]
 
 
 def figures(data: "Dataset") -> dict[str, Any]:

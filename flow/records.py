@@ -5,6 +5,7 @@ record of the step before, and its results. So a step can tell a missing, a dama
 the command that makes it anew.
 """
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -127,7 +128,8 @@ def _exists(run: Run, step: str, name: str) -> None:
 
 
 def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
-    for table, keys in run.experiment.tables(STEPS[step].tables).items():
+    now = json.loads(json.dumps(run.experiment.tables(STEPS[step].tables)))  # Lists, where a table has tuples.
+    for table, keys in now.items():
         for key, value in keys.items():
             was = obeyed[table].get(key)
             value = list(value) if isinstance(value, tuple) else value  # as JSON has it

@@ -122,5 +122,5 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
 
 
 def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:
-    hint = nearest(value, map(str, rule.choices)) if isinstance(value, str) else ""
+    hint = nearest(value, rule.choices) if kind is str and isinstance(value, str) else ""
     return f"{name} must be {rule.rule(kind)}, not {value!r}{hint}"

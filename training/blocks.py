@@ -8,8 +8,10 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from circulant.sim.refusal import Refusal
+from circulant.training.product import diagonals, spread
 
 __all__ = ["BLOCK_SIZES", "BlockCirculant", "illegal", "too_large"]
 
@@ -31,7 +33,6 @@ class BlockCirculant(nn.Module):
             are no multiple of the groups.
     """
 
-    _lag: Tensor
     _counts: Tensor
 
     def __init__(self, rows: int, columns: int, block_size: int, groups: int = 1, kernel: tuple[int, ...] = ()) -> None:
@@ -41,8 +42,6 @@ class BlockCirculant(nn.Module):
         if problem := illegal(block_size) or too_large(block_size, rows // groups, columns):
             raise Refusal(problem)
         self.rows, self.columns, self.block_size, self.groups, self.kernel = rows, columns, block_size, groups, kernel
-        i = torch.arange(block_size)
-        self.register_buffer("_lag", ((i[:, None] - i) % block_size).flatten(), persistent=False)
         ones = torch.ones(1, rows // groups, columns, dtype=torch.float64)
         self.register_buffer("_counts", self._diagonals(ones).clamp(min=1).long(), persistent=False)
 
@@ -60,8 +59,8 @@ class BlockCirculant(nn.Module):
     def forward(self, first: Tensor) -> Tensor:
         """First columns (groups, p, q, k) to the matrix (rows, columns), or (rows, columns, *kernel)."""
         groups, p, q, k = self.shape
-        blocks = first.index_select(-1, self._lag).view(groups, p, q, k, k)  # (…, row, column)
-        dense = blocks.transpose(2, 3).reshape(groups, p * k, q * k)[:, :self.rows // self.groups, :self.columns]
+        dense = spread(first.reshape(groups * p, q, k)).view(groups, p * k, q * k)
+        dense = dense[:, :self.rows // self.groups, :self.columns]
         if not self.kernel:
             return dense.reshape(self.rows, self.columns)
         return dense.permute(1, 2, 0).reshape(self.rows, self.columns, *self.kernel)
@@ -82,10 +81,8 @@ class BlockCirculant(nn.Module):
         """Sums over the wrapped diagonals of the blocks: (groups, m, n) to (groups, p, q, k)."""
         k = self.block_size
         _, p, q, _ = self.shape
-        whole = gates.new_zeros(len(gates), p * k, q * k)
-        whole[:, :gates.shape[1], :gates.shape[2]] = gates
-        entries = whole.view(-1, p, k, q, k).transpose(2, 3).reshape(-1, p, q, k * k)
-        return entries.new_zeros(len(gates), p, q, k).index_add_(-1, self._lag, entries)
+        whole = pad(gates, (0, q * k - gates.shape[2], 0, p * k - gates.shape[1]))
+        return diagonals(whole.reshape(-1, q * k), len(gates) * p, q, k).view(-1, p, q, k)
 
     def extra_repr(self) -> str:
         kernel = f", kernel={self.kernel}" if self.kernel else ""

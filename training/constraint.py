@@ -8,6 +8,7 @@ from torch.nn.utils import parametrize
 
 from circulant.training.blocks import BlockCirculant
 from circulant.training.clone import clone
+from circulant.training.fast import hasten
 from circulant.training.matrices import (
     Matrix,
     Storage,
@@ -34,6 +35,7 @@ def compress(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module
     The state dict holds first columns (groups, p, q, k), under ``gru.parametrizations.weight_hh_l0.original``; a
     convolution's groups are the positions of its kernel. torch computes with dense matrices made of them, by the same
     kernels as without the constraint; ``torch.nn.utils.parametrize.cached()`` makes them once for a step of training.
+    A Linear on a CPU transforms instead, where that takes less time (see `training.product`).
 
     Raises:
         Refusal: all problems at once: a size that is no power of two from 1 to 64, or is larger than both sides of
@@ -48,6 +50,7 @@ def compress(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module
             parametrize.remove_parametrizations(module, tensor)
         if k > 1:
             parametrize.register_parametrization(module, tensor, found[name].constraint(k))
+            hasten(module)
     return model
 
 

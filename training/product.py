@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
-__all__ = ["faster", "product", "spread"]
+__all__ = ["diagonals", "faster", "product", "spread"]
 
 COSTS = {"spread": 6.5, "dense": 0.039, "small": 0.062, "transform": 0.05, "number": 11.0, "weight": 36.0,
          "start": 190e3}
@@ -70,6 +70,14 @@ def spread(first: Tensor) -> Tensor:
     return dense
 
 
+def diagonals(matrix: Tensor, p: int, q: int, k: int) -> Tensor:
+    """Sums over the wrapped diagonals of the blocks of a matrix (p·k, q·k), as (p, q, k); the adjoint of `spread`."""
+    rows, twice = matrix.reshape(p, k, q, k), matrix.new_zeros(p, q, 2 * k)
+    for i in range(k):
+        twice[..., k - 1 - i:2 * k - 1 - i] += rows[:, i]
+    return (twice[..., :k] + twice[..., k:]).flip(-1)
+
+
 class _Spread(torch.autograd.Function):
     """Row i of a block is a window of the reversed first column written twice, so spreading is one copy for each row;
     the gradient is the sum over the wrapped diagonals, by the same windows."""
@@ -86,11 +94,7 @@ class _Spread(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        p, q, k = ctx.shape
-        rows, twice = gradient.reshape(p, k, q, k), gradient.new_zeros(p, q, 2 * k)
-        for i in range(k):
-            twice[..., k - 1 - i:2 * k - 1 - i] += rows[:, i]
-        return (twice[..., :k] + twice[..., k:]).flip(-1)
+        return diagonals(gradient, *ctx.shape)
 
 
 class _Transforms(NamedTuple):

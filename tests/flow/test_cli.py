@@ -75,6 +75,48 @@ def test_broken_toml(call, tmp_path):
     assert "line 1" in err
 
 
+def test_data(call, tmp_path):
+    code, out, _ = call("data", "digits", "--set", "data.subset=100", "--picture", "digits.png")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "digits: classification, 10 classes"
+    assert lines[2] == "  train    100 sequences of 8 steps × 8 features, 0.0 MB, values 0 … 1"
+    assert lines[3] == "           10 … 10 targets of a class"
+    assert lines[-1] == "digits.png"
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_data_of_a_file_and_of_an_experiment(call, tmp_path):
+    import numpy as np
+
+    np.savez(tmp_path / "mine.npz", x=np.zeros((10, 4)), y=np.arange(10) % 2)
+    assert call("data", "mine.npz")[1].splitlines()[1] == "  train    8 vectors of 4 features, 0.0 MB, values 0 … 0"
+    (tmp_path / "mine.toml").write_text('[data]\nname = "npz"\npath = "mine.npz"\ntest_subset = 1\n')
+    assert "test     1 vectors" in call("data", "mine.toml")[1]
+    assert call("data", "digits-gru")[1].startswith("digits: ")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["data", "mnis"], "A data set must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
+                       "'npz', an .npz file or an experiment, not 'mnis'; did you mean 'mnist'?"),
+    (["data", "digits", "--set", "data.bands=3"], "takes the options seed, subset, test_subset, layout, normalise, no"),
+    (["data", "digits", "--set", "data.layout=row"], "data.layout must be one of 'auto', 'image', 'flat', 'rows', not"),
+    (["data", "none.npz"], "none.npz, but that does not exist"),
+    (["data", "npz"], "The data set 'npz' must be told its file, but data.path is empty; set it"),
+])
+def test_data_that_are_refused(call, arguments, words):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_help_of_data(call):
+    code, out, _ = call("data", "--help")
+    assert code == 0
+    assert "Example:\n    circulant data fsdd" in out
+    assert "--picture FILE" in out
+
+
 @pytest.mark.parametrize("arguments", [["runn"], ["run", "--owt", "x"], ["run", "a", "b"]])
 def test_a_malformed_command_line(call, arguments):
     code, _, err = call(*arguments)

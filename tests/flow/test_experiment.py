@@ -181,7 +181,7 @@ def test_quantization_is_what_sim_takes():
 
 
 def test_training_is_what_training_takes():
-    from circulant.training.data import DATASETS
+    from circulant.training.data import DATASETS, Options, options
     from circulant.training.models import MODELS, ModelSettings
     from circulant.training.settings import CHOICES, TrainingSettings
 
@@ -191,8 +191,10 @@ def test_training_is_what_training_takes():
     assert table(Training) == table(TrainingSettings)
     assert table(Model) == table(ModelSettings)
     assert experiment.keys(experiment.Data)["name"][0].choices == tuple(DATASETS)
-    for name, legal in CHOICES.items():
-        assert experiment.keys(Training)[name][0].choices == legal, name
+    assert table(experiment.Data) == {"name": "digits"} | table(Options)
+    for kind, rules in ((experiment.Data, options.CHOICES), (Training, CHOICES)):
+        for name, legal in rules.items():
+            assert experiment.keys(kind)[name][0].choices == legal, name
     assert experiment.keys(Model)["kind"][0].choices == tuple(MODELS)
 
 

@@ -126,14 +126,12 @@ def test_label_smoothing():
 
 
 def test_outputs_of_the_wrong_shape():
-    with pytest.raises(
-            Refusal, match=r"^Sequences of 4 symbols and the blank must have outputs \(16, \d+, 5\), not \(16, 5"):
+    with pytest.raises(Refusal, match=r"^Sequences of 4 symbols and the blank must have outputs \(16, \d+, 5\), not"):
         fit(Last(), spoken(), epochs=1, lr=0.1, batch=16)
     rng = np.random.default_rng(0)
     data = Dataset("points", rng.normal(size=(8, 4)).astype(np.float32), np.arange(8), np.zeros((8, 4), np.float32),
                    np.arange(8), 8)
-    with pytest.raises(
-            Refusal, match=r"^A classification into 8 must have outputs \(N, 8\), not \(8, 7\); end the model"):
+    with pytest.raises(Refusal, match=r"^A classification into 8 must have outputs \(N, 8\), not \(8, 7\); end"):
         fit(nn.Linear(4, 7), data, epochs=1, lr=0.1)
 
 

@@ -129,13 +129,3 @@ def test_wrong_block_sizes_are_refused_before_anything_is_trained():
     with pytest.raises(Refusal, match="power of two"):
         train_admm(dense_model(), tiny(), block_size=12, on_epoch=lambda *call: calls.append(call))
     assert calls == []
-
-
-def test_settings_wrong():
-    with pytest.raises(Refusal) as refusal:
-        TrainingSettings(dense_epochs=-1, batch_size=0, learning_rate=0, rho_growth=0.5, decay="cosin", seed=True)
-    for part in ("dense_epochs must be an integer of at least 0, not -1", "batch_size must be an integer of at least 1",
-                 "learning_rate must be a positive number, not 0", "rho_growth must be at least 1, not 0.5",
-                 "decay must be one of 'cosine', 'step', 'none', not 'cosin'; did you mean 'cosine'?",
-                 "seed must be an integer"):
-        assert part in str(refusal.value), f"{part!r} must be in {refusal.value}"

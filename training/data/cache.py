@@ -50,7 +50,7 @@ def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, 
 def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
     """The arrays of an entry, or None where it is missing or damaged."""
     try:
-        with np.load(entry, allow_pickle=False) as archive:
+        with entry.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except Exception:  # A damaged archive fails in a dozen ways; whichever it is, the entry is made anew.
         return None

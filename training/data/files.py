@@ -4,6 +4,7 @@ import hashlib
 import io
 import lzma
 import os
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -51,15 +52,16 @@ def unpacked(path: Path) -> bytes:
     """
     try:
         data = path.read_bytes()
-        if path.suffix in (".gz", ".xz"):
-            data = (gzip if path.suffix == ".gz" else lzma).decompress(data)
     except OSError as error:
-        raise Refusal(f"{path} must be a readable file, but it is not ({error.strerror or error}); fetch the data set "
+        raise Refusal(f"{path} must be a readable file, but it is not ({error.strerror}); fetch the data set "
                       "again") from None
-    except (EOFError, lzma.LZMAError, ValueError) as error:
+    if path.suffix not in (".gz", ".xz"):
+        return data
+    try:
+        return (gzip if path.suffix == ".gz" else lzma).decompress(data)
+    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise Refusal(f"{path} must be a whole compressed file, but it is damaged ({error}); fetch the data set "
                       "again") from None
-    return data
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -82,9 +82,9 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"test_z": np.zeros(2)}, r"a key must be one of train_x, .*, not test_z; did you mean 'test_y'\?$"),
     ({"x": np.zeros(2)}, r"must hold a data set that is split or one that is not, but has train_x.* beside x; leave o"),
     ({"train_x": RAGGED}, r"'train_x' must be an array of numbers, but holds Python objects, as ragged lists do; pad it"
-                          "and give the lengths beside it$"),
+                          ", and give the lengths beside it$"),
     ({"train_lengths": np.r_[0, np.full(11, 5)]}, r"^The lengths of the train part of data set 'mine' must be from 1 to"
-                                                  r", not from 0 to 5; leave empty sequences out"),
+                                                  r" 7, not from 0 to 5; leave empty sequences out"),
     ({"test_y": np.arange(4) + 1}, r"^The test part of data set 'mine' must have classes from 0 to 3, not from 1 to 4"),
     ({"train_x": np.full((12, 7, 3), np.inf)}, r"^The train part of data set 'mine' must be finite"),
     ({"train_x": np.full((12, 7, 3), 1e300)}, r"^The train part of data set 'mine' must be finite"),
@@ -92,7 +92,7 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"train_x": np.full((12, 7, 3), "a")}, r"'train_x' must be numbers, not <U1; convert it$"),
     ({"train_y": np.zeros(12)}, r"'train_y' must be integers, not float64; convert it$"),
     ({"train_y": np.zeros(11, int)}, r"must have arrays of as many samples as each other, not train_x of 12, train_y of"
-                                     r"11, train_lengths of 12; cut them alike$"),
+                                     r" 11, train_lengths of 12; cut them alike$"),
     ({"train_y": np.array(3)}, r"train_y of none"),
     ({"train_x": np.zeros((12, 7))}, r"must be sequences to have lengths, but has shape \(12, 7\)"),
     ({"classes": np.array(1)}, r"'classes' must be one integer of at least 2, not 1; count the blank too$"),
@@ -109,7 +109,7 @@ def test_what_is_wrong(load, given, message):
 @pytest.mark.parametrize(("given", "message"), [
     ({"y": None}, r"must hold the keys x, y, but lacks y; it has x$"),
     ({"is_test": np.zeros(20, bool)}, r"'is_test' must be true for some samples and false for others, not bool with 0 o"
-                                      "20 true; mark the test part$"),
+                                      "f 20 true; mark the test part$"),
     ({"is_test": np.ones(20, int)}, r"'is_test' must be true for some .*, not int64 with 20 of 20"),
     ({"is_test": np.ones(3, bool)}, r"must have arrays of as many samples as each other, not x of 20, y of 20, is_tes"),
 ])

@@ -60,7 +60,7 @@ def test_a_sphere_file(tmp_path):
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"sample_coding": "-s26 pcm,embedded-shorten-v2.00"}, r"must be 16 bit mono PCM, not coding pcm,embedded-shorten-v"
-                                                           r".00 with 1 channels of 2 bytes; convert it with sph2pipe"),
+                                                           r"2.00 with 1 channels of 2 bytes; convert it"),
     ({"channel_count": "-i 2"}, "not coding pcm with 2 channels"),
     ({"sample_n_bytes": "-i 1"}, "channels of 1 bytes"),
     ({"sample_count": "-i 5"}, "must hold the 5 samples that its header names, and at least one, but has 4; copy it"),
