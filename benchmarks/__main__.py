@@ -8,9 +8,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import digits
+from benchmarks import digits, golden
+from circulant.sim.refusal import Refusal
 
-BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {"digits": digits.measure}
+BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {
+    "digits": digits.measure, "golden": golden.measure}
 
 
 @click.command(epilog="Benchmarks: " + ", ".join(BENCHMARKS))
@@ -20,7 +22,10 @@ BENCHMARKS: dict[str, Callable[[tuple[str, ...]], dict[str, Any]]] = {"digits": 
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")
 def main(name: str, path: str | None, overrides: tuple[str, ...]) -> None:
     """Measure the figures of one table of the README."""
-    figures = BENCHMARKS[name](overrides)
+    try:
+        figures = BENCHMARKS[name](overrides)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
     table = Table("figure", "value", title=name, title_justify="left")
     for figure, value in figures["table"].items():
         table.add_row(figure, value)
