@@ -17,7 +17,7 @@ from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "quantize", "report", "simulate", "train"]
+__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining"}
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
@@ -93,15 +93,32 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
+def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
+    """C99 with a self-test of the test vectors: the folder ``c`` and ``generation-c.json``.
+
+    Raises:
+        Refusal: when the C target does not know a layer, or an integer could leave 63 bits.
+    """
+    from circulant.hw.c import generate_c as c_of
+
+    quantized = require(run, "quantize")
+    network, vectors = _network(run, quantized), _vectors(run, quantized)
+    start = time.perf_counter()
+    show("C", 0, 0)
+    design = c_of(network, vectors)
+    design.write(run.path("c"))
+    return record(run, "generate --target c", {
+        "hashes": {"network": network.hash}, "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
+        "seconds": time.perf_counter() - start,
+    })
+
+
 def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch."""
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    vectors = Vectors.load(run.path("vectors.npz"))
-    if vectors.network != quantized["hashes"]["network"]:
-        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
-                      f"run {run.command('quantize')} again")
+    vectors = _vectors(run, quantized)
     if _design_hash(run) != generated["hashes"]["design"]:
         raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
                       f"run {run.command('generate')} again")
@@ -126,6 +143,14 @@ def _network(run: Run, quantized: dict[str, Any]) -> Network:
         raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
                       f"another; run {run.command('quantize')} again")
     return network
+
+
+def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
+    vectors = Vectors.load(run.path("vectors.npz"))
+    if vectors.network != quantized["hashes"]["network"]:
+        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
+                      f"run {run.command('quantize')} again")
+    return vectors
 
 
 def _design_hash(run: Run) -> str:
