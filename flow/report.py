@@ -37,6 +37,7 @@ def collect(run: Run) -> dict[str, Any]:
         "experiment": run.experiment.tables(),
         "accuracy": trained["accuracy"] | quantized["accuracy"],
         "compression": compression(trained["matrices"]),
+        "ranges": quantized.get("ranges", []),
         "verification": simulated["verification"],
         "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],

@@ -14,12 +14,15 @@ from circulant.progress import Show, silent
 from circulant.records import Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
+from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining"}
+RANGED = 64
+"""Sequences of the test split whose tensors are compared with their formats and with the mathematics."""
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
@@ -57,14 +60,17 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"])
     show("calibration", 0, 0)
-    network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
-                              **tables["quantization"])
+    model = training.load_trained(run.path("model.pt")).model
+    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
+    show("ranges", 0, 0)
+    exact = training.reference(model, data.train_x[:RANGED])
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "accuracy": {"quantized": float(np.mean(vectors.outputs.argmax(-1) == data.test_y))},
+        "accuracy": {"quantized": float(np.mean(vectors.outputs.argmax(-1) == data.test_y))}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
 
