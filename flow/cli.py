@@ -74,17 +74,17 @@ def cli() -> None:
     """
 
 
-def step(short: str, doc: str, example: str, *, trains: bool = False) -> Callable[[Callable[..., int]], click.Command]:
+def step(short: str, doc: str, *examples: str, trains: bool = False) -> Callable[[Callable[..., int]], click.Command]:
     """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars.
 
-    One that trains also gets ``resume``, from ``--resume``.
+    Options of its own are added above it and given by their names; one that trains also gets ``resume``.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
         name = function.__name__
         option = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
 
-        @cli.command(name, short_help=short, help=f"{doc}\n\n\b\nExample:\n  {example}",
+        @cli.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
                      epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
                             f"folder; every key of it stands in docs/experiment.md.")
         @click.argument("experiment", required=False)
@@ -92,10 +92,10 @@ def step(short: str, doc: str, example: str, *, trains: bool = False) -> Callabl
                       help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                       help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
-        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **options: bool) -> int:
-            run = find(name, experiment, out, overrides, **options)
+        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
+            run = find(name, experiment, out, overrides, resume=own.get("resume", False))
             with Bars(Console(stderr=True)) as bars:
-                return function(run, bars, **options)
+                return function(run, bars, **own)
 
         return option(command) if trains else command
 
@@ -171,11 +171,20 @@ def quantize(this: Run, bars: Bars) -> int:
     return 0
 
 
-@step("Verilog and memory images", "Generate Verilog and memory images from the golden model.",
-      "circulant generate runs/digits-gru --set hardware.multipliers=32")
-def generate(this: Run, bars: Bars) -> int:
+@click.option("--target", type=click.Choice(["verilog", "c"]), default="verilog", show_default=True,
+              help="Verilog in the folder hardware, or C99 for processors in the folder c.")
+@step("Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
+      "circulant generate runs/digits-gru --set hardware.multipliers=32",
+      "circulant generate runs/digits-gru --target c")
+def generate(this: Run, bars: Bars, target: str) -> int:
     from circulant import steps
 
+    if target == "c":
+        made = steps.generate_c(this, bars)["c"]
+        bars.close()
+        click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
+                   "its self-test")
+        return 0
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
     click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "

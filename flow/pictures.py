@@ -1,8 +1,10 @@
-"""The pictures of a report, as PNG: training curves, accuracy of each stage, cycles against the floor."""
+"""The pictures of a report, as PNG: training curves, accuracy of each stage, cycles against the floor, ranges."""
 import io
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -16,8 +18,11 @@ INK, GRID = "#2b2f36", "#e3e5e8"
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
-    return {"training": png(_training(history, report["metric"])), "accuracy": png(_stages(report)),
-            "cycles": png(_cycles(report))}
+    pictures = {"training": _training(history, report["metric"]), "accuracy": _stages(report),
+                "cycles": _cycles(report)}
+    if report.get("ranges"):
+        pictures["ranges"] = _ranges(report["ranges"])
+    return {name: png(figure) for name, figure in pictures.items()}
 
 
 def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
@@ -76,6 +81,30 @@ def _cycles(report: Mapping[str, Any]) -> Figure:
     axes.margins(x=0.15)
     axes.legend(frameon=False, fontsize=8)
     style(axes, f"cycles with {hw['multipliers']} multipliers", grid="x")
+    return figure
+
+
+def _ranges(ranges: Sequence[Mapping[str, Any]]) -> Figure:
+    """A strip for each tensor: how many of its values take so many bits of the format, with the analytic worst case."""
+    most = max(each["format"]["width"] for each in ranges)
+    shares = np.full((len(ranges), most), np.nan)
+    for row, each in enumerate(ranges):
+        shares[row, :each["format"]["width"]] = np.log10(np.maximum(each["bits"], 1e-9)) - np.log10(each["count"])
+    figure = Figure(figsize=(10, 1.4 + 0.24 * len(ranges)), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(np.ma.masked_invalid(shares), aspect="auto", cmap="Blues", vmin=-6, vmax=0,
+                        interpolation="nearest")
+    for row, each in enumerate(ranges):
+        width, step = each["format"]["width"], 2.0 ** -each["format"]["frac"]
+        axes.plot([width - 0.5] * 2, [row - 0.45, row + 0.45], color=COLORS["retrain"], linewidth=2)
+        worst = math.log2(max(each["worst"] / step, 1))
+        axes.plot(min(worst + 0.5, most), row, "|" if worst + 0.5 <= most else ">", color=COLORS["admm"], markersize=9)
+    axes.set_yticks(range(len(ranges)), [f"{each['name']}  {each['format']['width']}.{each['format']['frac']}"
+                                         for each in ranges])
+    axes.set_xlim(-0.6, most + 0.2)
+    axes.set_xlabel("bits taken besides the sign; green: end of the format; orange: analytic worst case")
+    figure.colorbar(image, ax=axes, label="log10 of the share of values", shrink=0.6)
+    style(axes, "tensors against their formats (width.fraction bits)", grid="x")
     return figure
 
 

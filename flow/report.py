@@ -39,6 +39,7 @@ def collect(run: Run) -> dict[str, Any]:
         "metric": metric,
         metric: trained[metric] | quantized[metric],
         "compression": compression(trained["matrices"]),
+        "ranges": quantized.get("ranges", []),
         "verification": simulated["verification"],
         "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],

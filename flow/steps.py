@@ -14,13 +14,15 @@ from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
+from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "quantize", "report", "simulate", "train"]
+__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
-
+RANGED = 64
+"""Sequences of the test split whose tensors are compared with their formats and with the mathematics."""
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
@@ -92,15 +94,18 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
-    network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
-                              **tables["quantization"])
+    model = training.load_trained(run.path("model.pt")).model
+    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
     task = training.task_of(data)
+    show("ranges", 0, 0)
+    exact = training.reference(model, data.train_x[:RANGED])
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)},
+        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
 
@@ -134,15 +139,32 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
+def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
+    """C99 with a self-test of the test vectors: the folder ``c`` and ``generation-c.json``.
+
+    Raises:
+        Refusal: when the C target does not know a layer, or an integer could leave 63 bits.
+    """
+    from circulant.hw.c import generate_c as c_of
+
+    quantized = require(run, "quantize")
+    network, vectors = _network(run, quantized), _vectors(run, quantized)
+    start = time.perf_counter()
+    show("C", 0, 0)
+    design = c_of(network, vectors)
+    design.write(run.path("c"))
+    return record(run, "generate --target c", {
+        "hashes": {"network": network.hash}, "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
+        "seconds": time.perf_counter() - start,
+    })
+
+
 def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch."""
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    vectors = Vectors.load(run.path("vectors.npz"))
-    if vectors.network != quantized["hashes"]["network"]:
-        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
-                      f"run {run.command('quantize')} again")
+    vectors = _vectors(run, quantized)
     if _design_hash(run) != generated["hashes"]["design"]:
         raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
                       f"run {run.command('generate')} again")
@@ -167,6 +189,14 @@ def _network(run: Run, quantized: dict[str, Any]) -> Network:
         raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
                       f"another; run {run.command('quantize')} again")
     return network
+
+
+def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
+    vectors = Vectors.load(run.path("vectors.npz"))
+    if vectors.network != quantized["hashes"]["network"]:
+        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
+                      f"run {run.command('quantize')} again")
+    return vectors
 
 
 def _design_hash(run: Run) -> str:

@@ -1,5 +1,4 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,23 +61,11 @@ class Design:
         if taken:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-            fresh = Path(temporary) / "new"
-            fresh.mkdir()
+        with artifact.replaced_folder(folder) as fresh:
             (fresh / "top.v").write_text(self.verilog)
             for name, text in self.images.items():
                 (fresh / name).write_text(text)
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
-            old = Path(temporary) / "old"
-            if folder.exists():
-                folder.rename(old)
-            try:
-                fresh.rename(folder)
-            except BaseException:
-                if old.exists():
-                    old.rename(folder)
-                raise
         return folder
 
 

@@ -6,6 +6,7 @@ from circulant.experiment import Experiment, Model
 from circulant.records import Run, record, sha256
 from circulant.sim import artifact, reference
 from circulant.sim.quantize import quantize
+from circulant.sim.ranges import analyse
 
 
 def small_network(seed=1):
@@ -35,7 +36,8 @@ def make_quantized(run, seed=1):
     network.save(run.folder)
     vectors = network.vectors(inputs).save(run.path("vectors.npz"))
     return record(run, "quantize", {"hashes": {"network": network.hash, "vectors": vectors},
-                                    "metric": "accuracy", "accuracy": {"quantized": 0.96}, "seconds": 1.0})
+                                    "metric": "accuracy", "accuracy": {"quantized": 0.96}, "seconds": 1.0,
+                                    "ranges": [each.as_json() for each in analyse(network, inputs)]})
 
 
 def make_generated(run):

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from circulant import steps
 from circulant.cli import STEPS, find, main
 from circulant.experiment import load
 from circulant.records import Run
+from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError, Verification
 from tests.flow.conftest import make_quantized, make_simulated, make_trained
 
@@ -135,6 +137,44 @@ def test_help_has_an_example(call, command):
     assert f"Example:\n    circulant {command}" in out
     assert "--out DIR" in out
     assert "--set KEY=VALUE" in out
+
+
+def test_c_is_generated_and_tests_itself(call, finished):
+    folder = finished.path("c")
+    code, out, err = call("generate", finished.folder, "--target", "c")
+    record = json.loads(finished.path("generation-c.json").read_text())
+    assert (code, err) == (0, "")
+    assert out == (f"{folder}: {record['c']['table_bytes']:,} bytes of tables; `make -C {folder} test` runs its "
+                   "self-test\n")
+    assert sorted([*record["c"]["files"], "manifest.json"]) == sorted(path.name for path in folder.iterdir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["network"] == record["hashes"]["network"]
+    if not all(map(shutil.which, ("make", "gcc"))):
+        pytest.skip("make and gcc must be on PATH for the rest")
+    done = subprocess.run(["make", "-C", folder, "test", "CFLAGS=-O0"], capture_output=True, text=True)
+    assert "PASS: 7 of 7 sequences equal the golden model" in done.stdout, done.stdout + done.stderr
+    # The other steps go on as if nothing had happened.
+    assert call("report", finished.folder)[0] == 0
+
+
+def test_c_needs_a_network(call, finished):
+    finished.path("weights.npz").unlink()
+    code, _, err = call("generate", finished.folder, "--target", "c")
+    assert (code, err) == (2, f"{finished.path('weights.npz')} is missing; run `circulant quantize {finished.folder}` "
+                              "first\n")
+
+
+def test_c_does_not_overwrite_what_is_not_its_own(call, finished):
+    artifact.atomic_text(finished.path("c/mine.txt"), "mine")
+    code, _, err = call("generate", finished.folder, "--target", "c")
+    assert (code, err) == (2, "The folder of a C design must be new, empty or a C design's, but "
+                              f"{finished.path('c')} holds other files; choose another one\n")
+
+
+def test_an_unknown_target(call):
+    code, _, err = call("generate", "--target", "vhdl")
+    assert code == 2
+    assert "'vhdl' is not one of 'verilog', 'c'" in err
 
 
 def test_the_entry_point_is_installed():
