@@ -91,7 +91,9 @@ class Quantization(Table):
 class Hardware(Table):
     """How much of the computation happens at once."""
 
-    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536)
+    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536, zero="all of the device's")
+    streams: int = key(1, "independent sequences whose steps take turns: 1 for the least latency, 2 or 3 to fill every "
+                          "cycle", low=1, high=8)
 
 
 @dataclass(frozen=True)

@@ -81,14 +81,19 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     network = _network(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    design = design_of(network, **tables["hardware"])
-    if tables["board"]["device"] != "none":
-        fits(device(tables["board"]["device"]), design.multipliers, design.memory_bits)
+    part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
+    budget = tables["hardware"].pop("multipliers") or (part.multipliers if part else 0)
+    if not budget:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    design = design_of(network, multipliers=budget, **tables["hardware"])
+    if part is not None:
+        fits(part, design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": _design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
-                     "multiplications": design.manifest["multiplications"]},
+                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
     })
 

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
+from circulant.hw.cost import chart, limit
 from circulant.hw.plan import LayerPlan, layer_multiplications, plan
+from circulant.hw.programs import layer_program
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
-from circulant.sim.network import Network
+from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Design", "generate"]
@@ -119,7 +121,18 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
         "streams": plans[0].streams,
-        "layers": [{"name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
-                    "chains": plan.shape.chains, "elements": plan.elements, "cycles": plan.cycles}
-                   for layer, plan in zip(network.layers, plans, strict=True)],
+        "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
     }
+
+
+def _layer(layer: Layer, plan: LayerPlan) -> dict[str, Any]:
+    """What a layer got, what a step of it takes, why, and when each unit works."""
+    shape = plan.shape
+    entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
+             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
+             "floor": -(-layer_multiplications(layer) // plan.multipliers)}
+    if not isinstance(layer, Gru | Lstm):
+        return entry
+    program = layer_program(layer, shape, plan.spacing)
+    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles),
+                    "chart": chart(layer, program, plan.elements, plan.streams)}

@@ -77,7 +77,8 @@ def case(seed):
     most = max(1, ELEMENTS // multiplications(k))
     chains = int(rng.choice([n for n in (1, 2, 4, 8) if n <= most]))
     rows = chains * int(rng.integers(1, most // chains + 1))
-    shape = ArrayShape(rows, int(rng.integers(1, most // rows + 1)), chains)
+    fold = int(rng.integers(2, multiplications(k) + 2)) if rng.random() < 0.3 else 1
+    shape = ArrayShape(rows, int(rng.integers(1, most // rows + 1)), chains, fold)
     spacing = tuple(int(rng.choice([1, 2, 3, 5, rows // chains, ROWS])) for _ in range(3))
     elements = int(rng.choice([n for n in (1, 2, 4, 8, 16) if n <= k]))
     return Case(layer, layer_program(layer, shape, spacing), elements, int(rng.integers(1, 4)),
@@ -90,7 +91,7 @@ def test_a_random_layer_equals_golden(seed):
     given, wanted = interleaved(chosen.layer, chosen.streams, steps=max(2, 6 // chosen.streams), seed=seed)
     dut = RecurrentLayer(chosen.layer, program=chosen.program, elements=chosen.elements, streams=chosen.streams)
     assert stream(dut, given, stall_i=chosen.stalls[0], stall_o=chosen.stalls[1], seed=seed,
-                  quiet=200 + 3 * chosen.program.cycles) == wanted
+                  quiet=200 + 3 * chosen.program.cycles * chosen.program.shape.fold) == wanted
 
 
 def test_the_cases_differ():
@@ -103,5 +104,6 @@ def test_the_cases_differ():
     assert {c.streams for c in cases} == {1, 2, 3}
     assert {c.layer.returns for c in cases} == {"last", "sequence"}
     assert {c.program.shape.chains for c in cases} >= {1, 2, 4}
+    assert len({c.program.shape.fold for c in cases}) > 3
     assert len({c.stalls for c in cases}) == 4
     assert any(c.layer.hidden % c.layer.gates.block_size for c in cases)
