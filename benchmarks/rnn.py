@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from circulant.hw import generate
+from circulant.hw.plan import LayerPlan
 from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network
@@ -90,7 +91,8 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
         design.write(Path(folder) / "design")
         seconds = time.perf_counter() - start
         result = verify(Path(folder) / "design", network.vectors(x), stalls=False)
-    (plan,) = design.plans
+    plan = design.plans[0]
+    assert isinstance(plan, LayerPlan), "one layer of one direction"
     return {
         "streams": streams, "shape": [plan.shape.rows, plan.shape.columns, plan.shape.chains],
         "elements": plan.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,

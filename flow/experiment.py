@@ -137,6 +137,8 @@ class Hardware(Table):
                            zero="all of the device's")
     streams: int = key(1, "independent sequences whose steps take turns: 1 for the least latency, 2 or 3 to fill every "
                           "cycle", low=1, high=8)
+    max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
+                              "whole sequences; a longer one is cut", low=1, high=65536)
 
 
 @dataclass(frozen=True)

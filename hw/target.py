@@ -43,6 +43,7 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
+        self._texts = {"circulant_rom": ROM}
         self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
@@ -57,6 +58,10 @@ class VerilogTarget:
         if self.images.setdefault(file, text) != text:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
+
+    def add_module(self, name: str, text: str) -> None:
+        """Take in a Verilog module that is written by hand."""
+        self._texts[name] = text
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
@@ -75,7 +80,8 @@ class VerilogTarget:
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), ROM])
+        text = _convert(top, name, self)
+        return "\n".join([text, *(shared for _, _, shared in self._modules.values()), *self._texts.values()])
 
 
 def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
