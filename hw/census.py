@@ -20,6 +20,9 @@ class Census:
     memory_bits: int
 
 
+RAM = "circulant_ram"
+"""The memory without an image."""
+
 _NAME = r"(\\\S+|[A-Za-z_]\w*)"
 _MODULE = re.compile(rf"^module\s+{_NAME}\s*(.*?)^endmodule", re.M | re.S)
 _PRODUCT = re.compile(r"^\s*assign\s[^;]*?=\s*([^;]*?\s\*\s[^;]*);", re.M)
@@ -30,7 +33,7 @@ _PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
 
 
 def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
-    """Count what ``top`` and all below it hold; instances of ``rom`` count by their parameters WIDTH and DEPTH.
+    """Count what ``top`` and all below it hold; instances of ``rom`` and of `RAM` count by WIDTH and DEPTH.
 
     Raises:
         ValueError: when an instantiated module is missing, or a line multiplies more than two values.
@@ -46,7 +49,7 @@ def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
             module = modules[name]
             multipliers, bits = module.multipliers, module.memory_bits
             for child, parameters in module.children:
-                if child == rom:
+                if child in (rom, RAM):
                     bits += parameters["WIDTH"] * parameters["DEPTH"]
                     continue
                 below = total(child)

@@ -1,7 +1,7 @@
 """The exact cost of a step, in Python: when each issue, block and result comes, from the latencies of the units.
 
-The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them for
-the Gantt chart. Held to the simulated hardware by its tests.
+The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them
+for the Gantt chart. Held to the simulated hardware by its tests.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -131,10 +131,10 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
 
 
 def _normalised(line: Timeline, start: int, turn: int, streams: int) -> Timeline:
-    return Timeline(
-        [(command, matrix, cycle - start) for command, matrix, cycle in line.issues],
-        *([cycle - start for cycle in cycles] for cycles in (line.blocks, line.seconds, line.results)),
-        period=turn // streams)
+    blocks, seconds, results = ([cycle - start for cycle in cycles]
+                                for cycles in (line.blocks, line.seconds, line.results))
+    issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
+    return Timeline(issues, blocks, seconds, results, turn // streams)
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: int) -> str:

@@ -50,6 +50,7 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
+        self._texts = {"circulant_rom": ROM}
         self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
@@ -72,6 +73,10 @@ class VerilogTarget:
             mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
         return mem.elaborate(None)
 
+    def add_module(self, name: str, text: str) -> None:
+        """Take in a Verilog module that is written by hand."""
+        self._texts[name] = text
+
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
 
@@ -89,7 +94,8 @@ class VerilogTarget:
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), ROM])
+        text = _convert(top, name, self)
+        return "\n".join([text, *(shared for _, _, shared in self._modules.values()), *self._texts.values()])
 
 
 def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
@@ -165,7 +171,8 @@ class Rom(wiring.Component):
             file = platform.add_image(self._image, self._words, self._width)
             m.submodules.rom = Instance(
                 "circulant_rom", p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=len(self._words), p_ADDRESS=self._address,
-                p_STYLE=ram_style(len(self._words), writable=False), i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
+                p_STYLE=ram_style(len(self._words), writable=False),
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
             return m
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=len(self._words), init=self._words)
         port = mem.read_port()

@@ -1,16 +1,20 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan
+from circulant.hw.plan import LayerPlan, PairPlan
 from circulant.hw.programs import layer_program
-from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reblock import Reblock
+from circulant.hw.recurrent import RecurrentLayer
+from circulant.hw.reverse import Limit
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
@@ -23,11 +27,20 @@ def container_bits(width: int) -> int:
     return 8 * -(-width // 8)
 
 
-def _unit(layer: Layer, plan: LayerPlan) -> wiring.Component:
-    program = layer_program(layer, plan.shape, plan.spacing)
+def _recurrent(layer: Gru | Lstm, plan: LayerPlan) -> RecurrentLayer:
+    return RecurrentLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), elements=plan.elements,
+                          streams=plan.streams)
+
+
+def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int) -> wiring.Component:
+    if isinstance(layer, Bidirectional):
+        assert isinstance(plan, PairPlan)
+        return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward),
+                                  backward=_recurrent(layer.backward, plan.backward), steps=max_steps)
+    assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
-        return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams)
-    return LinearLayer(layer, program=program)
+        return _recurrent(layer, plan)
+    return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing))
 
 
 class Top(wiring.Component):
@@ -36,14 +49,25 @@ class Top(wiring.Component):
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
     value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
 
+    A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
+    each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
+
+    Parameters:
+        plans: of the layers.
+        max_steps: vectors of a sequence at the most; None afterwards where all layers go forward, and any will do.
+
     Members:
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
+        overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
     """
 
-    def __init__(self, network: Network, plans: list[LayerPlan]) -> None:
+    def __init__(self, network: Network, plans: Sequence[LayerPlan | PairPlan], *, max_steps: int = 128) -> None:
         self._network = network
-        self._units: list[Any] = [_unit(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)]
+        limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
+        self.max_steps = max_steps if limited else None
+        self._units: list[Any] = [
+            _unit(layer, plan, max_steps) for layer, plan in zip(network.layers, plans, strict=True)]
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -51,6 +75,7 @@ class Top(wiring.Component):
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
+            **({"overflow": Out(1)} if limited else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -68,6 +93,12 @@ class Top(wiring.Component):
             connect(m, before.o, after.i)
 
         head, tail = units[0].i, units[-1].o
+        if self.max_steps is not None:
+            m.submodules.limit = limit = Limit(
+                head.payload.shape(), blocks=-(-network.inputs // self.input_block), steps=self.max_steps)
+            connect(m, limit.o, head)
+            m.d.comb += self.overflow.eq(limit.overflow)
+            head = limit.i
         width = network.input_format.width
         for j in range(self.input_block):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()

@@ -63,6 +63,7 @@ class Manifest:
         verilog, images: files of the folder; the images are read by the circuit under their bare names.
         per_step: whether there is an output vector for each step, not one for each sequence.
         streams: sequences that are interleaved, a vector of each in turn.
+        max_steps: vectors of a sequence at the most; None where any length will do.
     """
 
     folder: Path
@@ -76,6 +77,7 @@ class Manifest:
     output: Port
     per_step: bool
     streams: int
+    max_steps: int | None
 
     @classmethod
     def load(cls, folder: str | Path) -> "Manifest":
@@ -92,7 +94,7 @@ class Manifest:
                 folder, body["network"], body["top"], body["clock"], body["reset"],
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-                body["streams"],
+                body["streams"], body["max_steps"],
             )
         except KeyError as error:
             raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None

@@ -123,6 +123,9 @@ def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], ND
                       f"{inputs.shape}; make them anew with Network.vectors")
     inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     count, steps, _ = inputs.shape
+    if manifest.max_steps is not None and steps > manifest.max_steps:
+        raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
+                      f"not {steps}; generate the design anew with hardware.max_steps={steps}")
     outputs = np.asarray(vectors.outputs, np.int64)
     size = (steps if manifest.per_step else 1) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:

@@ -94,7 +94,8 @@ def test_equal_components_are_one_module():
 
 def test_a_shared_module_is_the_verilog_of_its_component():
     text = VerilogTarget().convert(Holder(LaneRow, 2, shape=SHAPE), "top")
-    alone = verilog.convert(LaneRow(SHAPE), name="circulant_lanerow_2_1_6_5_3_2_1", emit_src=False, strip_internal_attrs=True)
+    alone = verilog.convert(LaneRow(SHAPE), name="circulant_lanerow_2_1_6_5_3_2_1", emit_src=False,
+                            strip_internal_attrs=True)
     assert alone in text
 
 
