@@ -117,25 +117,31 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         (work / "run.ys").write_text("\n".join([
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
             f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean", "check -assert",
-            "tee -q -o products.json stat -json",
+            "select t:$mul", "write_json -selected products.json", "select -clear",
             f"{FAMILIES[family].command} -top {top}" + ("" if logic else " -run begin:map_ffram"),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))
         run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work)
         log = (work / "log.txt").read_text()
-        counts = {name: json.loads((work / f"{name}.json").read_text())["design"]["num_cells_by_type"]
-                  for name in ("products", "cells")}
+        products = _products(json.loads((work / "products.json").read_text())["modules"][top]["cells"])
+        cells = json.loads((work / "cells.json").read_text())["design"]["num_cells_by_type"]
         if netlist:
             shutil.move(work / "netlist.json", netlist)
-    return _report(family, counts["products"], counts["cells"], log, time.perf_counter() - start)
+    return _report(family, products, cells, log, time.perf_counter() - start)
 
 
-def _report(family: str, before: dict[str, int], cells: dict[str, int], log: str, seconds: float) -> Synthesis:
+def _products(cells: dict[str, Any]) -> int:
+    """Cells that multiply two variables; a product with a constant becomes shifts and additions."""
+    return sum(all(any(isinstance(bit, int) for bit in cell["connections"][port]) for port in "AB")
+               for cell in cells.values() if cell["type"] == "$mul")
+
+
+def _report(family: str, products: int, cells: dict[str, int], log: str, seconds: float) -> Synthesis:
     def count(resource: str) -> float:
         parts = FAMILIES[family].parts[resource]
         return sum(parts.get(cell, 0) * number for cell, number in cells.items())
 
     return Synthesis(
-        family, before.get("$mul", 0), _memories(log), int(count("dsps")), count("block_rams"), int(count("luts")),
+        family, products, _memories(log), int(count("dsps")), count("block_rams"), int(count("luts")),
         int(count("lut_rams")), int(count("flip_flops")), int(count("carries")),
         sum(number for cell, number in cells.items() if re.match(r"\$?_?(dlatch|DLATCH|LD[CP]E)", cell)),
         {cell: number for cell, number in cells.items() if cell != "$scopeinfo"}, _warnings(log), seconds)

@@ -11,16 +11,18 @@ from circulant.hw.array.banks import BankShape
 from circulant.hw.array.chain import route_layout
 from circulant.hw.array.lanes import row_shape
 from circulant.hw.array.sequencer import program_word
+from circulant.hw.bidirectional import SLACK
 from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
-from circulant.hw.plan import LayerPlan
+from circulant.hw.plan import LayerPlan, PairPlan
 from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import bank_shape
 from circulant.hw.target import ram_style
 from circulant.sim.activation import Pwl
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
-from circulant.sim.network import Network
+from circulant.sim.network import Layer, Network
 
 __all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", "products"]
 
@@ -89,18 +91,24 @@ class Prediction:
     block_rams: float
 
 
-def predict(network: Network, plans: Sequence[LayerPlan], family: str) -> Prediction:
-    """What a network takes of a device of a family."""
+def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str, *,
+            max_steps: int = 128) -> Prediction:
+    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and ``max_steps``."""
     blocks = FAMILIES[family]
     dsps, rams = 0, 0.0
     for layer, plan in zip(network.layers, plans, strict=True):
         dsps += sum(count * blocks.dsps(a, b) for count, a, b in products(layer, plan))
-        rams += sum(map(blocks.block_rams, memories(layer, plan)))
+        rams += sum(map(blocks.block_rams, memories(layer, plan, max_steps=max_steps)))
     return Prediction(dsps, rams)
 
 
-def memories(layer: Linear | Gru | Lstm, plan: LayerPlan) -> list[Memory]:
-    """All memories of a layer."""
+def memories(layer: Layer, plan: LayerPlan | PairPlan, *, max_steps: int = 128) -> list[Memory]:
+    """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
+    if isinstance(plan, PairPlan):
+        assert isinstance(layer, Bidirectional)
+        return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
+                *_sequences(layer, max_steps)]
+    assert not isinstance(layer, Bidirectional)
     program = layer_program(layer, plan.shape, plan.spacing)
     k = program.matrices[0].product.block_size
     shape, row = plan.shape, row_shape(program)
@@ -123,6 +131,16 @@ def memories(layer: Linear | Gru | Lstm, plan: LayerPlan) -> list[Memory]:
     return [*found, *_pointwise(layer, plan)] if isinstance(layer, Gru | Lstm) else found
 
 
+def _sequences(layer: Bidirectional, steps: int) -> Iterator[Memory]:
+    """What turns sequences round, and the queue of those that wait."""
+    k = max(each.gates.block_size for each in layer.directions.values())
+    yield Memory(1, k * layer.input_format.width, 2 * steps * -(-layer.inputs // k))
+    if layer.returns == "sequence":
+        width = k * layer.output_format.width
+        yield Memory(1, width + 1, (2 * steps + SLACK) * -(-layer.forward.outputs // k))
+        yield Memory(1, width, 2 * steps * -(-layer.backward.outputs // k))
+
+
 def _pointwise(layer: Gru | Lstm, plan: LayerPlan) -> Iterator[Memory]:
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
@@ -142,13 +160,18 @@ def _activations(cell: type[Cell], layer: Gru | Lstm) -> list[Pwl]:
             CandidateCell: [layer.tanh]}[cell]
 
 
-def products(layer: Linear | Gru | Lstm, plan: LayerPlan) -> list[tuple[int, int, int]]:
+def products(layer: Layer, plan: LayerPlan | PairPlan) -> list[tuple[int, int, int]]:
     """(count, bits, bits): the products of two variables that a layer makes in a cycle, with their operands' widths."""
+    if isinstance(plan, PairPlan):
+        assert isinstance(layer, Bidirectional)
+        return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
+    assert not isinstance(layer, Bidirectional)
     row = row_shape(layer_program(layer, plan.shape, plan.spacing))
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
     if not isinstance(layer, Gru | Lstm):
         return found
-    pairs = [(pwl.slope_format.width, pwl.place_bits + 1) for cell in cells_of(layer) for pwl in _activations(cell, layer)]
+    pairs = [(pwl.slope_format.width, pwl.place_bits + 1)
+             for cell in cells_of(layer) for pwl in _activations(cell, layer)]
     gate = layer.sigmoid.output.width
     if isinstance(layer, Lstm):
         cell = layer.cell.width

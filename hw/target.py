@@ -32,7 +32,7 @@ module circulant_rom #(
   input [ADDRESS-1:0] addr,
   output reg [WIDTH-1:0] data
 );
-  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* rom_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   initial $readmemh(IMAGE, mem);
   always @(posedge clk) if (en) data <= mem[addr];
 endmodule
@@ -40,9 +40,15 @@ endmodule
 
 
 def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) -> str:
-    """Where a memory of ``depth`` words lies, in look-up tables or in block RAM; said to every tool, so that none has an
-    opinion of its own. A table of six inputs holds 64 bits; weights and activations belong into block RAM."""
-    return "distributed" if asynchronous or depth <= (64 if writable else 16) else "block"
+    """Where a memory of ``depth`` words lies: in block RAM, in look-up tables that can be written ("distributed"), or
+    in those that cannot ("logic").
+
+    Said to every tool, so that none has an opinion of its own. A table of six inputs holds 64 bits; weights and
+    activations belong into block RAM.
+    """
+    if not writable:
+        return "logic" if depth <= 16 else "block"
+    return "distributed" if asynchronous or depth <= 64 else "block"
 
 
 class VerilogTarget:

@@ -107,7 +107,7 @@ class Chain(wiring.Component):
 
         steps = 2 + self._fft.latency
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
-        route, biases = self._image(m, delay(m, starts + slot, steps, name="address"))
+        route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
         live = delay(m, passes, steps + 1, name="live", reset_less=False)
         matrix = delay(m, at, steps - 1, name="matrix")
@@ -150,7 +150,7 @@ class Chain(wiring.Component):
         return numbers
 
     def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
-        """Route and biases of a row, one cycle after its address."""
+        """Route and biases of a row, two cycles after its address."""
         layout, words = route_layout(self._program), []
         for index, row in self._program.leaving(self._chain):
             matrix = self._program.matrices[index]
@@ -172,7 +172,8 @@ class Chain(wiring.Component):
         width = self._width * self._fft.k
         m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
-        return data.View(layout, rom.data[width:]), rom.data[:width]
+        word = delay(m, rom.data, 1, name="word")
+        return data.View(layout, word[width:]), word[:width]
 
 
 def _requantized(x: Value, key: tuple[int, int]) -> Value:
