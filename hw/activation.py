@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom
 from circulant.sim.activation import Pwl
 
@@ -24,8 +25,8 @@ class Activation(wiring.Component):
         y: value, of the format ``pwl.output``.
     """
 
-    latency = 4
-    """Cycles: clip, table, product, sum."""
+    latency = 5
+    """Cycles: clip, table, its register, product, sum."""
 
     def __init__(self, pwl: Pwl, *, image: str) -> None:
         self._pwl = pwl
@@ -41,7 +42,8 @@ class Activation(wiring.Component):
         m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image)
 
         clipped = Signal(signed(pwl.input_bits), reset_less=True)
-        place, base = Signal(pwl.place_bits, reset_less=True), Signal(signed(base_width), reset_less=True)
+        entry = Signal(slope_width + base_width, reset_less=True)
+        base = Signal(signed(base_width), reset_less=True)
         product = Signal(signed(slope_width + pwl.place_bits + 1), reset_less=True)
         value = Signal(signed(base_width), reset_less=True)
         segment: Value = clipped[pwl.place_bits:]
@@ -52,9 +54,9 @@ class Activation(wiring.Component):
         m.d.comb += self.y.eq(value)
         m.d.sync += [
             clipped.eq(saturate(self.x, pwl.input_bits)),
-            place.eq(clipped[:pwl.place_bits]),
-            product.eq(table.data[:slope_width].as_signed() * place),
-            base.eq(table.data[slope_width:].as_signed()),
+            entry.eq(table.data),
+            product.eq(entry[:slope_width].as_signed() * delay(m, clipped[:pwl.place_bits], 2, name="place")),
+            base.eq(entry[slope_width:].as_signed()),
             value.eq(saturate(base + round_shift(product, pwl.shift), base_width)),
         ]
         return m

@@ -47,7 +47,7 @@ class LinearLayer(wiring.Component):
         valid, final, ends = Signal(), Signal(), Signal()
         finished, step = Signal(range(PLACES)), Signal(step_layout(1))
         m.d.comb += [
-            rows.fetch.eq(rows.waiting != 0),
+            rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
             engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
             ends.eq(valid & final), step.eq(engine.steps[finished]),

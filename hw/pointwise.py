@@ -17,8 +17,8 @@ __all__ = ["Pointwise", "pointwise_latency", "write_signature"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
-    """Cycles from ``fetch`` to the result: memories, elements in turn, the cell, the block's register."""
-    return 1 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
+    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
 
 
 def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
@@ -90,7 +90,7 @@ class Pointwise(wiring.Component):
         written = self._own_write(m)
         operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
         operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
-        latency = self._cell.latency(layer)
+        latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
@@ -104,7 +104,9 @@ class Pointwise(wiring.Component):
             m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name)
             for name, operand in operands.items():
                 value = self._element(operand, phase, lane)
-                m.d.comb += getattr(cell, name).eq(Mux(step.first, 0, value) if name == "state" else value)
+                register = Signal.like(getattr(cell, name), name=f"element_{name}", reset_less=True)
+                m.d.sync += register.eq(Mux(step.first, 0, value) if name == "state" else value)
+                m.d.comb += getattr(cell, name).eq(register)
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)

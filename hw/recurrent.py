@@ -107,7 +107,7 @@ class RecurrentLayer(wiring.Component):
         fetched, computed = Signal(), Signal(range(PLACES))
         m.d.comb += [
             fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
-            unit.waiting.eq(rows.waiting != 0),
+            unit.waiting.eq(rows.ready),
             unit.block.eq(rows.block),
             rows.fetch.eq(unit.fetch),
             unit.step.eq(self._engine.steps[computed]),
@@ -120,7 +120,7 @@ class RecurrentLayer(wiring.Component):
         """Rows of the projection are the results."""
         m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
         projected = Signal(range(PLACES))
-        m.d.comb += rows.fetch.eq((rows.waiting != 0) & ~self._pointwise.comes)  # one transform serves both
+        m.d.comb += rows.fetch.eq(rows.ready & ~self._pointwise.comes)  # one transform serves both
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)
         valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))

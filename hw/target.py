@@ -16,7 +16,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-__all__ = ["Rom", "VerilogTarget", "instances", "packed"]
+__all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
 
 ROM = """\
 (* keep_hierarchy = 0 *)
@@ -24,18 +24,31 @@ module circulant_rom #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
-  parameter ADDRESS = 1
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
 ) (
   input clk,
   input en,
   input [ADDRESS-1:0] addr,
   output reg [WIDTH-1:0] data
 );
-  (* ram_style = "block" *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* rom_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   initial $readmemh(IMAGE, mem);
   always @(posedge clk) if (en) data <= mem[addr];
 endmodule
 """
+
+
+def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) -> str:
+    """Where a memory of ``depth`` words lies: in block RAM, in look-up tables that can be written ("distributed"), or
+    in those that cannot ("logic").
+
+    Said to every tool, so that none has an opinion of its own. A table of six inputs holds 64 bits; weights and
+    activations belong into block RAM.
+    """
+    if not writable:
+        return "logic" if depth <= 16 else "block"
+    return "distributed" if asynchronous or depth <= 64 else "block"
 
 
 class VerilogTarget:
@@ -58,6 +71,13 @@ class VerilogTarget:
         if self.images.setdefault(file, text) != text:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
+
+    def get_memory(self, mem: memory.Memory) -> Any:
+        """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook."""
+        if mem.depth > 1:
+            asynchronous = any(port.domain == "comb" for port in mem.read_ports)
+            mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
+        return mem.elaborate(None)
 
     def add_module(self, name: str, text: str) -> None:
         """Take in a Verilog module that is written by hand."""
@@ -157,6 +177,7 @@ class Rom(wiring.Component):
             file = platform.add_image(self._image, self._words, self._width)
             m.submodules.rom = Instance(
                 "circulant_rom", p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=len(self._words), p_ADDRESS=self._address,
+                p_STYLE=ram_style(len(self._words), writable=False),
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
             return m
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=len(self._words), init=self._words)

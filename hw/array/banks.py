@@ -97,10 +97,11 @@ class Banks(wiring.Component):
         last: for each place of the ring, whether its input was the last of a sequence.
         own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
             but has its place, as after the last step of a sequence.
-        have: blocks of the recurrent and of the second vector that have come and are not read to the end.
+        have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
+            in the cycle in which it is written, and can be read in the next one.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
-        spectra: of the columns read in the cycle before.
+        spectra: of the columns read two cycles before.
     """
 
     def __init__(self, shape: BankShape) -> None:
@@ -131,7 +132,7 @@ class Banks(wiring.Component):
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
         m.d.comb += x_fft.o.ready.eq(~(comes & (own_bank == x_bank)))
         spectrum = self.spectra.shape().elem_shape
-        group, zero = delay(m, self.group, 1, name="group"), delay(m, self.zero, 1, name="zero")
+        group, zero = delay(m, self.group, 2, name="group"), delay(m, self.zero, 2, name="zero")
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
             write, read = mem.write_port(), mem.read_port()
@@ -142,7 +143,8 @@ class Banks(wiring.Component):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
             recurrent = group >= max(0, -(-(shape.x_blocks - bank) // shape.columns))
-            m.d.comb += self.spectra[bank].eq(Mux(zero & recurrent, 0, Value.cast(read.data)))
+            m.d.comb += self.spectra[bank].eq(Mux(zero & recurrent, 0, delay(
+                m, Value.cast(read.data), 1, name=f"spectrum_{bank}")))
         return m
 
     def _input(self, m: Module, platform: Any) -> tuple[Any, Signal, Signal, Signal]:
@@ -181,13 +183,16 @@ class Banks(wiring.Component):
         latency = _fft(h).latency + 1
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
-        second, drop = (delay(m, value, latency, name=name)
-                        for name, value in (("second", self.own.second), ("drop", self.own.drop)))
+        soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)
+        second_soon, drop_soon = (delay(m, value, latency - 1, name=f"{name}_soon")
+                                  for name, value in (("second", self.own.second), ("drop", self.own.drop)))
+        second = delay(m, second_soon, 1, name="second")
         comes, comes_h, comes_second = Signal(), Signal(), Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following)
-        m.d.sync += self.have[0].eq(self.have[0] + (comes_h & ~drop) - Mux(self.done_h, shape.h_blocks, 0))
+        h_soon = soon & ~second_soon & ~drop_soon
+        m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
         if shape.second is not None:
             m.d.comb += transform.other.eq(self.own.second)
             places = self._places(m, "second", comes_second, 0, shape.second_blocks, shape.second_bases)
@@ -195,7 +200,7 @@ class Banks(wiring.Component):
             m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
             bank, address = own_bank, own_address
             m.d.sync += self.have[1].eq(
-                self.have[1] + comes_second - Mux(self.done_second, shape.second_blocks, 0))
+                self.have[1] + (soon & second_soon) - Mux(self.done_second, shape.second_blocks, 0))
         return comes, bank, address, transform.o.payload
 
     def _places(self, m: Module, name: str, step: Value, first: int, count: int,
