@@ -1,5 +1,6 @@
 """What a generated design is made of, counted in its Verilog through the hierarchy: multiplications and memory bits."""
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 __all__ = ["Census", "census"]
@@ -29,8 +30,8 @@ _INSTANCE = re.compile(rf"^\s*{_NAME}\s+(?:#\((.*?)\)\s*)?{_NAME}\s*\(\s*\.", re
 _PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
 
 
-def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
-    """Count what ``top`` and all below it hold; instances of ``rom`` count by their parameters WIDTH and DEPTH.
+def census(verilog: str, top: str, memories: Collection[str] = ("circulant_rom", "circulant_ram")) -> Census:
+    """Count what ``top`` and all below it hold; instances of ``memories`` count by their parameters WIDTH and DEPTH.
 
     Raises:
         ValueError: when an instantiated module is missing, or a line multiplies more than two values.
@@ -46,7 +47,7 @@ def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
             module = modules[name]
             multipliers, bits = module.multipliers, module.memory_bits
             for child, parameters in module.children:
-                if child == rom:
+                if child in memories:
                     bits += parameters["WIDTH"] * parameters["DEPTH"]
                     continue
                 below = total(child)

@@ -9,6 +9,7 @@ from circulant.hw.plan import LayerPlan, layer_multiplications, plan
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
+from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
@@ -48,6 +49,18 @@ class Design:
         """Bits of all memories, counted in the Verilog."""
         return int(self.manifest["memory_bits"])
 
+    @property
+    def configuration(self) -> Configuration:
+        """Address map and protocol of the configuration port.
+
+        Raises:
+            Refusal: when the design has none.
+        """
+        if "configuration" not in self.manifest:
+            raise Refusal(f"A design must be reloadable for that, but that of {self.network.name!r} has fixed images; "
+                          "generate it with reloadable=True (hardware.reloadable)")
+        return Configuration.from_json(self.manifest["configuration"])
+
     def write(self, folder: str | Path) -> Path:
         """Write the design as ``folder``, which holds a whole design or is left as it was.
 
@@ -80,17 +93,21 @@ class Design:
         return folder
 
 
-def generate(network: Network, *, multipliers: int = 64, streams: int = 1) -> Design:
+def generate(network: Network, *, multipliers: int = 64, streams: int = 1, reloadable: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
         streams: independent sequences that are interleaved, a step of each in turn; see `plan`.
+        reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
 
     Raises:
         Refusal: when the budget is too small or the network holds what the generator does not support.
     """
     plans = plan(network, multipliers, streams=streams)
-    top = Top(network, plans)
+    if reloadable and streams > WORD:
+        raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
+                      f"{streams}; interleave fewer")
+    top = Top(network, plans, reloadable=reloadable)
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
     counted = census(verilog, TOP)
@@ -110,6 +127,7 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
         else:
             per_sequence += layer_multiplications(layer)
         steps = steps and not (isinstance(layer, Gru | Lstm) and layer.returns == "last")
+    more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -122,4 +140,4 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
         "layers": [{"name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
                     "chains": plan.shape.chains, "elements": plan.elements, "cycles": plan.cycles}
                    for layer, plan in zip(network.layers, plans, strict=True)],
-    }
+    } | more

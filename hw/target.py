@@ -2,7 +2,8 @@
 
 Amaranth elaborates every instance anew and inlines the contents of its memories. Under a `VerilogTarget` a component
 that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
-which reads its image with ``$readmemh``. Anywhere else both are plain Amaranth, for its simulator.
+which reads its image with ``$readmemh``, or of `circulant_ram`, which can be written as well. Anywhere else both are
+plain Amaranth, for its simulator.
 """
 import re
 from collections.abc import Callable, Sequence
@@ -11,10 +12,12 @@ from typing import Any
 
 import numpy as np
 from amaranth.back import verilog
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
+
+from circulant.hw.config import Config
 
 __all__ = ["Rom", "VerilogTarget", "instances", "packed"]
 
@@ -37,6 +40,29 @@ module circulant_rom #(
 endmodule
 """
 
+RAM = """\
+(* keep_hierarchy = 0 *)
+module circulant_ram #(
+  parameter IMAGE = "",
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1
+) (
+  input clk,
+  input en,
+  input [ADDRESS-1:0] addr,
+  output reg [WIDTH-1:0] data,
+  input wen,
+  input [ADDRESS-1:0] waddr,
+  input [WIDTH-1:0] wdata
+);
+  (* ram_style = "block" *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  initial $readmemh(IMAGE, mem);
+  always @(posedge clk) if (wen) mem[waddr] <= wdata;
+  always @(posedge clk) if (en) data <= mem[addr];
+endmodule
+"""
+
 
 class VerilogTarget:
     """Collects the shared modules and the memory images of one design while Amaranth elaborates it."""
@@ -44,6 +70,13 @@ class VerilogTarget:
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
         self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
+        self._memories = [ROM]
+
+    def ram(self) -> str:
+        """The name of the module of a memory that can be written, which is then part of the Verilog."""
+        if RAM not in self._memories:
+            self._memories.append(RAM)
+        return "circulant_ram"
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -75,7 +108,7 @@ class VerilogTarget:
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), ROM])
+        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), *self._memories])
 
 
 def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
@@ -125,12 +158,13 @@ def packed(words: NDArray[np.int64], width: int) -> list[int]:
 
 
 class Rom(wiring.Component):
-    """A memory with fixed contents: ``data`` is word ``addr`` one cycle after ``en``.
+    """A memory with given contents: ``data`` is word ``addr`` one cycle after ``en``.
 
     Parameters:
         words: contents, each taken modulo 2**width.
         width: bits of a word.
         image: name of the image, unique in the design.
+        config: the port through which the contents can be written; None for contents that are fixed.
 
     Members:
         en: read in this cycle; ``data`` is kept otherwise.
@@ -138,22 +172,33 @@ class Rom(wiring.Component):
         data: of the word read last.
     """
 
-    def __init__(self, *, words: Sequence[int], width: int, image: str) -> None:
+    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Config | None = None) -> None:
         self._words = [int(word) & ((1 << width) - 1) for word in words]
         self._width = width
-        self._image = image
+        self._image, self._config = image, config
         self._address = max(1, (len(words) - 1).bit_length())
         super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        depth, writer = len(self._words), None
+        if self._config is not None:
+            opening = self._config.claim(self._image, words=depth, width=self._width)
+            writer = {"wen": Signal(), "waddr": Signal(self._address), "wdata": Signal(self._width)}
+            m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
+                         writer["wdata"].eq(opening.word)]
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
+            kind = "circulant_rom" if writer is None else platform.ram()
             m.submodules.rom = Instance(
-                "circulant_rom", p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=len(self._words), p_ADDRESS=self._address,
-                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
+                kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
+                **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m
-        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=len(self._words), init=self._words)
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=depth, init=self._words)
         port = mem.read_port()
         m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]
+        if writer is not None:
+            write = mem.write_port()
+            m.d.comb += [write.en.eq(writer["wen"]), write.addr.eq(writer["waddr"]), write.data.eq(writer["wdata"])]
         return m

@@ -1,21 +1,26 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.config import Config
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan
 from circulant.hw.programs import layer_program
-from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reblock import Reblock
+from circulant.hw.recurrent import RecurrentLayer
+from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 
 __all__ = ["Top", "container_bits"]
+
+CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
+"""Members of the configuration port."""
 
 
 def container_bits(width: int) -> int:
@@ -23,11 +28,11 @@ def container_bits(width: int) -> int:
     return 8 * -(-width // 8)
 
 
-def _unit(layer: Layer, plan: LayerPlan) -> wiring.Component:
+def _unit(layer: Layer, plan: LayerPlan, config: Config | None) -> wiring.Component:
     program = layer_program(layer, plan.shape, plan.spacing)
     if isinstance(layer, Gru | Lstm):
-        return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams)
-    return LinearLayer(layer, program=program)
+        return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams, config=config)
+    return LinearLayer(layer, program=program, config=config)
 
 
 class Top(wiring.Component):
@@ -36,14 +41,19 @@ class Top(wiring.Component):
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
     value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
 
+    Parameters:
+        reloadable: whether there is a configuration port.
+
     Members:
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
+        cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
-    def __init__(self, network: Network, plans: list[LayerPlan]) -> None:
+    def __init__(self, network: Network, plans: list[LayerPlan], *, reloadable: bool = False) -> None:
         self._network = network
-        self._units: list[Any] = [_unit(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)]
+        self.config = config = Config(streams=plans[0].streams) if reloadable else None
+        self._units: list[Any] = [_unit(layer, plan, config) for layer, plan in zip(network.layers, plans, strict=True)]
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -51,11 +61,12 @@ class Top(wiring.Component):
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
+            **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        network, units = self._network, self._units
+        network, units, between = self._network, self._units, [unit.o for unit in self._units]
         for layer, unit in zip(network.layers, units, strict=True):
             m.submodules[layer.name] = unit
         for layer, before, after in zip(network.layers, units, units[1:], strict=False):
@@ -64,6 +75,7 @@ class Top(wiring.Component):
                 m.submodules[f"{layer.name}_reblock"] = reblock = Reblock(
                     size=layer.outputs, width=layer.output_format.width, k_in=k_in, k_out=k_out)
                 connect(m, before.o, reblock.i)
+                between.append(reblock.o)
                 before = reblock
             connect(m, before.o, after.i)
 
@@ -85,4 +97,20 @@ class Top(wiring.Component):
             self.m_axis_tvalid.eq(tail.valid), self.m_axis_tlast.eq(tail.payload.last),
             tail.ready.eq(self.m_axis_tready),
         ]
+        if self.config is not None:
+            self._configure(m, self.config, between)
         return m
+
+    def _configure(self, m: Module, config: Config, between: list[Any]) -> None:
+        """The port; held, nothing enters the first layer. It comes behind all memories."""
+        m.submodules.config = config
+        busy = [unit.busy for unit in self._units] + [each.valid for each in between]
+        m.d.comb += [config.busy.eq(Cat(busy).any()), *(
+            mine.eq(its) if member.flow is Out else its.eq(mine) for name, member in CONFIG.items()
+            for mine, its in [(getattr(self, f"cfg_{name}"), getattr(config, name))])]
+        with m.If(config.hold):
+            m.d.comb += [self._units[0].i.valid.eq(0), self.s_axis_tready.eq(0)]
+        for unit in self._units[::-1]:
+            if isinstance(unit, RecurrentLayer):
+                m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
+
