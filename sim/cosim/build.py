@@ -107,7 +107,7 @@ def _visible(manifest: Manifest) -> str:
     ports = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
              for signal in ("data", "valid", "ready", "last")]
     return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
-                                           for name in (manifest.clock, manifest.reset, *ports))
+                                           for name in (manifest.clock, manifest.reset, *ports, *manifest.config.values()))
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:

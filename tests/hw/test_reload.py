@@ -199,7 +199,7 @@ def test_a_network_of_another_structure_is_refused(other, rule):
 
 def test_a_design_with_fixed_images_is_refused():
     golden = network("dense")
-    with pytest.raises(Refusal, match=r"must be reloadable .* of 'network 3' .* hardware.reloadable"):
+    with pytest.raises(Refusal, match=r"must be reloadable .* of 'network 3' .*hardware\.reloadable"):
         writes(Design(golden, [], "", {}, {}), golden)
 
 
