@@ -8,7 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import digits, rnn
+from benchmarks import cells, digits, golden, rnn, training
+from circulant.sim.refusal import Refusal
 
 _json = click.option(
     "--json", "path", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
@@ -36,10 +37,17 @@ def _add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summar
     @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")
     @_json
     def run(path: str | None, overrides: tuple[str, ...]) -> None:
-        _show(measure(overrides), path)
+        try:
+            figures = measure(overrides)
+        except Refusal as refusal:
+            raise click.ClickException(str(refusal)) from None
+        _show(figures, path)
 
 
 _add("digits", digits.measure, "The main job, from torch to Verilator.")
+_add("cells", cells.measure, "Recurrent cells of our own against torch's.")
+_add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
+_add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 
 @main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from circulant.hw import generate
+from circulant.hw.plan import LayerPlan
 from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network
@@ -35,12 +36,12 @@ def layer(cell: str, inputs: int, hidden: int, projection: int, block: int, seed
         return rng.normal(0, spread, (*gates, -(-rows // block), -(-columns // block), block))
 
     if cell == "gru":
-        biases = rng.normal(0, 0.1, (2, 3, hidden))
-        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), *biases,
+        b_ih, b_hh = rng.normal(0, 0.1, (2, 3, hidden))
+        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), b_ih, b_hh,
                          returns="sequence")
-    biases = rng.normal(0, 0.1, (2, 4, hidden))
-    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), *biases,
-                      matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
+    b_ih, b_hh = rng.normal(0, 0.1, (2, 4, hidden))
+    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), b_ih,
+                      b_hh, matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
                       returns="sequence")
 
 
@@ -90,7 +91,8 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
         design.write(Path(folder) / "design")
         seconds = time.perf_counter() - start
         result = verify(Path(folder) / "design", network.vectors(x), stalls=False)
-    (plan,) = design.plans
+    plan = design.plans[0]
+    assert isinstance(plan, LayerPlan), "one layer of one direction"
     return {
         "streams": streams, "shape": [plan.shape.rows, plan.shape.columns, plan.shape.chains],
         "elements": plan.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,

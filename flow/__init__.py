@@ -12,13 +12,22 @@ if TYPE_CHECKING:
     from circulant.sim.network import Network
     from circulant.sim.refusal import Refusal
     from circulant.sim.vectors import Vectors
-    from circulant.training import Dataset, compress, export, load_data, train_admm
+    from circulant.training import (
+        ConversionReport,
+        Dataset,
+        compress,
+        export,
+        initialise,
+        inspect,
+        load_data,
+        train_admm,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "load_data", "Dataset",
-    "compress", "train_admm", "export",
+    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "export",
     "Network", "Vectors",
     "generate", "Design",
     "verify", "Verification",
@@ -27,7 +36,8 @@ __all__ = [
 
 _HOME = {
     "load_data": "training", "Dataset": "training",
-    "compress": "training", "train_admm": "training", "export": "training",
+    "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
+    "train_admm": "training", "export": "training",
     "Network": "sim.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw",
     "verify": "sim.cosim", "Verification": "sim.cosim",

@@ -1,4 +1,4 @@
-"""The command line: one command for a whole run, and one for each of its steps."""
+"""The command line: one command for a whole run, one for each of its steps, and one that shows data sets."""
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,14 +9,17 @@ from rich.console import Console
 
 from circulant import __version__
 from circulant.experiment import DEFAULT, FILE, load, shipped
-from circulant.progress import Bars
-from circulant.records import Run
+from circulant.extras import extras
+from circulant.progress import Bars, leads
+from circulant.records import CHECKPOINT, Run
+from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.refusal import Refusal
 
 __all__ = ["main"]
 
 RUNS = Path("runs")
+
 STEPS = ("train", "quantize", "generate", "simulate", "report")
 
 WRONG, REFUSED, INTERRUPTED = 1, 2, 130
@@ -30,18 +33,25 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         code = REFUSED
     except Refusal as refusal:
-        click.echo(str(refusal), err=True)
+        _say(str(refusal))
         code = REFUSED
     except SimulationError as error:
         click.echo(str(error), err=True)
         code = WRONG
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted; what earlier steps wrote stays usable.", err=True)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        said = str(stop) or str(stop.__cause__ or "")  # click turns the one into the other.
+        _say(said or "Interrupted; what earlier steps wrote stays usable.")
         code = INTERRUPTED
     except OSError as error:
         click.echo(f"{error.filename or 'A file'} cannot be used: {error.strerror}", err=True)
         code = REFUSED
     sys.exit(code or 0)
+
+
+def _say(text: str) -> None:
+    """A line on stderr; of several processes that train together, one says it for all."""
+    if leads():
+        click.echo(text, err=True)
 
 
 class InOrder(click.Group):
@@ -60,16 +70,21 @@ def cli() -> None:
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
+    circulant data fsdd                  what a data set holds
     """
 
 
-def step(short: str, doc: str, example: str) -> Callable[[Callable[[Run, Bars], int]], click.Command]:
-    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars."""
+def step(short: str, doc: str, *examples: str, trains: bool = False) -> Callable[[Callable[..., int]], click.Command]:
+    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars.
 
-    def decorate(function: Callable[[Run, Bars], int]) -> click.Command:
+    Options of its own are added above it and given by their names; one that trains also gets ``resume``.
+    """
+
+    def decorate(function: Callable[..., int]) -> click.Command:
         name = function.__name__
+        option = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
 
-        @cli.command(name, short_help=short, help=f"{doc}\n\n\b\nExample:\n  {example}",
+        @cli.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
                      epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
                             f"folder; every key of it stands in docs/experiment.md.")
         @click.argument("experiment", required=False)
@@ -77,21 +92,21 @@ def step(short: str, doc: str, example: str) -> Callable[[Callable[[Run, Bars], 
                       help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                       help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
-        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...]) -> int:
-            run = find(name, experiment, out, overrides)
+        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
+            run = find(name, experiment, out, overrides, resume=own.get("resume", False))
             with Bars(Console(stderr=True)) as bars:
-                return function(run, bars)
+                return function(run, bars, **own)
 
-        return command
+        return option(command) if trains else command
 
     return decorate
 
 
-def find(command: str, source: str | None, out: Path | None, overrides: tuple[str, ...]) -> Run:
+def find(command: str, source: str | None, out: Path | None, overrides: tuple[str, ...], resume: bool = False) -> Run:
     """The run that a command line means.
 
     A step after the first goes on with the experiment that the folder keeps, unless a file is named. So does any
-    command that is given a folder and no EXPERIMENT.
+    command that is given a folder and no EXPERIMENT. What resumes a training goes on with that of the checkpoint.
 
     Raises:
         Refusal: as `circulant.experiment.load`.
@@ -100,6 +115,9 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
         out = Path(source)
     kept = out or RUNS / (source or DEFAULT)
     continues = command in STEPS[1:] or (source is None and out is not None)
+    unfinished = kept / CHECKPOINT
+    if resume and (source is None or source in shipped() or Path(source) == kept) and (unfinished / FILE).exists():
+        return Run(kept, load(unfinished, overrides))
     if continues and (source is None or source in shipped()) and (kept / FILE).exists():
         source = str(kept)
     experiment = load(source or DEFAULT, overrides)
@@ -107,11 +125,14 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
 
 
 @step("All five steps", "Train, quantize, generate, simulate and report.",
-      "circulant run digits-gru --set training.seed=1 --out runs/seed-1")
-def run(this: Run, bars: Bars) -> int:
+      "circulant run digits-gru --set training.seed=1 --out runs/seed-1", trains=True)
+def run(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
-    steps.train(this, bars)
+    # An unfinished training of this very experiment is gone on with unasked, as its outcome is the same.
+    steps.train(this, bars, resume=resume or None)
+    if not leads():
+        return 0
     steps.quantize(this, bars)
     steps.generate(this, bars)
     simulated = steps.simulate(this, bars)
@@ -122,15 +143,18 @@ def run(this: Run, bars: Bars) -> int:
 
 
 @step("Torch: dense baseline, ADMM, projection, retraining",
-      "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining.",
-      "circulant train digits-gru --set compression.block_size=4 --out runs/k4")
-def train(this: Run, bars: Bars) -> int:
+      "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
+      "circulant train digits-gru --set compression.block_size=4 --out runs/k4", trains=True)
+def train(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
-    accuracy = steps.train(this, bars)["accuracy"]
+    done = steps.train(this, bars, resume=resume)
+    if not leads():
+        return 0
     bars.close()
-    click.echo(f"{this.path('model.pt')}: accuracy {accuracy['dense']:.2%} dense, "
-               f"{accuracy['circulant']:.2%} block-circulant")
+    scores = done[done["metric"]]
+    click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['dense']:.2%} dense, "
+               f"{scores['circulant']:.2%} block-circulant")
     return 0
 
 
@@ -140,17 +164,27 @@ def train(this: Run, bars: Bars) -> int:
 def quantize(this: Run, bars: Bars) -> int:
     from circulant import steps
 
-    accuracy = steps.quantize(this, bars)["accuracy"]
+    done = steps.quantize(this, bars)
     bars.close()
-    click.echo(f"{this.path('network.json')}: accuracy {accuracy['quantized']:.2%} quantized")
+    click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
+               "quantized")
     return 0
 
 
-@step("Verilog and memory images", "Generate Verilog and memory images from the golden model.",
-      "circulant generate runs/digits-gru --set hardware.multipliers=32")
-def generate(this: Run, bars: Bars) -> int:
+@click.option("--target", type=click.Choice(["verilog", "c"]), default="verilog", show_default=True,
+              help="Verilog in the folder hardware, or C99 for processors in the folder c.")
+@step("Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
+      "circulant generate runs/digits-gru --set hardware.multipliers=32",
+      "circulant generate runs/digits-gru --target c")
+def generate(this: Run, bars: Bars, target: str) -> int:
     from circulant import steps
 
+    if target == "c":
+        made = steps.generate_c(this, bars)["c"]
+        bars.close()
+        click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
+                   "its self-test")
+        return 0
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
     click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
@@ -180,6 +214,36 @@ def report(this: Run, bars: Bars) -> int:
     figures = steps.report(this, bars)
     bars.close()
     _show(this, figures)
+    return 0
+
+
+@cli.command("data", short_help="What a data set holds", epilog="Every data set and its options stand in docs/data.md.")
+@click.argument("source", metavar="NAME")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change an option of the data set, for instance data.subset=100; may be repeated.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Draw lengths and classes into this PNG.")
+def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> int:
+    """Read a data set as training does, and show its sizes, shapes, lengths and classes.
+
+    NAME is a data set, an .npz file of your own, or an experiment whose data are meant.
+
+    \b
+    Example:
+      circulant data fsdd --set data.steps=80 --picture fsdd.png
+    """
+    from circulant import holdings
+
+    options = holdings.options_of(source, overrides)
+    with extras("circulant data"):
+        from circulant import training
+    with Bars(Console(stderr=True)) as bars:
+        bars("reading data", 0, 0)
+        data = training.load_data(**options, progress=bars)
+    click.echo(holdings.words(holdings.figures(data)))
+    if picture is not None:
+        artifact.atomic_bytes(picture, holdings.picture(data))
+        click.echo(picture)
     return 0
 
 

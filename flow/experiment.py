@@ -32,19 +32,43 @@ DEFAULT = "digits-gru"
 
 @dataclass(frozen=True)
 class Data(Table):
-    """What the network learns."""
+    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
-    name: str = key("digits", "data set", choices=("digits",))
-    seed: int = key(0, "chooses the split into a train and a test part", low=0, high=2**31 - 1)
+    name: str = key("digits", "data set",
+                    choices=("digits", "mnist", "cifar10", "fsdd", "speechocean762", "timit", "npz"))
+    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
+    seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
+                    low=0, high=2**31 - 1)
+    subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
+    test_subset: int = key(0, "test samples to keep", low=1, high=10**9, zero="all")
+    layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
+                      choices=("auto", "image", "flat", "rows"))
+    longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")
+    steps: int = key(0, "sequences are cut to so many steps, or padded with zeros in front", low=1, high=10**6,
+                     zero="as they are")
+    bands: int = key(0, "mel bands of a step", low=1, high=256, zero="the data set's own number")
+    deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
+                      choices=("auto", "none", "first", "second"))
+    normalise: str = key("auto", "mean 0 and variance 1 over each sample, or over the train part",
+                         choices=("auto", "none", "sample", "train"))
+    stack: int = key(1, "successive frames that make one step", low=1, high=64)
+    phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
 
 
 @dataclass(frozen=True)
 class Model(Table):
     """The network, before compression."""
 
-    kind: str = key("gru", "recurrent cell", choices=("gru",))
-    hidden: int = key(64, "hidden units of a recurrent layer", low=1, high=4096)
-    layers: int = key(1, "recurrent layers", low=1, high=8)
+    kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "vgg", "resnet8"))
+    hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
+    layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
+    projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
+    peephole: bool = key(False, "whether an lstm has peepholes")
+    bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
+    dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 
 
 @dataclass(frozen=True)
@@ -58,19 +82,37 @@ class Compression(Table):
 
 @dataclass(frozen=True)
 class Training(Table):
-    """Dense baseline, ADMM, projection, retraining inside the set."""
+    """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
 
+    method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
+                      "directly, its first columns trained from random ones", choices=("admm", "direct"))
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
-    learning_rate: float = key(1e-2, "learning rate of the dense baseline and of ADMM", low=1e-8, high=10)
+    direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
+    learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
     retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
     batch_size: int = key(32, "examples of one step", low=1, high=65536)
-    rho: float = key(1e-2, "penalty ρ that ADMM starts with", low=1e-9, high=1000000)
-    rho_growth: float = key(1.1, "factor by which ρ grows at each epoch", low=1, high=100)
+    rho: float | dict[str, float] = key(1e-2, "penalty ρ that ADMM starts with, of every matrix or by name",
+                                        low=1e-9, high=1000000)
+    rho_schedule: str = key("geometric", "whether ρ grows at each update, follows the balance of the residuals, or "
+                            "stays", choices=("geometric", "balance", "constant"))
+    rho_growth: float = key(1.1, "factor by which ρ changes at an update", low=1, high=100)
     rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
+    admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
     tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
+    optimizer: str = key("adam", "optimizer of every phase", choices=("adam", "adamw", "sgd"))
+    weight_decay: float = key(0.0, "weight decay", low=0, high=10)
+    clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
+    label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
+    warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
+    device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
+                      choices=("auto", "cpu", "cuda"))
+    precision: str = key("auto", "type of the products; auto is the GPU's fastest, and float32 on a CPU",
+                         choices=("auto", "float32", "bfloat16", "float16"))
+    checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
+    tensorboard: bool = key(False, "write curves for TensorBoard")
     seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
 
 
@@ -91,7 +133,12 @@ class Quantization(Table):
 class Hardware(Table):
     """How much of the computation happens at once."""
 
-    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536)
+    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536,
+                           zero="all of the device's")
+    streams: int = key(1, "independent sequences whose steps take turns: 1 for the least latency, 2 or 3 to fill every "
+                          "cycle", low=1, high=8)
+    max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
+                              "whole sequences; a longer one is cut", low=1, high=65536)
 
 
 @dataclass(frozen=True)
@@ -182,9 +229,10 @@ def save(experiment: Experiment, folder: str | Path) -> None:
     for word, table in _BY_NAME.items():
         entry = tomlkit.table()
         for name, (rule, _, _) in keys(table).items():
-            entry.add(name, getattr(getattr(experiment, word), name))
-            if not isinstance(entry[name], Mapping):
-                entry[name].comment(rule.doc)
+            item = tomlkit.item(getattr(getattr(experiment, word), name))
+            if not isinstance(item, Mapping):
+                item.comment(rule.doc)
+            entry.add(name, item)
         document.add(word, entry)
     artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
 

@@ -1,4 +1,5 @@
 """Progress of long steps: bars with the remaining time on a terminal, one line for each finished task elsewhere."""
+import os
 from types import TracebackType
 from typing import Protocol
 
@@ -13,7 +14,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-__all__ = ["Bars", "Show", "silent"]
+__all__ = ["Bars", "Show", "leads", "silent"]
+
+
+def leads() -> bool:
+    """Whether this process is the one that talks and writes: the first of those that `torchrun` started, or alone."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 class Show(Protocol):

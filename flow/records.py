@@ -5,6 +5,7 @@ record of the step before, and its results. So a step can tell a missing, a dama
 the command that makes it anew.
 """
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +16,12 @@ from circulant.experiment import FILE, Experiment, save
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 
-__all__ = ["STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
+__all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
 
 VERSION = 1
+
+CHECKPOINT = "checkpoint"
+"""Folder in a run folder: an unfinished training, and its experiment, which may differ from the one beside it."""
 
 
 class Step(NamedTuple):
@@ -28,20 +32,30 @@ class Step(NamedTuple):
         tables: of the experiment that this step is the first to read.
         files: in the run folder, needed by later steps.
         record: written last.
+        after: the step whose files this one starts from.
     """
 
     name: str
     tables: tuple[str, ...]
     files: tuple[str, ...]
     record: str
+    after: str | None
 
 
 STEPS = {step.name: step for step in (
-    Step("train", ("data", "model", "compression", "training"), ("model.pt",), "training.json"),
-    Step("quantize", ("quantization",), ("network.json", "weights.npz", "vectors.npz"), "quantization.json"),
-    Step("generate", ("hardware", "board"), ("hardware/manifest.json",), "generation.json"),
-    Step("simulate", (), (), "verification.json"),
+    Step("train", ("data", "model", "compression", "training"), ("model.pt",), "training.json", None),
+    Step("quantize", ("quantization",), ("network.json", "weights.npz", "vectors.npz"), "quantization.json", "train"),
+    Step("generate", ("hardware", "board"), ("hardware/manifest.json",), "generation.json", "quantize"),
+    Step("simulate", (), (), "verification.json", "generate"),
 )}
+"""The steps of a run in their order."""
+
+BRANCHES = {step.name: step for step in (
+    Step("generate --target c", (), ("c/manifest.json",), "generation-c.json", "quantize"),
+)}
+"""Steps that a run can do without, and that no other one follows."""
+
+_ALL = STEPS | BRANCHES
 
 
 @dataclass(frozen=True)
@@ -68,16 +82,17 @@ class Run:
     def command(self, step: str, *options: str) -> str:
         """The command line of a step on this folder."""
         where = str(self.folder) if self.path(FILE).exists() else f"--out {self.folder}"
-        return "`" + " ".join(("circulant", step, where, *options)) + "`"
+        name, *more = step.split()
+        return "`" + " ".join(("circulant", name, where, *more, *options)) + "`"
 
 
 def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
     """Write the record of a step that has written its files, and the experiment as it is now; returns the record."""
     save(run.experiment, run.folder)
-    before = _before(step)
+    before = _ALL[step].after
     after = recorded(run, before)["hash"] if before else None
-    body = {"experiment": run.experiment.tables(STEPS[step].tables), "after": after, **results}
-    sha = artifact.write_json(run.path(STEPS[step].record), _kind(step), VERSION, body)
+    body = {"experiment": run.experiment.tables(_ALL[step].tables), "after": after, **results}
+    sha = artifact.write_json(run.path(_ALL[step].record), _kind(step), VERSION, body)
     return {**body, "hash": sha}
 
 
@@ -88,15 +103,15 @@ def recorded(run: Run, step: str) -> dict[str, Any]:
         Refusal: a record is missing or damaged, the experiment differs from what a step obeyed, or a step was done anew
             since; each with the command to run.
     """
-    before = _before(step)
+    before = _ALL[step].after
     after = recorded(run, before)["hash"] if before else None
-    if not run.path(STEPS[step].record).exists():
-        for name in (*STEPS[step].files, STEPS[step].record):
+    if not run.path(_ALL[step].record).exists():
+        for name in (*_ALL[step].files, _ALL[step].record):
             _exists(run, step, name)
-    found = artifact.read_json(run.path(STEPS[step].record), _kind(step), VERSION)
+    found = artifact.read_json(run.path(_ALL[step].record), _kind(step), VERSION)
     _check_tables(run, step, found["experiment"])
     if before and found["after"] != after:
-        raise Refusal(f"{run.path(STEPS[step].record)} must follow {STEPS[before].record} beside it, but that was made "
+        raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that was made "
                       f"anew since; run {run.command(step)} again")
     return found
 
@@ -108,7 +123,7 @@ def require(run: Run, step: str) -> dict[str, Any]:
         Refusal: as `recorded`, and when a file of the step is missing.
     """
     found = recorded(run, step)
-    for name in STEPS[step].files:
+    for name in _ALL[step].files:
         _exists(run, step, name)
     return found
 
@@ -124,7 +139,8 @@ def _exists(run: Run, step: str, name: str) -> None:
 
 
 def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
-    for table, keys in run.experiment.tables(STEPS[step].tables).items():
+    now = json.loads(json.dumps(run.experiment.tables(_ALL[step].tables)))  # Lists, where a table has tuples.
+    for table, keys in now.items():
         for key, value in keys.items():
             was = obeyed[table].get(key)
             if was != value:
@@ -133,11 +149,5 @@ def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) 
                               f"{value!r}; to change it, run {run.command(step, change)} first")
 
 
-def _before(step: str) -> str | None:
-    names = list(STEPS)
-    at = names.index(step)
-    return names[at - 1] if at else None
-
-
 def _kind(step: str) -> str:
-    return f"circulant-{STEPS[step].record.removesuffix('.json')}"
+    return f"circulant-{_ALL[step].record.removesuffix('.json')}"

@@ -32,11 +32,14 @@ def collect(run: Run) -> dict[str, Any]:
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
     vectors = Vectors.load(run.path("vectors.npz"))
     steps = vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1
+    metric = trained["metric"]
     return {
         "name": run.experiment.name,
         "experiment": run.experiment.tables(),
-        "accuracy": trained["accuracy"] | quantized["accuracy"],
+        "metric": metric,
+        metric: trained[metric] | quantized[metric],
         "compression": compression(trained["matrices"]),
+        "ranges": quantized.get("ranges", []),
         "verification": simulated["verification"],
         "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
@@ -113,10 +116,10 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
 
 def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The summary of a run: what, and how much, in words."""
-    accuracy, weights, hw, check = (figures[part] for part in ("accuracy", "compression", "hardware", "verification"))
-    yield "accuracy, dense", f"{accuracy['dense']:.2%}"
-    yield "accuracy, block-circulant", f"{accuracy['circulant']:.2%}"
-    yield "accuracy, quantized", f"{accuracy['quantized']:.2%}"
+    weights, hw, check = (figures[part] for part in ("compression", "hardware", "verification"))
+    for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
+        if stage in figures[figures["metric"]]:
+            yield f"{figures['metric'].replace('_', ' ')}, {words}", f"{figures[figures['metric']][stage]:.2%}"
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "

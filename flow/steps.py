@@ -2,48 +2,85 @@
 
 torch is imported by `train` and `quantize` only, Amaranth by `generate` only, cocotb by `simulate` only.
 """
+import shutil
 import time
 from typing import Any
 
-import numpy as np
-
 from circulant import report as reports
 from circulant.boards.device import device, fits
+from circulant.experiment import save
 from circulant.extras import extras
-from circulant.progress import Show, silent
-from circulant.records import Run, record, require, sha256
+from circulant.progress import Show, leads, silent
+from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
+from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "quantize", "report", "simulate", "train"]
+__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
 
-PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining"}
+PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
+RANGED = 64
+"""Sequences of the test split whose tensors are compared with their formats and with the mathematics."""
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
-def train(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Dense baseline, ADMM, projection, retraining: ``model.pt`` and ``training.json``."""
+def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict[str, Any]:
+    """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
+
+    Under `torchrun` every process calls it, and the first one alone writes and returns the record.
+
+    Parameters:
+        resume: whether to go on from the checkpoint; None does so where there is one of this very training.
+
+    Raises:
+        Refusal: as `circulant.training.train`.
+        KeyboardInterrupt: saying how to go on.
+    """
     with extras("circulant train"):
         from circulant import training
 
-    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, float]) -> None:
-        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, accuracy {metrics['accuracy']:.2%}")
-
     run.require_writable()
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
-    trained = training.train(data, training.TrainingSettings(**tables["training"]),
-                             model=training.ModelSettings(**tables["model"]),
-                             block_size=run.experiment.compression.block_size, progress=progress)
+    kept = run.path(CHECKPOINT)
+    curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
+
+    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+        name = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {words(name)} {metrics[name]:.2%}")
+        save(run.experiment, kept)
+        if curves is not None:
+            curves(phase, epoch, epochs, metrics)
+
+    data = training.load_data(**tables["data"], progress=show if leads() else None)
+    try:
+        trained = training.train(data, training.TrainingSettings(**tables["training"]),
+                                 model=training.ModelSettings(**tables["model"]),
+                                 block_size=run.experiment.compression.block_size, progress=progress,
+                                 checkpoint=kept / "training.pt", resume=resume)
+    except KeyboardInterrupt:
+        if not (kept / "training.pt").exists():
+            raise
+        raise KeyboardInterrupt(f"Interrupted; {kept} keeps the training up to its last checkpoint: go on with "
+                                f"{run.command('train', '--resume')}") from None
+    finally:
+        if curves is not None:
+            curves.close()
+    if not leads():
+        return {}
     training.save_trained(run.path("model.pt"), trained)
-    return record(run, "train", {
-        "hashes": {"model": sha256(run.path("model.pt"))},
-        "accuracy": {"dense": trained.dense_accuracy, "projected": trained.projected_accuracy,
-                     "circulant": trained.accuracy},
+    done = record(run, "train", {
+        "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": _matrices(trained.model), "history": trained.history, "seconds": time.perf_counter() - start,
     })
+    shutil.rmtree(kept, ignore_errors=True)
+    return done
+
+
+def words(metric: str) -> str:
+    """The name of a metric for people."""
+    return metric.replace("_", " ")
 
 
 def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
@@ -55,16 +92,20 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
-    data = training.load_data(**tables["data"])
+    data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
-    network = training.export(training.load_trained(run.path("model.pt")).model, data.train_x, name=run.experiment.name,
-                              **tables["quantization"])
+    model = training.load_trained(run.path("model.pt")).model
+    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
+    task = training.task_of(data)
+    show("ranges", 0, 0)
+    exact = training.reference(model, data.train_x[:RANGED])
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "accuracy": {"quantized": float(np.mean(vectors.outputs.argmax(-1) == data.test_y))},
+        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
 
@@ -81,14 +122,39 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     network = _network(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    design = design_of(network, **tables["hardware"])
-    if tables["board"]["device"] != "none":
-        fits(device(tables["board"]["device"]), design.multipliers, design.memory_bits)
+    part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
+    budget = tables["hardware"].pop("multipliers") or (part.multipliers if part else 0)
+    if not budget:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    design = design_of(network, multipliers=budget, **tables["hardware"])
+    if part is not None:
+        fits(part, design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": _design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
-                     "multiplications": design.manifest["multiplications"]},
+                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
+        "seconds": time.perf_counter() - start,
+    })
+
+
+def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
+    """C99 with a self-test of the test vectors: the folder ``c`` and ``generation-c.json``.
+
+    Raises:
+        Refusal: when the C target does not know a layer, or an integer could leave 63 bits.
+    """
+    from circulant.hw.c import generate_c as c_of
+
+    quantized = require(run, "quantize")
+    network, vectors = _network(run, quantized), _vectors(run, quantized)
+    start = time.perf_counter()
+    show("C", 0, 0)
+    design = c_of(network, vectors)
+    design.write(run.path("c"))
+    return record(run, "generate --target c", {
+        "hashes": {"network": network.hash}, "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
         "seconds": time.perf_counter() - start,
     })
 
@@ -98,10 +164,7 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    vectors = Vectors.load(run.path("vectors.npz"))
-    if vectors.network != quantized["hashes"]["network"]:
-        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
-                      f"run {run.command('quantize')} again")
+    vectors = _vectors(run, quantized)
     if _design_hash(run) != generated["hashes"]["design"]:
         raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
                       f"run {run.command('generate')} again")
@@ -126,6 +189,14 @@ def _network(run: Run, quantized: dict[str, Any]) -> Network:
         raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
                       f"another; run {run.command('quantize')} again")
     return network
+
+
+def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
+    vectors = Vectors.load(run.path("vectors.npz"))
+    if vectors.network != quantized["hashes"]["network"]:
+        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
+                      f"run {run.command('quantize')} again")
+    return vectors
 
 
 def _design_hash(run: Run) -> str:

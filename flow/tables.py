@@ -1,19 +1,22 @@
 """Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
-``bool``, or ``int | dict[str, int]`` for one value or a table of them.
+``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` for a
+list of names.
 """
 import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Key", "Table", "key", "keys", "read"]
 
 T = TypeVar("T", bound="Table")
+
+NAMES = tuple[str, ...]
 
 _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
 
@@ -30,15 +33,17 @@ class Key:
     low: float | None = None
     high: float | None = None
     zero: str = ""
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     power_of_two: bool = False
 
     def rule(self, kind: Any) -> str:
         """The legal values in words: "an integer from 2 to 18"."""
         if self.choices:
             return "one of " + ", ".join(repr(choice) for choice in self.choices)
+        if kind == NAMES:
+            return "a list of strings"
         if kind not in _KINDS:
-            return self.rule(int) + ", or a table from matrix name to such a number"
+            return self.rule(get_args(kind)[0]) + ", or a table from matrix name to such a number"
         text = "a power of two" if self.power_of_two else _KINDS[kind]
         if self.low is not None and self.high is not None:
             text = f"{text} from {self.low} to {self.high}"
@@ -48,9 +53,11 @@ class Key:
 
     def refuses(self, value: Any, kind: Any) -> bool:
         """Whether ``value`` breaks the rule."""
+        if kind == NAMES:
+            return not isinstance(value, list | tuple) or any(type(entry) is not str for entry in value)
         if kind not in _KINDS:
             values = value.values() if isinstance(value, Mapping) else [value]
-            return any(self.refuses(entry, int) for entry in values)
+            return any(self.refuses(entry, get_args(kind)[0]) for entry in values)
         if type(value) is not kind and not (kind is float and type(value) is int):
             return True
         if self.choices:
@@ -81,8 +88,8 @@ class Table:
             value = getattr(self, name)
             if rule.refuses(value, kind):
                 problems.append(_sentence(f"{title(type(self))}.{name}", rule, kind, value))
-            elif kind is float:
-                object.__setattr__(self, name, float(value))
+            elif kind is float or kind == NAMES:
+                object.__setattr__(self, name, float(value) if kind is float else tuple(value))
         if problems:
             raise Refusal("\n".join(problems))
 
@@ -115,5 +122,5 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
 
 
 def _sentence(name: str, rule: Key, kind: Any, value: Any) -> str:
-    hint = nearest(value, rule.choices) if isinstance(value, str) else ""
+    hint = nearest(value, rule.choices) if kind is str and isinstance(value, str) else ""
     return f"{name} must be {rule.rule(kind)}, not {value!r}{hint}"

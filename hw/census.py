@@ -21,6 +21,9 @@ class Census:
     memory_bits: int
 
 
+MEMORIES = ("circulant_rom", "circulant_loadable", "circulant_ram")
+"""Modules written by hand: fixed, with a port to write, without an image."""
+
 _NAME = r"(\\\S+|[A-Za-z_]\w*)"
 _MODULE = re.compile(rf"^module\s+{_NAME}\s*(.*?)^endmodule", re.M | re.S)
 _PRODUCT = re.compile(r"^\s*assign\s[^;]*?=\s*([^;]*?\s\*\s[^;]*);", re.M)
@@ -30,7 +33,7 @@ _INSTANCE = re.compile(rf"^\s*{_NAME}\s+(?:#\((.*?)\)\s*)?{_NAME}\s*\(\s*\.", re
 _PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
 
 
-def census(verilog: str, top: str, memories: Collection[str] = ("circulant_rom", "circulant_ram")) -> Census:
+def census(verilog: str, top: str, memories: Collection[str] = MEMORIES) -> Census:
     """Count what ``top`` and all below it hold; instances of ``memories`` count by their parameters WIDTH and DEPTH.
 
     Raises:

@@ -1,10 +1,11 @@
 """The exact cost of a step, in Python: when each issue, block and result comes, from the latencies of the units.
 
-The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them for
-the Gantt chart. Held to the simulated hardware by its tests.
+The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them
+for the Gantt chart. Held to the simulated hardware by its tests.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from amaranth.utils import ceil_log2, exact_log2
 
@@ -14,7 +15,7 @@ from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "chain_latency", "step_timeline"]
+__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline"]
 
 
 @dataclass
@@ -130,7 +131,43 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
 
 
 def _normalised(line: Timeline, start: int, turn: int, streams: int) -> Timeline:
-    return Timeline(
-        [(command, matrix, cycle - start) for command, matrix, cycle in line.issues],
-        *([cycle - start for cycle in cycles] for cycles in (line.blocks, line.seconds, line.results)),
-        period=turn // streams)
+    blocks, seconds, results = ([cycle - start for cycle in cycles]
+                                for cycles in (line.blocks, line.seconds, line.results))
+    issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
+    return Timeline(issues, blocks, seconds, results, turn // streams)
+
+
+def limit(layer: Gru | Lstm, program: Program, elements: int, period: int) -> str:
+    """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the way of the state."""
+    busy = -(-layer.hidden // layer.gates.block_size) * (layer.gates.block_size // elements)
+    if period <= program.cycles * program.shape.fold:
+        return "multipliers: the array works in every cycle"
+    if period <= busy + 1:
+        return "pointwise unit: it works in every cycle"
+    if period <= len(program.passes) * program.shape.slots + 1:
+        return "inverse FFTs: rows leave in every cycle"
+    return "latency: the state's way from the last product to the first one of the next step"
+
+
+def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:
+    """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
+    line = step_timeline(layer, program, elements, streams=streams)
+    units = stages(layer, elements)
+    fold, names = program.shape.fold, ("input", "recurrent", "second")
+    rows: dict[str, list[list[int]]] = {}
+    for command, name in enumerate(names):
+        rows[f"array: {name}"] = _merged([(at, at + fold) for c, _, at in line.issues if c == command])
+    rows["pointwise"] = _merged([(at, at + units[0].phases) for at in line.blocks])
+    rows["second vector"] = _merged([(at, at + 1) for at in line.seconds])
+    rows["output"] = _merged([(at, at + 1) for at in line.results])
+    return {"period": line.period, "rows": {name: spans for name, spans in rows.items() if spans}}
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[list[int]]:
+    merged: list[list[int]] = []
+    for start, stop in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(stop, merged[-1][1])
+        else:
+            merged.append([start, stop])
+    return merged

@@ -1,18 +1,21 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
-from circulant.hw.plan import LayerPlan, layer_multiplications, plan
+from circulant.hw.cost import chart, limit
+from circulant.hw.plan import LayerPlan, PairPlan, layer_multiplications, plan, require_positive
+from circulant.hw.programs import layer_program
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
+from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
-from circulant.sim.network import Network
+from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Design", "generate"]
@@ -31,7 +34,7 @@ class Design:
     """
 
     network: Network
-    plans: list[LayerPlan]
+    plans: list[LayerPlan | PairPlan]
     verilog: str
     images: dict[str, str]
     manifest: dict[str, Any]
@@ -73,41 +76,34 @@ class Design:
         if taken:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-            fresh = Path(temporary) / "new"
-            fresh.mkdir()
+        with artifact.replaced_folder(folder) as fresh:
             (fresh / "top.v").write_text(self.verilog)
             for name, text in self.images.items():
                 (fresh / name).write_text(text)
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
-            old = Path(temporary) / "old"
-            if folder.exists():
-                folder.rename(old)
-            try:
-                fresh.rename(folder)
-            except BaseException:
-                if old.exists():
-                    old.rename(folder)
-                raise
         return folder
 
 
-def generate(network: Network, *, multipliers: int = 64, streams: int = 1, reloadable: bool = False) -> Design:
+def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
+             reloadable: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
         streams: independent sequences that are interleaved, a step of each in turn; see `plan`.
+        max_steps: vectors of a sequence at the most, where a layer is bidirectional: memories hold two whole ones. A
+            longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
 
     Raises:
-        Refusal: when the budget is too small or the network holds what the generator does not support.
+        Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
+            not support.
     """
-    plans = plan(network, multipliers, streams=streams)
+    require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
                       f"{streams}; interleave fewer")
-    top = Top(network, plans, reloadable=reloadable)
+    plans = plan(network, multipliers, streams=streams)
+    top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
     counted = census(verilog, TOP)
@@ -115,7 +111,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, reloa
     return Design(network, plans, verilog, target.images, manifest)
 
 
-def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Census, images: list[str]) -> dict[str, Any]:
+def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, counted: Census,
+              images: list[str]) -> dict[str, Any]:
     def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
@@ -126,7 +123,7 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
             per_step += layer_multiplications(layer)
         else:
             per_sequence += layer_multiplications(layer)
-        steps = steps and not (isinstance(layer, Gru | Lstm) and layer.returns == "last")
+        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
@@ -136,8 +133,25 @@ def _manifest(network: Network, plans: list[LayerPlan], top: Top, counted: Censu
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
-        "streams": plans[0].streams,
-        "layers": [{"name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
-                    "chains": plan.shape.chains, "elements": plan.elements, "cycles": plan.cycles}
-                   for layer, plan in zip(network.layers, plans, strict=True)],
+        "streams": plans[0].streams, "max_steps": top.max_steps,
+        "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
     } | more
+
+
+def _layer(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
+    """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
+    if isinstance(layer, Bidirectional):
+        assert isinstance(plan, PairPlan)
+        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
+                "floor": -(-layer_multiplications(layer) // plan.multipliers),
+                **{direction: _layer(each, getattr(plan, direction)) for direction, each in layer.directions.items()}}
+    assert isinstance(plan, LayerPlan)
+    shape = plan.shape
+    entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
+             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
+             "floor": -(-layer_multiplications(layer) // plan.multipliers)}
+    if not isinstance(layer, Gru | Lstm):
+        return entry
+    program = layer_program(layer, shape, plan.spacing)
+    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles),
+                    "chart": chart(layer, program, plan.elements, plan.streams)}

@@ -6,13 +6,18 @@ from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
-__all__ = ["LayerPlan", "layer_multiplications", "plan"]
+__all__ = ["LayerPlan", "PairPlan", "layer_multiplications", "plan", "require_positive"]
+
+Simple = Linear | Gru | Lstm
+"""A layer with one array."""
 
 CHAINS = (1, 2, 4, 8)
 
@@ -46,6 +51,41 @@ class LayerPlan:
         return self.shape.lanes
 
 
+@dataclass(frozen=True)
+class PairPlan:
+    """What the two directions of a bidirectional layer get, which work at the same time.
+
+    Parameters:
+        blocks: of an output vector, that leave one after the other.
+    """
+
+    forward: LayerPlan
+    backward: LayerPlan
+    blocks: int
+
+    @property
+    def multipliers(self) -> int:
+        return self.forward.multipliers + self.backward.multipliers
+
+    @property
+    def cycles(self) -> int:
+        """From step to step, while sequences of one length follow each other."""
+        return max(self.forward.cycles, self.backward.cycles, self.blocks)
+
+    @property
+    def streams(self) -> int:
+        return 1
+
+
+def require_positive(name: str, value: object, why: str) -> None:
+    """
+    Raises:
+        Refusal: when ``value`` is no positive integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
+
+
 def element_multiplications(layer: Layer) -> int:
     """Multiplications per element of the state: activations, gates, peepholes."""
     return sum(cell.multiplications(layer) for cell in cells_of(layer)) if isinstance(layer, Gru | Lstm) else 0
@@ -53,14 +93,17 @@ def element_multiplications(layer: Layer) -> int:
 
 def layer_multiplications(layer: Layer) -> int:
     """Real multiplications of one step: block products, activations, gates."""
+    if isinstance(layer, Bidirectional):
+        return sum(map(layer_multiplications, layer.directions.values()))
     work = sum(product.multiplications for product in layer.products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerPlan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerPlan | PairPlan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
-    Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow.
+    Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
+    directions of a bidirectional layer grow together.
 
     Parameters:
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
@@ -68,34 +111,66 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
-            hardware.
+            hardware or none for several streams.
     """
-    for name, value, why in (("multipliers", multipliers, "give the budget of the device"),
-                             ("streams", streams, "give 1 for the least latency")):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
-    candidates = [list(_candidates(layer, streams)) for layer in network.layers]
-    ladders = [_ladder(plans) for plans in candidates]
+    require_positive("multipliers", multipliers, "give the budget of the device")
+    require_positive("streams", streams, "give 1 for the least latency")
+    for layer in network.layers:
+        if isinstance(layer, Bidirectional) and streams > 1:
+            raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
+                          f"bidirectional; set hardware.streams to 1, not {streams}")
+    arrays = [_arrays(layer) for layer in network.layers]
+    candidates = [[list(_candidates(layer, streams)) for layer in each] for each in arrays]
+    ladders = [_side_by_side([_ladder(plans) for plans in each]) for each in candidates]
     chosen = [0] * len(ladders)
-    least = sum(ladder[0].multipliers for ladder in ladders)
+    least = sum(_multipliers(ladder[0]) for ladder in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size")
     left = multipliers - least
     while True:
-        for at in sorted(range(len(ladders)), key=lambda at: -ladders[at][chosen[at]].cycles):
+        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]])):
             now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
-            if larger and larger[0].multipliers - now.multipliers <= left:
-                left -= larger[0].multipliers - now.multipliers
+            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
+                left -= _multipliers(larger[0]) - _multipliers(now)
                 chosen[at] += 1
                 break
         else:
             break
-    budgets = [ladder[at].multipliers for ladder, at in zip(ladders, chosen, strict=True)]
-    slowest = max(range(len(ladders)), key=lambda at: ladders[at][chosen[at]].cycles)
-    budgets[slowest] += left
-    return [_exact(layer, plans, budget)
-            for layer, plans, budget in zip(network.layers, candidates, budgets, strict=True)]
+    slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]))
+    plans: list[LayerPlan | PairPlan] = []
+    for at, layer in enumerate(network.layers):
+        spare = left // len(arrays[at]) if at == slowest else 0
+        exact = [_exact(each, found, rung.multipliers + spare)
+                 for each, found, rung in zip(arrays[at], candidates[at], ladders[at][chosen[at]], strict=True)]
+        plans.append(PairPlan(exact[0], exact[1], _joined_blocks(layer)) if isinstance(layer, Bidirectional)
+                     else exact[0])
+    return plans
+
+
+def _arrays(layer: Layer) -> list[Simple]:
+    """The layers with an array of their own that a layer is made of."""
+    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [layer]
+
+
+def _joined_blocks(layer: Bidirectional) -> int:
+    return -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
+
+
+def _multipliers(rung: tuple[LayerPlan, ...]) -> int:
+    return sum(each.multipliers for each in rung)
+
+
+def _cycles(rung: tuple[LayerPlan, ...]) -> int:
+    return max(each.cycles for each in rung)
+
+
+def _side_by_side(ladders: list[list[LayerPlan]]) -> list[tuple[LayerPlan, ...]]:
+    """The ladder of layers at work at the same time: for each speed the smallest plans that all reach it."""
+    speeds = sorted({each.cycles for ladder in ladders for each in ladder}, reverse=True)
+    slowest = max(ladder[-1].cycles for ladder in ladders)
+    return [tuple(next(each for each in ladder if each.cycles <= cycles) for ladder in ladders)
+            for cycles in speeds if cycles >= slowest]
 
 
 def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
@@ -107,7 +182,7 @@ def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
     return useful
 
 
-def _candidates(layer: Layer, streams: int) -> Iterator[LayerPlan]:
+def _candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
     """Arrays and pointwise units, with an estimate of their cycles."""
     found = matrices(layer)
     k = found[0].product.block_size
@@ -129,7 +204,7 @@ def _candidates(layer: Layer, streams: int) -> Iterator[LayerPlan]:
                                         streams=streams)
 
 
-def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
     if not isinstance(layer, Gru | Lstm):
@@ -143,7 +218,7 @@ def _estimate(layer: Layer, found: list[Matrix], shape: ArrayShape, elements: in
     return max(busy, issue - ahead + chain_latency(layer, shape, elements))
 
 
-def _exact(layer: Layer, plans: list[LayerPlan], budget: int) -> LayerPlan:
+def _exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
     """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
     finalists = sorted((p for p in plans if p.multipliers <= budget),
                        key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]

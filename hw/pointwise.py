@@ -38,8 +38,8 @@ class Pointwise(wiring.Component):
     """A block every ``k / elements`` cycles; `pointwise_latency` cycles from ``fetch`` to the result.
 
     Parameters:
-        cell: what is computed. Each of its ``memories`` holds a block of every stream: the one called ``own`` takes what
-            the cell calls ``next``, the others what comes from outside.
+        cell: what is computed. Each of its ``memories`` holds the blocks of every stream: the one called ``own`` takes
+            what the cell calls ``next``, the others what comes from outside.
         layer: the golden layer.
         elements: per cycle, a divisor of the block size.
         streams: sequences that are interleaved, each with a state of its own.

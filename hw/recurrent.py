@@ -49,17 +49,19 @@ class RecurrentLayer(wiring.Component):
         elements: of the pointwise unit per cycle, a divisor of the block size.
         streams: independent sequences that are interleaved, a step of each in turn.
         config: the port of a reloadable design, which must have as many streams; None otherwise.
+        keeps: with ``config``: whether the state can be saved and restored through it.
 
     Members:
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         o: stream of blocks of h (or y), of the last or of every step, in the same turns.
         busy: of a reloadable design: a step is under way.
-        resuming: likewise: streams whose next step is not the first of its sequence.
+        resuming: with ``keeps``: streams whose next step is not the first of its sequence.
     """
 
     def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1,
-                 config: Config | None = None) -> None:
+                 config: Config | None = None, keeps: bool = False) -> None:
         self._layer, self._streams, self.program, self._config = layer, streams, program, config
+        self.keeps = keeps
         k = layer.gates.block_size
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
@@ -67,8 +69,9 @@ class RecurrentLayer(wiring.Component):
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
             banks=bank_shape(layer, columns=program.shape.columns, streams=streams), config=config)
         self._elements = elements
-        self._restore = None
-        if config is not None:
+        self._restore, self._own_state = None, None
+        if keeps:
+            assert config is not None
             self._own_state = self._outputs = self._opening("y", layer.outputs, self._blocks, layer.output_format.width)
             if isinstance(layer, Lstm):
                 self._own_state = self._opening("c", layer.hidden, self._hidden_blocks, layer.cell.width)
@@ -81,7 +84,7 @@ class RecurrentLayer(wiring.Component):
         self._state = block(k, layer.output_format.width)
         super().__init__({
             "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
-            **({} if config is None else {"busy": Out(1), "resuming": Out(streams)})})
+            **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
 
     def _opening(self, part: str, size: int, blocks: int, width: int) -> Opening:
         """The window onto a part of the state."""
@@ -93,7 +96,7 @@ class RecurrentLayer(wiring.Component):
 
     def _unit(self, stage: int) -> Pointwise:
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
-                         config=self._config, state=None if self._config is None else self._own_state)
+                         config=self._config, state=self._own_state)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -132,7 +135,11 @@ class RecurrentLayer(wiring.Component):
             queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
         ]
         if self._config is not None:
-            self._keep(m, self._config, results)
+            m.d.comb += self.busy.eq(engine.busy)
+            if self.keeps:
+                self._keep(m, self._config, results)
+            else:
+                m.d.comb += [engine.restart.eq(0), engine.resume.eq(0)]
         return m
 
     def _keep(self, m: Module, config: Config, results: Any) -> None:
@@ -145,7 +152,7 @@ class RecurrentLayer(wiring.Component):
             restore.w.stream.eq(results.step.stream),
             restore.restart.eq(config.restart), restore.resume.eq(config.resume), restore.turn.eq(engine.turn),
             engine.restart.eq(config.restart), engine.resume.eq(config.resume),
-            self.busy.eq(engine.busy), self.resuming.eq(engine.resuming),
+            self.resuming.eq(engine.resuming),
         ]
         with m.If(restore.valid):
             m.d.comb += [own.valid.eq(1), own.second.eq(0), own.drop.eq(restore.drop), own.data.eq(restore.data)]

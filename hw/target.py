@@ -2,8 +2,8 @@
 
 Amaranth elaborates every instance anew and inlines the contents of its memories. Under a `VerilogTarget` a component
 that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
-which reads its image with ``$readmemh``, or of `circulant_ram`, which can be written as well. Anywhere else both are
-plain Amaranth, for its simulator.
+which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
+of that is plain Amaranth, for its simulator.
 """
 import re
 from collections.abc import Callable, Sequence
@@ -40,9 +40,9 @@ module circulant_rom #(
 endmodule
 """
 
-RAM = """\
+LOADABLE = """\
 (* keep_hierarchy = 0 *)
-module circulant_ram #(
+module circulant_loadable #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
@@ -69,14 +69,8 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
+        self._texts = {"circulant_rom": ROM}
         self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
-        self._memories = [ROM]
-
-    def ram(self) -> str:
-        """The name of the module of a memory that can be written, which is then part of the Verilog."""
-        if RAM not in self._memories:
-            self._memories.append(RAM)
-        return "circulant_ram"
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -90,6 +84,10 @@ class VerilogTarget:
         if self.images.setdefault(file, text) != text:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
+
+    def add_module(self, name: str, text: str) -> None:
+        """Take in a Verilog module that is written by hand."""
+        self._texts[name] = text
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
@@ -108,7 +106,8 @@ class VerilogTarget:
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        return "\n".join([_convert(top, name, self), *(text for _, _, text in self._modules.values()), *self._memories])
+        text = _convert(top, name, self)
+        return "\n".join([text, *(shared for _, _, shared in self._modules.values()), *self._texts.values()])
 
 
 def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
@@ -189,7 +188,10 @@ class Rom(wiring.Component):
                          writer["wdata"].eq(opening.word)]
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
-            kind = "circulant_rom" if writer is None else platform.ram()
+            kind = "circulant_rom"
+            if writer is not None:
+                kind = "circulant_loadable"
+                platform.add_module(kind, LOADABLE)
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,

@@ -1,17 +1,21 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.config import Config
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan
+from circulant.hw.plan import LayerPlan, PairPlan
 from circulant.hw.programs import layer_program
 from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
+from circulant.hw.reverse import Limit
+from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
@@ -22,17 +26,30 @@ __all__ = ["Top", "container_bits"]
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
 """Members of the configuration port."""
 
+IN_FLIGHT = 24
+"""Bits that count the sequences in a design, of which each is a step of a memory at the least."""
+
 
 def container_bits(width: int) -> int:
     """Bits that a value takes on an AXI4-Stream port: whole bytes."""
     return 8 * -(-width // 8)
 
 
-def _unit(layer: Layer, plan: LayerPlan, config: Config | None) -> wiring.Component:
-    program = layer_program(layer, plan.shape, plan.spacing)
+def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLayer:
+    return RecurrentLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), elements=plan.elements,
+                          streams=plan.streams, **reload)
+
+
+def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int | None, config: Config | None) -> wiring.Component:
+    reload = {"config": config, "keeps": config is not None and max_steps is None}
+    if isinstance(layer, Bidirectional):
+        assert isinstance(plan, PairPlan) and max_steps is not None
+        return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward, **reload),
+                                  backward=_recurrent(layer.backward, plan.backward, **reload), steps=max_steps)
+    assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
-        return RecurrentLayer(layer, program=program, elements=plan.elements, streams=plan.streams, config=config)
-    return LinearLayer(layer, program=program, config=config)
+        return _recurrent(layer, plan, **reload)
+    return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), config=config)
 
 
 class Top(wiring.Component):
@@ -41,19 +58,30 @@ class Top(wiring.Component):
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
     value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
 
+    A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
+    each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
+
     Parameters:
-        reloadable: whether there is a configuration port.
+        plans: of the layers.
+        max_steps: vectors of a sequence at the most; None afterwards where all layers go forward, and any will do.
+        reloadable: whether there is a configuration port, through which weights are exchanged and, where all layers go
+            forward, states saved and restored.
 
     Members:
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
+        overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
         cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
-    def __init__(self, network: Network, plans: list[LayerPlan], *, reloadable: bool = False) -> None:
+    def __init__(self, network: Network, plans: Sequence[LayerPlan | PairPlan], *, max_steps: int = 128,
+                 reloadable: bool = False) -> None:
         self._network = network
         self.config = config = Config(streams=plans[0].streams) if reloadable else None
-        self._units: list[Any] = [_unit(layer, plan, config) for layer, plan in zip(network.layers, plans, strict=True)]
+        limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
+        self.max_steps = max_steps if limited else None
+        self._units: list[Any] = [
+            _unit(layer, plan, self.max_steps, config) for layer, plan in zip(network.layers, plans, strict=True)]
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -61,6 +89,7 @@ class Top(wiring.Component):
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
+            **({"overflow": Out(1)} if limited else {}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
@@ -80,6 +109,12 @@ class Top(wiring.Component):
             connect(m, before.o, after.i)
 
         head, tail = units[0].i, units[-1].o
+        if self.max_steps is not None:
+            m.submodules.limit = limit = Limit(
+                head.payload.shape(), blocks=-(-network.inputs // self.input_block), steps=self.max_steps)
+            connect(m, limit.o, head)
+            m.d.comb += self.overflow.eq(limit.overflow)
+            head = limit.i
         width = network.input_format.width
         for j in range(self.input_block):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()
@@ -98,19 +133,38 @@ class Top(wiring.Component):
             tail.ready.eq(self.m_axis_tready),
         ]
         if self.config is not None:
-            self._configure(m, self.config, between)
+            self._configure(m, self.config, head, between)
         return m
 
-    def _configure(self, m: Module, config: Config, between: list[Any]) -> None:
-        """The port; held, nothing enters the first layer. It comes behind all memories."""
+    def _configure(self, m: Module, config: Config, head: Any, between: list[Any]) -> None:
+        """The port; held, nothing enters but a beat that is on its way in. It comes behind all memories."""
         m.submodules.config = config
-        busy = [unit.busy for unit in self._units] + [each.valid for each in between]
-        m.d.comb += [config.busy.eq(Cat(busy).any()), *(
+        entering = Signal()
+        m.d.sync += entering.eq(head.valid & ~head.ready)
+        holds: Value = config.hold & ~entering
+        if self.max_steps is None:
+            busy: Value = Cat(*(unit.busy for unit in self._units), *(each.valid for each in between)).any()
+        else:
+            inside, busy = self._sequences(m, self._units[0].i, self._units[-1].o)
+            holds = holds & ~inside
+        m.d.comb += [config.busy.eq(busy), *(
             mine.eq(its) if member.flow is Out else its.eq(mine) for name, member in CONFIG.items()
             for mine, its in [(getattr(self, f"cfg_{name}"), getattr(config, name))])]
-        with m.If(config.hold):
-            m.d.comb += [self._units[0].i.valid.eq(0), self.s_axis_tready.eq(0)]
+        with m.If(holds):
+            m.d.comb += [head.valid.eq(0), self.s_axis_tready.eq(0)]
         for unit in self._units[::-1]:
-            if isinstance(unit, RecurrentLayer):
+            if isinstance(unit, RecurrentLayer) and unit.keeps:
                 m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
+
+    def _sequences(self, m: Module, first: Any, final: Any) -> tuple[Signal, Value]:
+        """Whether a sequence has begun to enter the first layer, and whether one has not left the final one: what a
+        bidirectional layer keeps of it comes out only if the whole of it gets in."""
+        inside, whole = Signal(), Signal(IN_FLIGHT)
+        enters, ends, leaves = Signal(), Signal(), Signal()
+        m.d.comb += [enters.eq(first.valid & first.ready), ends.eq(enters & first.payload.last),
+                     leaves.eq(final.valid & final.ready & final.payload.last)]
+        m.d.sync += whole.eq(whole + ends - leaves)
+        with m.If(enters):
+            m.d.sync += inside.eq(~first.payload.last)
+        return inside, inside | (whole != 0)
 

@@ -80,7 +80,7 @@ class Pwl:
 
     def __call__(self, x: Integers) -> Integers:
         if self.input_bits <= TABLE_BITS:
-            return np.take(self._values, x + (1 << self.input_bits - 1), mode="clip")
+            return np.take(self._values, np.add(x, 1 << self.input_bits - 1, dtype=np.intp), mode="clip")
         return self._computed(x)
 
     @cached_property

@@ -8,7 +8,8 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "read_json", "read_npz", "write_json", "write_npz"]
+__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "read_json", "read_npz", "replaced_folder",
+           "write_json", "write_npz"]
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:
@@ -37,6 +39,29 @@ def atomic_bytes(path: str | Path, data: bytes) -> None:
 
 def atomic_text(path: str | Path, text: str) -> None:
     atomic_bytes(path, text.encode())
+
+
+@contextmanager
+def replaced_folder(folder: str | Path) -> Iterator[Path]:
+    """A fresh folder to write into, which takes the place of ``folder`` when the block ends, and not when it fails.
+
+    A run that is killed leaves the old folder, the new one, or, between two renames, the old one under a hidden name
+    beside it; never a mixture.
+    """
+    folder = Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        fresh, old = Path(temporary) / "new", Path(temporary) / "old"
+        fresh.mkdir()
+        yield fresh
+        try:
+            if folder.exists():
+                folder.rename(old)
+            fresh.rename(folder)
+        except BaseException:
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            raise
 
 
 def digest(body: Any) -> str:

@@ -9,6 +9,7 @@ from circulant.sim.fixed import Format, Integers
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.recurrent import check_directions, check_formats
+from circulant.sim.trace import Recorder
 
 __all__ = ["Bidirectional"]
 
@@ -74,13 +75,15 @@ class Bidirectional:
         """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layers return the sequence."""
         return self.run(x)[0]
 
-    def run(self, x: Integers, state: tuple[Any, Any] | None = None) -> tuple[Integers, tuple[Any, Any]]:
+    def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None
+            ) -> tuple[Integers, tuple[Any, Any]]:
         """What the call gives for whole sequences (N, T, inputs) whose directions start from a state, and the last one.
 
         The backward layer starts behind the last step: pieces of a sequence do not make up the whole one.
         """
         start = self.initial(len(x)) if state is None else state
-        (ahead, first), (back, second) = self.forward.run(x, start[0]), self.backward.run(x[:, ::-1], start[1])
+        ahead, first = self.forward.run(x, start[0], record)
+        back, second = self.backward.run(x[:, ::-1], start[1], record)
         if self.returns == "sequence":
             back = back[:, ::-1]
         return np.concatenate([ahead, back], axis=-1), (first, second)

@@ -23,7 +23,7 @@ from circulant.sim.circulant import Product, dense, pack
 from circulant.sim.fixed import Format, Reals
 from circulant.sim.refusal import Refusal
 
-__all__ = ["product_error"]
+__all__ = ["bins", "matrix", "product_error"]
 
 BOTH = math.sqrt(0.5)
 """The modulus of half a step in both parts of a complex number."""
@@ -43,17 +43,22 @@ def product_error(product: Product, weight: Reals) -> float:
         raise Refusal(f"First columns must have the shape {product.weights.shape} of the product's spectra, not "
                       f"{weight.shape}; give the weights that it was made from")
     k, g = product.block_size, _gain(product.block_size, product.twiddle_bits)
-    spectra = _bins(product.weight.real(product.weights))  # (p, q, bins)
+    spectra = bins(product.weight.real(product.weights))  # (p, q, bins)
     real = np.isin(np.arange(k // 2 + 1), (0, k / 2))
     rounded, copies = np.where(real, 0.5, BOTH), np.where(real, 1, 2)
 
-    matrix = np.abs(_matrix(spectra, k, product.twiddle_bits) - dense(weight)).sum(1) * -product.input.lo
+    distance = np.abs(matrix(product) - dense(weight)).sum(1) * -product.input.lo
     spectrum = _forward_rounding(k, g) * product.input.step + rounded * _lost(product.input.frac, product.spectrum)
     sums = (np.abs(spectra) * spectrum).sum(1)  # (p, bins)
     sums += rounded * _lost(product.spectrum.frac + product.weight.frac, product.product)
     blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * product.product.step
     last = (_lost(product.product.frac + int(math.log2(k)), product.output) + product.output.step) / 2
-    return float((matrix * product.input.step + np.repeat(blocks / k, k)).max() + last)
+    return float((distance * product.input.step + np.repeat(blocks / k, k)).max() + last)
+
+
+def matrix(product: Product) -> Reals:
+    """M̂ (rows, columns) in real values: what a product multiplies by, but for its roundings."""
+    return _matrix(bins(product.weight.real(product.weights)), product.block_size, product.twiddle_bits)
 
 
 def _lost(frac: int, form: Format) -> float:
@@ -70,11 +75,11 @@ def _matrix(spectra: np.ndarray, k: int, twiddle_bits: int) -> Reals:
     units = np.eye(k, dtype=object) * scale
     forward = (fft.forward(units, twiddle_bits) / scale).astype(np.float64)  # (column, packed)
     inverse = (fft.inverse(units, twiddle_bits) / (scale * k)).astype(np.float64)  # (packed, row)
-    blocks = pack(spectra[:, :, None] * _bins(forward), k) @ inverse  # (p, q, column, row)
+    blocks = pack(spectra[:, :, None] * bins(forward), k) @ inverse  # (p, q, column, row)
     return blocks.transpose(0, 3, 1, 2).reshape(len(spectra) * k, -1)
 
 
-def _bins(packed: Reals) -> np.ndarray:
+def bins(packed: Reals) -> np.ndarray:
     """Complex half spectra (…, k//2 + 1) of packed ones (…, k)."""
     k = packed.shape[-1]
     bins = np.zeros((*packed.shape[:-1], k // 2 + 1), np.complex128)

@@ -100,15 +100,9 @@ class Product:
             if array.size and (array.min() < form.lo or array.max() > form.hi):
                 raise Refusal(f"The {name} must lie in the {form.width}-bit format from {form.lo} to {form.hi}, "
                               f"not from {array.min()} to {array.max()}; quantize them again")
-        log_k = int(math.log2(k))
-        exact = self.spectrum.frac + self.weight.frac
-        forward = self.input.width + log_k + 1
-        inverse = self.product.width + log_k + 1
-        last = rounding_bits(inverse, self.product.frac + log_k - self.output.frac)
-        if max(max(forward, inverse) + self.twiddle_bits,
-               rounding_bits(forward, self.input.frac - self.spectrum.frac),
-               rounding_bits(self.reach.bit_length() + 1, exact - self.product.frac),
-               max(last, self.output.width) + 1) > 63:
+        if max(max(self._forward_bits, self._inverse_bits) + self.twiddle_bits,
+               rounding_bits(self._forward_bits, self.input.frac - self.spectrum.frac),
+               rounding_bits(self.reach.bit_length() + 1, self.frac - self.product.frac), self._last_bits) > 63:
             raise Refusal(f"The sums of a block-circulant product must fit into 63 bits, but with {self.twiddle_bits} "
                           f"twiddle bits and the formats {self.input}, {self.spectrum}, {self.weight}, {self.product}, "
                           f"{self.output} they do not; choose narrower ones, or binary points nearer to each other")
@@ -150,33 +144,65 @@ class Product:
 
     def spectra(self, x: Integers) -> Integers:
         """The spectra of x, (k, …)."""
-        return np.asarray(requantize(fft.forward(x, self.twiddle_bits, 0), self.input.frac, self.spectrum))
+        shift = self.input.frac - self.spectrum.frac
+        x = x.astype(lanes.number(max(self._forward_bits, rounding_bits(self._forward_bits, shift))), copy=False)
+        return np.asarray(requantize(fft.forward(x, self.twiddle_bits, 0), shift, Format(self.spectrum.width, 0)))
 
     def accumulate(self, spectra: Integers) -> Integers:
         """`sums` of spectra (…, q, k): (…, p, k)."""
         p, q, k = self.weights.shape
-        sums = self.sums(spectra.reshape(-1, q, k).T)
+        sums = self.sums(spectra.reshape(-1, q, k).T).astype(np.int64)
         return np.ascontiguousarray(sums.transpose(2, 1, 0)).reshape(*spectra.shape[:-2], p, k)
 
-    def sums(self, spectra: Integers) -> Integers:
-        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to (k, p, …)."""
+    def sums(self, spectra: Integers) -> np.ndarray:
+        """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to integers (k, p, …), in float64 where that holds them."""
         return lanes.accumulate(self._matrices, spectra)
 
-    def rounded(self, sums: Integers) -> Integers:
+    def rounded(self, sums: np.ndarray) -> Integers:
         """The sums in their format."""
-        return np.asarray(requantize(sums, self.frac, self.product))
+        y = round_shift(sums, self.frac - self.product.frac)
+        return np.asarray(saturate(y, self.product.width, out=y)).astype(self._number, copy=False)
 
-    def values(self, sums: Integers) -> Integers:
+    def values(self, sums: np.ndarray) -> Integers:
         """y (k, p, …) of the exact sums of products (k, p, …)."""
         y = fft.inverse(self.rounded(sums), self.twiddle_bits, 0)
-        y = round_shift(y, self.product.frac + int(math.log2(self.block_size)) - self.output.frac)
-        bias = self.bias.reshape(-1, self.block_size).T
+        y = round_shift(y, self._last_shift)
+        bias = self.bias.reshape(-1, self.block_size).T.astype(y.dtype)
         y += bias.reshape(*bias.shape, *[1] * (y.ndim - 2))
         return np.asarray(saturate(y, self.output.width, out=y))
 
+    @property
+    def _forward_bits(self) -> int:
+        """Width of the exact spectrum."""
+        return self.input.width + int(math.log2(self.block_size)) + 1
+
+    @property
+    def _inverse_bits(self) -> int:
+        """Width of the rows before they are rounded."""
+        return self.product.width + int(math.log2(self.block_size)) + 1
+
+    @property
+    def _last_shift(self) -> int:
+        return self.product.frac + int(math.log2(self.block_size)) - self.output.frac
+
+    @cached_property
+    def _last_bits(self) -> int:
+        """Bits that hold everything from the rounded sums to the values."""
+        last = rounding_bits(self._inverse_bits, self._last_shift)
+        return max(self._inverse_bits, last + 1, self.output.width + 1)
+
+    @cached_property
+    def _number(self) -> type[np.int32 | np.int64]:
+        return lanes.number(self._last_bits)
+
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
-        return lanes.matrices(self.weights, self.reach)
+        return lanes.matrices(self.weights, _rounding_reach(self.reach, self.frac - self.product.frac))
+
+
+def _rounding_reach(reach: int, shift: int) -> int:
+    """A bound of everything on the way through `round_shift`, from one of its argument, in units of the argument."""
+    return reach + (1 << shift >> 1 if shift > 0 else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,18 +265,19 @@ class JointProduct:
                    for part, x in zip(self.parts, xs, strict=True)]
         return lanes.rows(self.values(self.sums(*spectra)), self.rows).reshape(*xs[0].shape[:-1], self.rows)
 
-    def sums(self, *spectra: Integers) -> Integers:
+    def sums(self, *spectra: Integers) -> np.ndarray:
         """The exact sums (k, p, …) for spectra (k, q, …) of each part."""
         return lanes.accumulate(self._matrices, *spectra)
 
-    def rounded(self, sums: Integers) -> Integers:
+    def rounded(self, sums: np.ndarray) -> Integers:
         """The sums in their format."""
         return self.parts[0].rounded(sums)
 
-    def values(self, sums: Integers) -> Integers:
+    def values(self, sums: np.ndarray) -> Integers:
         """y (k, p, …) of the exact sums (k, p, …)."""
         return self.parts[0].values(sums)
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
-        return lanes.matrices(self.weights, self.reach)
+        first = self.parts[0]
+        return lanes.matrices(self.weights, _rounding_reach(self.reach, first.frac - first.product.frac))

@@ -78,8 +78,9 @@ def _forward(x: Integers, y: Integers, twiddle_bits: int) -> None:
         c, s = twiddle(m, n, twiddle_bits)
         mirror = n // 2 - m
         re, im = odd[2 * m], odd[2 * m + 1]
-        turned_re = round_shift(c * re + s * im, twiddle_bits)
-        turned_im = round_shift(c * im - s * re, twiddle_bits)
+        turned_re = round_shift(_times(c, re) + _times(s, im), twiddle_bits)
+        turned_im = round_shift(_times(c, im) - _times(s, re), twiddle_bits)
+        turned_re, turned_im = turned_re.astype(x.dtype, copy=False), turned_im.astype(x.dtype, copy=False)
         np.add(even[2 * m], turned_re, out=y[2 * m])
         np.add(even[2 * m + 1], turned_im, out=y[2 * m + 1])
         np.subtract(even[2 * m], turned_re, out=y[2 * mirror])
@@ -107,7 +108,12 @@ def _inverse(y: Integers, x: Integers, twiddle_bits: int) -> None:
         re, im = y[2 * m] - y[2 * mirror], y[2 * m + 1] + y[2 * mirror + 1]
         np.add(y[2 * m], y[2 * mirror], out=even[2 * m])
         np.subtract(y[2 * m + 1], y[2 * mirror + 1], out=even[2 * m + 1])
-        odd[2 * m] = round_shift(c * re - s * im, twiddle_bits)
-        odd[2 * m + 1] = round_shift(c * im + s * re, twiddle_bits)
+        odd[2 * m] = round_shift(_times(c, re) - _times(s, im), twiddle_bits)
+        odd[2 * m + 1] = round_shift(_times(c, im) + _times(s, re), twiddle_bits)
     _inverse(even, x[0::2], twiddle_bits)
     _inverse(odd, x[1::2], twiddle_bits)
+
+
+def _times(factor: int, x: Integers) -> Integers:
+    """The products, which are not narrower than int64."""
+    return np.multiply(x, factor, dtype=np.result_type(x.dtype, np.int64))

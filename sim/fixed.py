@@ -78,7 +78,13 @@ class Format:
 
 
 def round_shift(x: Any, s: int) -> Any:
-    """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left."""
+    """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left.
+
+    Arrays of float64 hold integers, too: what is exact in them below 2**53 stays so.
+    """
+    if isinstance(x, np.ndarray) and x.dtype == np.float64:
+        y = x * 2.0 ** -s
+        return y if s <= 0 else np.floor(np.add(y, 0.5, out=y), out=y)
     if s <= 0:
         return x << -s
     y = x + (1 << (s - 1))

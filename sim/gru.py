@@ -29,6 +29,7 @@ from circulant.sim.recurrent import (
     through,
 )
 from circulant.sim.refusal import Refusal
+from circulant.sim.trace import Recorder
 
 __all__ = ["GATES", "RESETS", "Gru"]
 
@@ -144,38 +145,69 @@ class Gru:
         """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence."""
         return self.run(x)[0]
 
-    def run(self, x: Integers, state: Integers | None = None) -> tuple[Integers, Integers]:
+    def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None
+            ) -> tuple[Integers, Integers]:
         """What the call gives for sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
         start = self.initial(len(x))
         if state is not None:
             check_state(self.name, state, start)
             start = state
         of_x, of_h = self.gates.parts
-        spectra = of_x.spectra(lanes.spread(x, of_x.columns, of_x.block_size))
-        y, (h,) = through(lambda t, h: (self._step(spectra[:, :, t], h),), x.shape[1],
-                          (lanes.spread(start, of_h.columns, of_h.block_size),), self.returns)
+        vectors = lanes.spread(x, of_x.columns, of_x.block_size)
+        spectra = of_x.spectra(vectors)
+
+        def step(t: int, h: Integers) -> tuple[Integers, ...]:
+            if record is not None:
+                record.vector(f"{self.name}.input_product.input", vectors[:, :, t], self.inputs, self.input_format)
+                record.spectral(f"{self.name}.input_product.spectrum", spectra[:, :, t], of_x.spectrum)
+            return (self._step(spectra[:, :, t], h, record),)
+
+        y, (h,) = through(step, x.shape[1], (lanes.spread(start, of_h.columns, of_h.block_size),), self.returns)
         return lanes.rows(y, self.hidden), lanes.rows(h, self.hidden)
 
     def step(self, x: Integers, h: Integers) -> Integers:
         """The next state (N, hidden) from x (N, inputs) and the state."""
         return self.run(x[:, None], h)[1]
 
-    def _step(self, spectra: Integers, h: Integers) -> Integers:
+    def _step(self, spectra: Integers, h: Integers, record: Recorder | None) -> Integers:
         """The next state (k, q, N) from the spectra of x and the state."""
         width, one, blocks = self.output_format.width, self.output_format.frac, h.shape[1]
-        rows = self._at_once.values(self._at_once.sums(spectra, self.gates.parts[1].spectra(h)))
+        spectra_h = self.gates.parts[1].spectra(h)
+        sums = self._at_once.sums(spectra, spectra_h)
+        rows = self._at_once.values(sums)
         gates = self.sigmoid(rows[:, :2 * blocks])
         r, z = gates[:, :blocks], gates[:, blocks:]
         if isinstance(self.candidate, JointProduct):
-            kept = self.candidate.parts[1].spectra(saturate(round_shift(r * h, one), width))
-            argument = self.candidate.values(self.candidate.sums(spectra, kept))
+            kept = saturate(round_shift(r * h, one), width)
+            spectra_kept = self.candidate.parts[1].spectra(kept)
+            behind = self.candidate.sums(spectra, spectra_kept)
+            argument = self.candidate.values(behind)
         else:
+            kept, spectra_kept, behind = h, spectra_h, sums[:, 2 * blocks:]
             argument = round_shift(r * rows[:, 3 * blocks:], one)
             argument += rows[:, 2 * blocks:3 * blocks]
         n = self.tanh(saturate(argument, self.pre_format.width, out=argument))
-        h = round_shift(z * (h - n), one)
-        h += n
-        return lanes.clear(saturate(h, width, out=h), self.hidden)
+        following = round_shift(z * (h - n), one)
+        following += n
+        lanes.clear(saturate(following, width, out=following), self.hidden)
+        if record is not None:
+            self._show(record, sums[:, :2 * blocks], behind, (h, spectra_h), (kept, spectra_kept))
+            record.vector(f"{self.name}.tanh.input", argument, self.hidden, self.pre_format)
+            for tensor, values in (("r", r), ("z", z), ("n", n), ("h", following)):
+                record.vector(f"{self.name}.{tensor}", values, self.hidden, self.output_format)
+        return following
+
+    def _show(self, record: Recorder, gates: np.ndarray, behind: np.ndarray, *taken: tuple[Integers, Integers]) -> None:
+        """The sums of the gates and of the candidate's products, the vectors that are multiplied, and their spectra."""
+        part, size = self.gates.parts[1], self.hidden
+        for role, (vector, spectra) in zip(("recurrent_product", "candidate_recurrent"), taken, strict=True):
+            record.vector(f"{self.name}.{role}.input", vector, size, part.input)
+            record.spectral(f"{self.name}.{role}.spectrum", spectra, part.spectrum)
+        record.product(f"{self.name}.gates", self.gates, gates, size, gates=2)
+        names = ["candidate"] if self.reset == "before" else ["candidate_input", "candidate_recurrent"]
+        products = [self.candidate] if self.reset == "before" else list(self._candidate_parts)
+        for name, product, sums in zip(names, products, np.split(behind, len(names), axis=1), strict=True):
+            record.product(f"{self.name}.{name}", product, sums, size)
 
     @cached_property
     def _at_once(self) -> JointProduct:

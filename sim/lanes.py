@@ -10,7 +10,7 @@ import numpy as np
 
 from circulant.sim.fixed import Integers
 
-__all__ = ["EXACT", "accumulate", "bins", "clear", "matrices", "rows", "spread"]
+__all__ = ["EXACT", "accumulate", "bins", "clear", "matrices", "number", "rows", "spread"]
 
 EXACT = 1 << 53
 """Integers below it, and sums of them, are exact in float64, in any order."""
@@ -27,7 +27,7 @@ def spread(x: Integers, columns: int, k: int) -> Integers:
 def rows(x: Integers, size: int) -> Integers:
     """The vectors (N, …, ``size``) of (k, q, …, N), without the zeros behind them."""
     vectors = x.swapaxes(0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:size]
-    return np.ascontiguousarray(np.moveaxis(vectors, (-1, 0), (0, -1)))
+    return np.ascontiguousarray(np.moveaxis(vectors, (-1, 0), (0, -1)), np.int64)
 
 
 def clear(x: Integers, size: int) -> Integers:
@@ -58,15 +58,22 @@ def matrices(weights: Integers, reach: int) -> list[np.ndarray]:
     return found
 
 
-def accumulate(matrices: list[np.ndarray], *spectra: Integers) -> Integers:
-    """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) of each part in turn to (k, p, …), a matrix product for each bin."""
+def number(bits: int) -> type[np.int32 | np.int64]:
+    """The integers that hold so many bits."""
+    return np.int32 if bits <= 32 else np.int64
+
+
+def accumulate(matrices: list[np.ndarray], *spectra: Integers) -> np.ndarray:
+    """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) of each part in turn to (k, p, …), a matrix product for each bin.
+
+    The integers are those of the matrices' type.
+    """
     k, _, *batch = spectra[0].shape
     count, columns = math.prod(batch), [part.shape[1] for part in spectra]
     data = np.empty((k, sum(columns), *batch), matrices[0].dtype)
     for part, end in zip(spectra, itertools.accumulate(columns), strict=True):
         data[:, end - part.shape[1]:end] = part
-    sums = np.empty((k, len(matrices[0]), count), np.int64)
+    sums = np.empty((k, len(matrices[0]), count), data.dtype)
     for place, matrix in zip(bins(k), matrices, strict=True):
-        parts = place.stop - place.start
-        sums[place] = (matrix @ data[place].reshape(matrix.shape[1], count)).reshape(parts, sums.shape[1], count)
+        np.matmul(matrix, data[place].reshape(matrix.shape[1], count), out=sums[place].reshape(len(matrix), count))
     return sums.reshape(k, sums.shape[1], *batch)

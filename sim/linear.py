@@ -1,9 +1,11 @@
 """A fully connected layer: one block-circulant product (CirCNN, section 3.1), no activation."""
 from dataclasses import dataclass
 
+from circulant.sim import lanes
 from circulant.sim.circulant import Product
 from circulant.sim.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
+from circulant.sim.trace import Recorder
 
 __all__ = ["Linear"]
 
@@ -43,6 +45,14 @@ class Linear:
     def output_format(self) -> Format:
         return self.product.output
 
-    def __call__(self, x: Integers) -> Integers:
+    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         """(…, inputs) to (…, outputs)."""
-        return self.product(x)[..., :self.outputs]
+        if record is None:
+            return self.product(x)[..., :self.outputs]
+        name, vectors = f"{self.name}.product", lanes.spread(x, self.product.columns, self.product.block_size)
+        spectra = self.product.spectra(vectors)
+        sums = self.product.sums(spectra)
+        record.vector(f"{name}.input", vectors, self.inputs, self.input_format, step=False)
+        record.spectral(f"{name}.spectrum", spectra, self.product.spectrum, step=False)
+        record.product(name, self.product, sums, self.outputs, step=False)
+        return lanes.rows(self.product.values(sums), self.outputs)

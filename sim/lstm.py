@@ -19,6 +19,7 @@ from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
 from circulant.sim.refusal import Refusal
+from circulant.sim.trace import Recorder
 
 __all__ = ["GATES", "PEEPHOLES", "Lstm"]
 
@@ -123,7 +124,7 @@ class Lstm:
         """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence."""
         return self.run(x)[0]
 
-    def run(self, x: Integers, state: tuple[Integers, Integers] | None = None
+    def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None
             ) -> tuple[Integers, tuple[Integers, Integers]]:
         """What the call gives for sequences (N, T, inputs) that go on from a state (y, c), and the last state."""
         start = self.initial(len(x))
@@ -133,8 +134,16 @@ class Lstm:
             start = state
         of_x, of_y = self.gates.parts
         k = of_x.block_size
-        spectra = of_x.spectra(lanes.spread(x, of_x.columns, k))
-        ys, (y, c) = through(lambda t, *state: self._step(spectra[:, :, t], *state), x.shape[1], (
+        vectors = lanes.spread(x, of_x.columns, k)
+        spectra = of_x.spectra(vectors)
+
+        def step(t: int, y: Integers, c: Integers) -> tuple[Integers, ...]:
+            if record is not None:
+                record.vector(f"{self.name}.input_product.input", vectors[:, :, t], self.inputs, self.input_format)
+                record.spectral(f"{self.name}.input_product.spectrum", spectra[:, :, t], of_x.spectrum)
+            return self._step(spectra[:, :, t], y, c, record)
+
+        ys, (y, c) = through(step, x.shape[1], (
             lanes.spread(start[0], of_y.columns, k), lanes.spread(start[1], padded(self.hidden, k), k)), self.returns)
         return lanes.rows(ys, self.outputs), (lanes.rows(y, self.outputs), lanes.rows(c, self.hidden))
 
@@ -142,21 +151,38 @@ class Lstm:
         """The next y (N, outputs) and c (N, hidden) from x (N, inputs), y and c."""
         return self.run(x[:, None], (y, c))[1]
 
-    def _step(self, spectra: Integers, y: Integers, c: Integers) -> tuple[Integers, Integers]:
+    def _step(self, spectra: Integers, y: Integers, c: Integers, record: Recorder | None) -> tuple[Integers, Integers]:
         """The next y and c (k, q, N) from the spectra of x, y and c."""
-        pre = self.gates.values(self.gates.sums(spectra, self.gates.parts[1].spectra(y)))
-        before_i, before_f, before_g, before_o = np.split(pre, 4, axis=1)
-        one = self.output_format.frac
-        i, f = self.sigmoid(self._peeked(before_i, 0, c)), self.sigmoid(self._peeked(before_f, 1, c))
-        g = self.tanh(before_g)
+        spectra_y, one = self.gates.parts[1].spectra(y), self.output_format.frac
+        sums = self.gates.sums(spectra, spectra_y)
+        before = np.split(self.gates.values(sums), 4, axis=1)
+        before[0], before[1] = self._peeked(before[0], 0, c), self._peeked(before[1], 1, c)
+        i, f, g = self.sigmoid(before[0]), self.sigmoid(before[1]), self.tanh(before[2])
         new = round_shift(i * g, 2 * one - self.cell.frac)
         c = lanes.clear(saturate(round_shift(f * c, one) + new, self.cell.width), self.hidden)
-        o = self.sigmoid(self._peeked(before_o, 2, c))
+        before[3] = self._peeked(before[3], 2, c)
+        o = self.sigmoid(before[3])
         m = lanes.clear(saturate(round_shift(o * self.tanh_cell(c), one), self.output_format.width), self.hidden)
-        if self.projection is None:
-            return m, c
-        projected = self.projection.values(self.projection.sums(self.projection.spectra(m)))
-        return lanes.clear(projected, self.outputs), c
+        following = m
+        if self.projection is not None:
+            spectra_m = self.projection.spectra(m)
+            projected = self.projection.sums(spectra_m)
+            following = lanes.clear(self.projection.values(projected), self.outputs)
+        if record is not None:
+            record.vector(f"{self.name}.recurrent_product.input", y, self.outputs, self.output_format)
+            record.spectral(f"{self.name}.recurrent_product.spectrum", spectra_y, self.gates.parts[1].spectrum)
+            record.product(f"{self.name}.gates", self.gates, sums, self.hidden, gates=4)
+            record.vector(f"{self.name}.sigmoid.input", np.concatenate([before[0], before[1], before[3]], axis=1),
+                          self.hidden, self.pre_format, gates=3)
+            for tensor, values in (("i", i), ("f", f), ("g", g), ("o", o), ("m", m)):
+                record.vector(f"{self.name}.{tensor}", values, self.hidden, self.output_format)
+            record.vector(f"{self.name}.c", c, self.hidden, self.cell)
+            if self.projection is not None:
+                record.vector(f"{self.name}.projection.input", m, self.hidden, self.output_format)
+                record.spectral(f"{self.name}.projection.spectrum", spectra_m, self.projection.spectrum)
+                record.product(f"{self.name}.projection", self.projection, projected, self.outputs)
+            record.vector(f"{self.name}.y", following, self.outputs, self.output_format)
+        return following, c
 
     def _peeked(self, pre: Integers, gate: int, c: Integers) -> Integers:
         """The pre-activations of a gate with what it sees of c."""

@@ -3,7 +3,7 @@
 ``network.json`` holds layers, sizes and formats, ``weights.npz`` the integers; one hash covers both.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.reference import check_chain, check_data
 from circulant.sim.refusal import Refusal
+from circulant.sim.trace import Recorder, Tensor
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Layer", "Network", "Result"]
@@ -27,10 +28,15 @@ BATCH = 512
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Golden outputs: the integers, and the real values that they stand for."""
+    """Golden outputs: the integers, and the real values that they stand for.
+
+    Parameters:
+        trace: every tensor on the way by its name, where it was asked for.
+    """
 
     integers: Integers
     real: Reals
+    trace: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +86,22 @@ class Network:
         """SHA-256 of sizes, formats and weights."""
         return artifact.digest(self._body)
 
-    def run(self, x: ArrayLike) -> Result:
-        """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format."""
-        integers = self.run_integers(self.input_format.quantize(self._checked(x)))
-        return Result(integers, self.output_format.real(integers))
+    def run(self, x: ArrayLike, *, trace: bool = False) -> Result:
+        """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format.
+
+        Parameters:
+            trace: keep every tensor on the way; the whole batch is then computed at once.
+        """
+        integers, record = self.input_format.quantize(self._checked(x)), Recorder()
+        if trace:
+            for layer in self.layers:
+                if isinstance(layer, Recurrent):
+                    integers, _ = layer.run(integers, None, record)
+                else:
+                    integers = layer(integers, record)
+        else:
+            integers = self.run_integers(integers)
+        return Result(integers, self.output_format.real(integers), record.tensors)
 
     def run_integers(self, x: Integers) -> Integers:
         """Golden outputs for inputs that are integers of the input format already."""

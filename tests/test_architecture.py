@@ -14,7 +14,10 @@ FOLDERS = {package: ROOT / folder for package, folder in PYPROJECT["tool"]["setu
 
 OURS = {
     "circulant": set(FOLDERS),
-    "circulant.training": {"circulant.training", "circulant.sim"},
+    "circulant.training": {"circulant.training", "circulant.training.capture", "circulant.training.data",
+                           "circulant.sim"},
+    "circulant.training.capture": {"circulant.training", "circulant.training.capture", "circulant.sim"},
+    "circulant.training.data": {"circulant.training.data", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
@@ -25,7 +28,9 @@ OURS = {
 
 THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
-    "circulant.training": {"numpy", "torch", "sklearn"},
+    "circulant.training": {"numpy", "torch", "rapidfuzz"},
+    "circulant.training.capture": {"numpy", "torch"},
+    "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
@@ -102,7 +107,9 @@ def test_imports_follow_the_picture(path):
     ("circulant.sim", "from circulant import Network", "circulant"),
     ("circulant.sim.cosim", "from amaranth.hdl import Module", "amaranth"),
     ("circulant.sim.cosim", "from circulant.hw.design import Design", "circulant.hw"),
-    ("circulant.hw", "import circulant.training.data", "circulant.training"),
+    ("circulant.hw", "import circulant.training.data", "circulant.training.data"),
+    ("circulant.training.data", "import torch", "torch"),
+    ("circulant.training.data", "from circulant.training.models import build", "circulant.training"),
     ("circulant.hw", "try:\n    import torch.nn\nexcept ImportError:\n    pass", "torch"),
     ("circulant.hw", "import importlib\nimportlib.import_module('torch')", "torch"),
     ("circulant.hw", "from ..training import export", "circulant.training"),

@@ -97,8 +97,8 @@ def test_the_files_belong_together(whole):
 
 
 @pytest.mark.parametrize(("image", "line", "bit"), [
-    pytest.param("gru_lane0.hex", 0, 0, id="weight of the GRU"),
-    pytest.param("linear_lane0.hex", 0, 0, id="weight of the classifier"),
+    pytest.param("gru_weights_0_0.hex", 0, 0, id="weight of the GRU"),
+    pytest.param("linear_weights_0_0.hex", 0, 0, id="weight of the classifier"),
     pytest.param("gru_sigmoid.hex", 31, 20, id="entry of the sigmoid"),
     pytest.param("gru_tanh.hex", 32, 20, id="entry of the tanh"),
 ])
@@ -174,7 +174,7 @@ def test_an_interrupted_training_leaves_the_run_usable(copy):
         training.send_signal(signal.SIGINT)
         said += training.stderr.read()
     assert training.returncode == 130
-    assert said.rstrip().splitlines()[-1] == "Interrupted; what earlier steps wrote stays usable."
+    assert "Interrupted" in said.rstrip().splitlines()[-1] and "--resume" in said.rstrip().splitlines()[-1]
     assert "Traceback" not in said
     assert contents(copy) == before
     assert call("quantize", copy) == 0

@@ -1,20 +1,36 @@
-"""torch: the block-circulant constraint, ADMM, data, the training loop, and the way out to numpy."""
+"""torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the way out to numpy."""
 from circulant.training.admm import Admm, Residuals
+from circulant.training.capture import ConversionReport, Entry, inspect
+from circulant.training.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.clone import clone
-from circulant.training.constraint import BlockCirculant, block_sizes, compress, decompress
+from circulant.training.constraint import (
+    BlockCirculant,
+    Storage,
+    assign,
+    block_sizes,
+    compress,
+    decompress,
+    initialise,
+    storage,
+)
+from circulant.training.curves import Curves
 from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
 from circulant.training.loop import evaluate, fit
-from circulant.training.models import ModelSettings, SequenceClassifier
+from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
-from circulant.training.train import Trained, TrainingSettings, train, train_admm
+from circulant.training.task import Task, task_of
+from circulant.training.train import Trained, train, train_admm, train_direct
 
 __all__ = [
-    "BlockCirculant", "compress", "decompress", "clone", "block_sizes",
+    "BlockCirculant", "compress", "decompress", "initialise", "clone", "block_sizes", "assign", "storage", "Storage",
+    "PeepholeLstm", "ResetBeforeGru",
+    "inspect", "ConversionReport", "Entry",
     "Admm", "Residuals",
     "Dataset", "load_data",
-    "ModelSettings", "SequenceClassifier",
-    "evaluate", "fit",
-    "Trained", "TrainingSettings", "train", "train_admm", "save_trained", "load_trained",
-    "export", "reference",
+    "ModelSettings", "SequenceClassifier", "build",
+    "evaluate", "fit", "Task", "task_of",
+    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
+    "export", "reference", "Curves",
 ]

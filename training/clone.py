@@ -6,6 +6,8 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from circulant.training.fast import hasten
+
 __all__ = ["clone"]
 
 
@@ -41,5 +43,6 @@ def _parametrize_anew(module: Any) -> None:
         for parametrization in chain:
             parametrize.register_parametrization(module, tensor, parametrization, unsafe=True)
         module.parametrizations[tensor].load_state_dict(chain.state_dict())
+    hasten(module)
     if isinstance(module, nn.RNNBase):
         module._init_flat_weights()

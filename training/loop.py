@@ -1,79 +1,238 @@
-"""The training loop. It knows no model: only batches, a loss, and a penalty that is added to it."""
+"""The training loop of one phase. It knows no model: only batches, a task, and a pull on the gradients."""
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
-from torch.nn.utils import parametrize
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grad_norm_, parametrize
 
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal
+from circulant.training.batches import Batch, Part
 from circulant.training.data import Dataset
+from circulant.training.diagnose import culprit
+from circulant.training.optimize import choose, optimizer, schedule
+from circulant.training.place import ALONE, PRECISIONS, Precision, Team
+from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["DECAYS", "Loss", "Metrics", "evaluate", "fit"]
+__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "fit"]
 
-Loss = Callable[[Tensor, Tensor], Tensor]
-Metrics = dict[str, float]
+Metrics = dict[str, Any]
 
 SMALL = 200_000
 """Parameters below which one thread trains a model."""
 
-DECAYS: dict[str, Callable[[float], float]] = {
-    "cosine": lambda done: 0.5 * (1 + math.cos(math.pi * done)),
-    "step": lambda done: 0.1 ** (int(done * 3)),
-    "none": lambda done: 1.0,
-}
-"""Factor of the learning rate by the fraction of the steps that are done; "step" divides by ten after each third."""
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a phase is trained; the fields are those of `TrainingSettings`, with ``lr`` the rate at its start."""
+
+    epochs: int
+    lr: float
+    batch: int = 32
+    seed: int = 0
+    decay: str = "cosine"
+    warmup: int = 0
+    optimizer: str = "adam"
+    weight_decay: float = 0.0
+    clip: float = 0.0
+    precision: str = "float32"
 
 
-def fit(model: nn.Module, data: Dataset, *, epochs: int, lr: float, batch: int = 32, seed: int = 0,
-        loss: Loss = cross_entropy, decay: str = "cosine", penalty: Callable[[], Tensor] | None = None,
-        on_epoch: Callable[[int, Metrics], bool | None] | None = None) -> list[Metrics]:
-    """Train a model in place with Adam; the same seed gives the same weights.
+class Fit:
+    """One phase of training of a model, in place, which can stop after any epoch and go on from its state.
 
     Parameters:
-        loss: of (outputs, classes), a mean over the batch.
-        penalty: a term added to the loss of each batch, such as `Admm.penalty`.
-        on_epoch: called after each epoch (counted from 1) with its metrics, which it may extend; True stops.
+        pull: adds to the gradients of each batch, after those of the loss are clipped; such as `Admm.pull`.
+        team: the processes that share each batch.
+        run: what `shared` made of the model for the team; the model itself where there is one process.
 
-    Returns:
-        The metrics of each epoch: ``loss``, the mean over the train part without the penalty, and ``accuracy`` on the
-        test part.
+    Members:
+        epoch: how many are done.
 
     Raises:
-        Refusal: when the loss is not finite, or the decay is unknown.
+        Refusal: when a name in the recipe is unknown.
     """
-    if decay not in DECAYS:
-        raise Refusal(f"A decay must be one of {', '.join(map(repr, DECAYS))}, not {decay!r}{nearest(decay, DECAYS)}")
-    device = next(model.parameters()).device
-    x, y = torch.from_numpy(data.train_x).to(device), torch.from_numpy(data.train_y).to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr)
-    steps = max(1, epochs * math.ceil(len(x) / batch))
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: DECAYS[decay](step / steps))
-    shuffle = torch.Generator().manual_seed(seed)
+
+    def __init__(self, model: nn.Module, data: Dataset, task: Task, recipe: Recipe, *,
+                 pull: Callable[[], None] | None = None, team: Team = ALONE, run: nn.Module | None = None) -> None:
+        choose("A precision", recipe.precision, PRECISIONS)
+        self.epoch = 0
+        self._model, self._data, self._task, self._recipe, self._pull, self._team = (model, data, task, recipe, pull,
+                                                                                     team)
+        self._run = run or model
+        self._device = next(model.parameters()).device
+        self._precision = Precision(recipe.precision, self._device)
+        self._part = Part(data, "train", self._device, exact=_exact(model, task))
+        each = len(self._part.order(recipe.batch))
+        self._optimizer = optimizer(recipe.optimizer, model.parameters(), recipe.lr, recipe.weight_decay)
+        self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
+        self._shuffle = torch.Generator().manual_seed(recipe.seed)
+        with self._noise():
+            torch.manual_seed(recipe.seed + team.rank)  # for dropout
+            self._random = self._noise_state()
+
+    def run_epoch(self) -> Metrics:
+        """One epoch; ``loss``, the mean over the train part without the pull, and the metric on the test part.
+
+        Raises:
+            Refusal: when the loss or a weight is not finite, naming batch and layer, or the outputs do not
+                fit the task.
+        """
+        team, recipe = self._team, self._recipe
+        self._model.train()
+        total = 0.0
+        with _few_threads(self._model), self._noise():
+            self._noise_state(self._random)
+            for number, chosen in enumerate(self._part.order(recipe.batch, self._shuffle), start=1):
+                total += self._step(chosen, number) * len(chosen)
+            self._random = self._noise_state()
+        team.align(self._model)
+        self.epoch += 1
+        bad = [name for name, weight in self._model.named_parameters() if not torch.isfinite(weight).all()]
+        if bad:
+            raise Refusal(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
+                          f"rate below {recipe.lr:g}, or set clip")
+        metric = evaluate(self._model, self._data, task=self._task, team=team)
+        return {"loss": total / len(self._part), self._task.metric: metric}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
+        parts: dict[str, Any] = {"optimizer": self._optimizer, "scheduler": self._scheduler,
+                                 "scaler": self._precision.scaler}
+        return {"epoch": self.epoch, "shuffle": self._shuffle.get_state(), "random": self._team.gather(self._random),
+                **{name: part.state_dict() for name, part in parts.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state, with the weights of that moment already in the model."""
+        self.epoch = state["epoch"]
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._scheduler.load_state_dict(state["scheduler"])
+        self._precision.scaler.load_state_dict(state["scaler"])
+        self._shuffle.set_state(state["shuffle"])
+        self._random = state["random"][self._team.rank]
+
+    def _step(self, chosen: Tensor, number: int) -> float:
+        """Train on one batch, of which this process takes its share; the loss of the whole."""
+        team, scaler = self._team, self._precision.scaler
+        mine = chosen[team.rank::team.size]
+        batch = self._part.take(mine if len(mine) else chosen[:1])
+        share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
+        self._optimizer.zero_grad()
+        with parametrize.cached(), self._precision.autocast():
+            outputs = _forward(self._run, batch)
+            if number == 1:
+                self._task.check(outputs, batch)
+            loss = self._task.loss(outputs, batch) * share
+            scaler.scale(loss).backward()
+        value = float(team.total(loss.detach().double().clone())) / team.size
+        if not math.isfinite(value):
+            self._refuse(value, batch, number)
+        scaler.unscale_(self._optimizer)
+        if self._recipe.clip:
+            clip_grad_norm_(self._model.parameters(), self._recipe.clip)
+        if self._pull is not None:
+            self._pull()
+        scaler.step(self._optimizer)
+        scaler.update()
+        self._scheduler.step()
+        return value
+
+    def _refuse(self, value: float, batch: Batch, number: int) -> None:
+        """Say where the loss of a batch stopped being finite; every process of a team says the same."""
+        def forward() -> None:
+            with self._precision.autocast():
+                _forward(self._model, batch)
+
+        places = [place for place in self._team.gather(culprit(self._model, batch, forward)) if place]
+        first = min(places, key=lambda place: place == "the loss itself")
+        raise Refusal(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
+                      f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
+
+    @contextmanager
+    def _noise(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            yield
+
+    def _noise_state(self, state: list[Tensor] | None = None) -> list[Tensor]:
+        """The random state of the CPU and of the GPU in use; set to ``state`` where that is given."""
+        gpu = self._device.type == "cuda"
+        if state is not None:
+            torch.set_rng_state(state[0])
+            if gpu:
+                torch.cuda.set_rng_state(state[1], self._device)
+        return [torch.get_rng_state(), *([torch.cuda.get_rng_state(self._device)] if gpu else [])]
+
+
+def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task | None = None,
+        pull: Callable[[], None] | None = None, on_epoch: Callable[[int, Metrics], bool | None] | None = None,
+        **recipe: Any) -> list[Metrics]:
+    """Train a model in place; the same seed gives the same weights.
+
+    Parameters:
+        loss: of (outputs, classes), a mean over the batch; cross entropy if None, or the loss of the data set's task.
+        pull: as for `Fit`.
+        on_epoch: called after each epoch (counted from 1) with its metrics, which it may extend; True stops.
+        recipe: fields of `Recipe`; ``epochs`` and ``lr`` have no default.
+
+    Returns:
+        The metrics of each epoch: ``loss``, the mean over the train part without the pull, and the metric of the task
+        on the test part.
+
+    Raises:
+        Refusal: when the loss is not finite, or a name is unknown.
+    """
+    phase = Fit(model, data, task or task_of(data, loss=loss), Recipe(**recipe), pull=pull)
     history: list[Metrics] = []
-    with _few_threads(model), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)  # for dropout
-        for epoch in range(1, epochs + 1):
-            model.train()
-            total = 0.0
-            for number, chosen in enumerate(torch.randperm(len(x), generator=shuffle).to(device).split(batch), start=1):
-                optimizer.zero_grad()
-                with parametrize.cached():
-                    value = loss(model(x[chosen]), y[chosen])
-                    (value if penalty is None else value + penalty()).backward()
-                if not math.isfinite(value.item()):
-                    raise Refusal(f"The loss must be finite, but is {value.item()} in epoch {epoch}, batch {number}; "
-                                  f"choose a learning rate below {lr:g}")
-                optimizer.step()
-                scheduler.step()
-                total += value.item() * len(chosen)
-            metrics = {"loss": total / len(x), "accuracy": evaluate(model, data)}
-            history.append(metrics)
-            if on_epoch is not None and on_epoch(epoch, metrics):
-                break
+    for epoch in range(1, int(recipe["epochs"]) + 1):
+        history.append(phase.run_epoch())
+        if on_epoch is not None and on_epoch(epoch, history[-1]):
+            break
     return history
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch: int = 1024,
+             team: Team = ALONE) -> float:
+    """The metric of the task on the test part; the model's mode is left as it was.
+
+    Without a task it is that of the data set: for classes the fraction whose greatest output is that of the class.
+    """
+    task = task or task_of(data)
+    device = next(model.parameters()).device
+    part = Part(data, "test", device, exact=_exact(model, task))
+    training = model.training
+    model.eval()
+    counts = torch.zeros(2, dtype=torch.float64, device=device)
+    try:
+        with _few_threads(model), parametrize.cached():
+            for chosen in part.order(batch)[team.rank::team.size]:
+                samples = part.take(chosen)
+                counts += torch.tensor(task.tally(_forward(model, samples), samples)).to(counts)
+    finally:
+        model.train(training)
+    right, of = team.total(counts).tolist()
+    return float(right / of)
+
+
+def _forward(model: nn.Module, batch: Batch) -> Tensor:
+    """The outputs of a model, which is told the lengths where it asks for them."""
+    outputs: Tensor = model(batch.x, lengths=batch.lengths) if _asks(model) else model(batch.x)
+    return outputs
+
+
+def _asks(model: nn.Module) -> bool:
+    inner = model.module if isinstance(model, DistributedDataParallel) else model
+    return "lengths" in inspect.signature(inner.forward).parameters
+
+
+def _exact(model: nn.Module, task: Task) -> bool:
+    """Whether padding would reach the outputs that count: through a backward layer, or because a last step is taken."""
+    return not _asks(model) and (not task.pads or any(getattr(m, "bidirectional", False) for m in model.modules()))
 
 
 @contextmanager
@@ -90,16 +249,3 @@ def _few_threads(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def evaluate(model: nn.Module, data: Dataset, *, batch: int = 1024) -> float:
-    """The fraction of the test part whose greatest output is that of its class; the model's mode is left as it was."""
-    device = next(model.parameters()).device
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad(), parametrize.cached():
-            guesses = [model(x.to(device)).argmax(-1) for x in torch.from_numpy(data.test_x).split(batch)]
-    finally:
-        model.train(training)
-    return float((torch.cat(guesses).cpu() == torch.from_numpy(data.test_y)).double().mean())

@@ -1,71 +1,134 @@
-"""The models that an experiment names, built from plain torch modules."""
-from collections.abc import Callable
-from dataclasses import dataclass
+"""The models that an experiment names, and what it may say of each."""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from circulant.sim.refusal import Refusal, nearest
+from circulant.training.sequences import CELLS, KeywordCrnn, SequenceClassifier, SequenceLabeller
+from circulant.training.vision import LeNet5, ResNet8, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
-CELLS: dict[str, Callable[..., nn.Module]] = {"gru": nn.GRU}
-
-
-class SequenceClassifier(nn.Module):
-    """A recurrent layer over (N, T, inputs), its last step, and a Linear to (N, classes).
-
-    Members:
-        gru: the recurrent layer, under the name of the cell.
-        linear: the Linear from ``hidden`` to ``classes``.
-    """
-
-    def __init__(self, inputs: int, hidden: int, classes: int, *, cell: str = "gru", layers: int = 1) -> None:
-        super().__init__()
-        if cell not in CELLS:
-            raise Refusal(f"A cell must be one of {', '.join(map(repr, CELLS))}, not {cell!r}{nearest(cell, CELLS)}")
-        self.cell = cell
-        self.add_module(cell, CELLS[cell](inputs, hidden, num_layers=layers, batch_first=True))
-        self.linear = nn.Linear(hidden, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        steps, _ = self.get_submodule(self.cell)(x)  # (N, T, hidden)
-        logits: Tensor = self.linear(steps[:, -1])
-        return logits
+RECURRENT = ("hidden", "layers", "bidirectional")
+PROJECTED = ("projection", "peephole")
 
 
 @dataclass(frozen=True)
 class ModelSettings:
     """What an experiment says of its model.
 
+    Parameters:
+        kind: one of `MODELS`.
+        hidden: hidden units of a recurrent layer, or of each hidden layer of an mlp.
+        layers: recurrent layers, or hidden layers of an mlp.
+        cell: "gru", "lstm" or "reset_gru" in a labeller or crnn; other kinds name theirs.
+        projection: outputs of an lstm with a projection; 0 for none.
+        peephole: whether an lstm has peepholes.
+        bidirectional: whether recurrent layers go both ways.
+        width: channels of the first convolution; 0 for the model's own number.
+        dense: matrices that stay dense, by name of module or parameter, or "first" and "last".
+
     Raises:
-        Refusal: when the kind is unknown or a number is not positive.
+        Refusal: when the kind is unknown, a number is out of range, or an option is set that the kind does not have.
     """
 
     kind: str = "gru"
     hidden: int = 64
     layers: int = 1
+    cell: str = "gru"
+    projection: int = 0
+    peephole: bool = False
+    bidirectional: bool = False
+    width: int = 0
+    dense: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in MODELS:
             raise Refusal(f"A model must be one of {', '.join(map(repr, MODELS))}, not {self.kind!r}"
                           f"{nearest(str(self.kind), MODELS)}")
-        for name in ("hidden", "layers"):
+        for name, least in (("hidden", 1), ("layers", 1), ("projection", 0), ("width", 0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise Refusal(f"Field {name!r} of a model must be a positive integer, not {value!r}; choose 1 or more")
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                rule = "a positive integer" if least else "an integer of at least 0"
+                raise Refusal(f"Field {name!r} of a model must be {rule}, not {value!r}; choose {least} or more")
+        object.__setattr__(self, "dense", tuple(self.dense))
+        taken = ("kind", "dense", *MODELS[self.kind].options)
+        ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(self)
+                   if field.name not in taken and getattr(self, field.name) != field.default]
+        if ignored:
+            raise Refusal(f"A model {self.kind!r} must be given the options {', '.join(taken)}, not "
+                          f"{', '.join(ignored)}; leave them out")
+        if self.cell not in CELLS:
+            raise Refusal(f"A cell must be one of {', '.join(map(repr, CELLS))}, not {self.cell!r}"
+                          f"{nearest(str(self.cell), CELLS)}")
+        if self.kind != "lstm" and self.cell != "lstm" and (self.projection or self.peephole):
+            raise Refusal(f"Peepholes and a projection must be asked of cell 'lstm', not of {self.cell!r}; leave them "
+                          "out")
+        if self.projection >= self.hidden:
+            raise Refusal(f"A projection must be below the {self.hidden} hidden units, not {self.projection}; choose 0 "
+                          "for none")
 
 
-def build(settings: ModelSettings, inputs: int, classes: int, *, seed: int = 0) -> nn.Module:
-    """The model of the settings, initialised from the seed; the global random state is left as it was."""
+def build(settings: ModelSettings, inputs: int | Sequence[int], classes: int, *, seed: int = 0) -> nn.Module:
+    """The model of the settings, initialised from the seed; the global random state is left as it was.
+
+    Parameters:
+        inputs: features of a step, or the shape of a sample: (T, F), (F,) or (C, H, W).
+
+    Raises:
+        Refusal: when the model needs images and the samples are none, or are too small.
+    """
+    shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
+    kind = MODELS[settings.kind]
+    if kind.images and len(shape) != 3:
+        raise Refusal(f"A model {settings.kind!r} must have images (channels, height, width), not samples of shape "
+                      f"{shape}; choose a data set of images, or another model")
+    if not kind.images and settings.kind != "mlp" and len(shape) > 2:
+        raise Refusal(f"A model {settings.kind!r} must have sequences (T, features), not samples of shape {shape}; "
+                      "choose a data set of sequences, or another model")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[settings.kind](settings, inputs, classes)
+        return kind.make(settings, shape, classes)
 
 
-def _gru(settings: ModelSettings, inputs: int, classes: int) -> nn.Module:
-    return SequenceClassifier(inputs, settings.hidden, classes, cell="gru", layers=settings.layers)
+class _Kind(NamedTuple):
+    """How a model is made of (settings, shape of a sample, classes), which options it has, whether it needs images."""
+
+    make: Callable[[ModelSettings, tuple[int, ...], int], nn.Module]
+    options: tuple[str, ...]
+    images: bool = False
 
 
-MODELS: dict[str, Callable[[ModelSettings, int, int], nn.Module]] = {"gru": _gru}
-"""Builders by kind: (settings, inputs, classes) to a model."""
+def _classifier(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    return SequenceClassifier(shape[-1], settings.hidden, classes, cell=settings.kind, layers=settings.layers,
+                              projection=settings.projection, peephole=settings.peephole,
+                              bidirectional=settings.bidirectional)
+
+
+def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
+                            projection=settings.projection, peephole=settings.peephole,
+                            bidirectional=settings.bidirectional)
+
+
+def _crnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    return KeywordCrnn(shape[-1], settings.hidden, classes, width=settings.width or 16, cell=settings.cell,
+                       layers=settings.layers, projection=settings.projection, peephole=settings.peephole,
+                       bidirectional=settings.bidirectional)
+
+
+MODELS: dict[str, _Kind] = {
+    "gru": _Kind(_classifier, RECURRENT),
+    "lstm": _Kind(_classifier, (*RECURRENT, *PROJECTED)),
+    "reset_gru": _Kind(_classifier, RECURRENT),
+    "labeller": _Kind(_labeller, ("cell", *RECURRENT, *PROJECTED)),
+    "crnn": _Kind(_crnn, ("cell", *RECURRENT, *PROJECTED, "width")),
+    "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.hidden, classes, layers=s.layers), ("hidden", "layers")),
+    "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes), (), True),
+    "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
+    "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),
+}
+"""Models by kind."""

@@ -16,8 +16,8 @@ from circulant.training.train import Trained, TrainingSettings
 __all__ = ["load_trained", "save_trained"]
 
 FORMAT = "circulant-trained"
-VERSION = 1
-SCALARS = ("data", "inputs", "classes", "history", "dense_accuracy", "projected_accuracy", "accuracy")
+VERSION = 2
+SCALARS = ("data", "inputs", "classes", "history", "metric", "higher_is_better", "scores")
 
 
 def save_trained(path: str | Path, trained: Trained) -> str:

@@ -1,7 +1,4 @@
-"""C compilers: found, or refused in one sentence, and a cache of the libraries that they make.
-
-The cache is the folder CIRCULANT_CACHE, else `circulant` in XDG_CACHE_HOME, else in ~/.cache, as it is for Verilog.
-"""
+"""C compilers: found, or refused in one sentence, and a cache of the libraries that they make."""
 import hashlib
 import os
 import shutil
@@ -10,20 +7,15 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from circulant.sim import cache
 from circulant.sim.refusal import Refusal
 
-__all__ = ["cache_folder", "library"]
+__all__ = ["library"]
 
 COMPILERS = ("gcc", "clang", "cc")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 FAST = ("-O3", "-march=native")
 KEPT = 50
-
-
-def cache_folder() -> Path:
-    if own := os.environ.get("CIRCULANT_CACHE"):
-        return Path(own).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "circulant"
 
 
 def library(files: Mapping[str, str], main: str) -> Path:
@@ -36,14 +28,7 @@ def library(files: Mapping[str, str], main: str) -> Path:
     if compiler is None:
         raise Refusal(f"The emulator needs a C compiler, but PATH has none of {', '.join(COMPILERS)}; install one (on "
                       "Debian: apt-get install gcc libc6-dev)")
-    store = cache_folder() / "c"
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-        if not os.access(store, os.W_OK):
-            raise PermissionError
-    except OSError:
-        raise Refusal(f"The cache folder {store} must be writable, but it is not; name another one in "
-                      "CIRCULANT_CACHE") from None
+    store = cache.store("c")
     made = store / f"{_key(compiler, files, main)}.so"
     if made.is_file():
         os.utime(made)

@@ -1,6 +1,4 @@
 """From a network to a folder of C: ``<name>.c``, ``<name>.h``, ``test.c``, ``Makefile``, ``manifest.json``."""
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,16 +54,10 @@ class CDesign:
         if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or self._is_ours(folder))):
             raise Refusal(f"The folder of a C design must be new, empty or a C design's, but {folder} holds other "
                           "files; choose another one")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-            fresh = Path(temporary) / "new"
-            fresh.mkdir()
+        with artifact.replaced_folder(folder) as fresh:
             for name, text in self.files.items():
                 (fresh / name).write_text(text, "utf-8")
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
-            if folder.exists():
-                folder.rename(Path(temporary) / "old")
-            shutil.move(fresh, folder)
         return folder
 
     @classmethod

@@ -1,7 +1,7 @@
 """A design's Verilog compiled with Verilator, kept under the hash of everything that it depends on.
 
 The memory images are no part of it: the circuit reads them when a simulation starts, so a changed weight needs no
-compiler. The cache is the folder CIRCULANT_CACHE, else `circulant` in XDG_CACHE_HOME, else in ~/.cache.
+compiler.
 """
 import fcntl
 import hashlib
@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from circulant.sim import cache
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Build", "build", "cache_folder"]
+__all__ = ["Build", "build"]
 
 KEPT = 20
 STALE_SECONDS = 24 * 3600
@@ -51,12 +52,6 @@ class Build:
     cached: bool
 
 
-def cache_folder() -> Path:
-    if own := os.environ.get("CIRCULANT_CACHE"):
-        return Path(own).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "circulant"
-
-
 def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] = lambda: None) -> Build:
     """The simulator of a design: from the cache, else compiled. Calls at the same time compile it once.
 
@@ -67,14 +62,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
         Refusal: when the Verilog cannot be compiled, or the cache not be written.
     """
     start = time.monotonic()
-    store = cache_folder() / "verilator"
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-        if not os.access(store, os.W_OK):
-            raise PermissionError
-    except OSError:
-        raise Refusal(f"The cache folder {store} must be writable, but it is not; name another one in "
-                      "CIRCULANT_CACHE") from None
+    store = cache.store("verilator")
     key = _key(manifest, toolchain)
     entry = store / key
     with _locked(store / f"{key}.lock"):
@@ -104,10 +92,10 @@ def _split(manifest: Manifest) -> tuple[str, ...]:
 
 def _visible(manifest: Manifest) -> str:
     """The Verilator control file that opens the ports to cocotb."""
-    ports = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
-             for signal in ("data", "valid", "ready", "last")]
-    return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
-                                           for name in (manifest.clock, manifest.reset, *ports, *manifest.config.values()))
+    streams = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
+               for signal in ("data", "valid", "ready", "last")]
+    ports = manifest.clock, manifest.reset, *streams, *manifest.config.values()
+    return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n' for name in ports)
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:
@@ -145,7 +133,7 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
 
 
 def _object_cache(toolchain: Toolchain) -> dict[str, str]:
-    store = cache_folder() / "objects" / hashlib.sha256(toolchain.fingerprint.encode()).hexdigest()
+    store = cache.cache_folder() / "objects" / hashlib.sha256(toolchain.fingerprint.encode()).hexdigest()
     stand_in = Path(__file__).with_name("objcache.py")
     if re.search(r"\s", str(stand_in)):
         return {}

@@ -1,6 +1,6 @@
 """What goes into the simulator's process and what comes out of it: files of the run folder."""
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +107,6 @@ class Outcome:
     @classmethod
     def load(cls, folder: Path) -> "Outcome":
         arrays, meta = artifact.read_npz(folder / cls.FILE, "circulant-outcome", 1)
-        recordings = tuple(Recording(*(arrays[f"{name} {i}"] for name in ("accepted", "cycles", "data", "last", "read")))
-                           for i in range(meta["runs"]))
+        names = [field.name for field in fields(Recording)]
+        recordings = tuple(Recording(*(arrays[f"{name} {i}"] for name in names)) for i in range(meta["runs"]))
         return cls(recordings, meta["fault"] and tuple(meta["fault"]), meta["cycles"])

@@ -66,6 +66,7 @@ class Manifest:
         verilog, images: files of the folder; the images are read by the circuit under their bare names.
         per_step: whether there is an output vector for each step, not one for each sequence.
         streams: sequences that are interleaved, a vector of each in turn.
+        max_steps: vectors of a sequence at the most; None where any length will do.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -80,6 +81,7 @@ class Manifest:
     output: Port
     per_step: bool
     streams: int
+    max_steps: int | None
     configuration: Configuration | None = None
 
     @property
@@ -102,7 +104,7 @@ class Manifest:
                 folder, body["network"], body["top"], body["clock"], body["reset"],
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-                body["streams"],
+                body["streams"], body["max_steps"],
                 Configuration.from_json(body["configuration"]) if "configuration" in body else None,
             )
         except KeyError as error:

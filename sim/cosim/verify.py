@@ -83,7 +83,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     sent = manifest.input.pack(inputs)
     job = Job(manifest.clock, manifest.reset, manifest.input.prefix, manifest.output.prefix,
               outputs.shape[1] * manifest.output.beats, manifest.output.beat_bytes, inputs.shape[1], outputs.shape[1],
-              patience, manifest.streams, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes), manifest.config)
+              patience, manifest.streams, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes),
+              manifest.config)
     start = time.monotonic()
     outcome = simulate(manifest, toolchain, built.folder, job, tell)
     seconds = time.monotonic() - start
@@ -108,6 +109,9 @@ def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], ND
                       f"{inputs.shape}; make them anew with Network.vectors")
     inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     count, steps, _ = inputs.shape
+    if manifest.max_steps is not None and steps > manifest.max_steps:
+        raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
+                      f"not {steps}; generate the design anew with hardware.max_steps={steps}")
     outputs = np.asarray(vectors.outputs, np.int64)
     size = (steps if manifest.per_step else 1) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:

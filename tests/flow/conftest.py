@@ -6,6 +6,7 @@ from circulant.experiment import Experiment, Model
 from circulant.records import Run, record, sha256
 from circulant.sim import artifact, reference
 from circulant.sim.quantize import quantize
+from circulant.sim.ranges import analyse
 
 
 def small_network(seed=1):
@@ -23,7 +24,7 @@ def make_trained(run, seconds=1.0):
                 "dual": 0.0} for phase in ("dense", "admm", "retrain") for epoch in (1, 2, 3)]
     return record(run, "train", {
         "hashes": {"model": sha256(run.path("model.pt"))},
-        "accuracy": {"dense": 0.98, "projected": 0.9, "circulant": 0.97},
+        "metric": "accuracy", "accuracy": {"dense": 0.98, "projected": 0.9, "circulant": 0.97},
         "matrices": {"gru.weight_ih_l0": {"groups": 3, "rows": 8, "columns": 4, "block_size": 4},
                      "gru.weight_hh_l0": {"groups": 3, "rows": 8, "columns": 8, "block_size": 4},
                      "linear.weight": {"groups": 1, "rows": 3, "columns": 8, "block_size": 1}},
@@ -35,7 +36,8 @@ def make_quantized(run, seed=1):
     network.save(run.folder)
     vectors = network.vectors(inputs).save(run.path("vectors.npz"))
     return record(run, "quantize", {"hashes": {"network": network.hash, "vectors": vectors},
-                                    "accuracy": {"quantized": 0.96}, "seconds": 1.0})
+                                    "metric": "accuracy", "accuracy": {"quantized": 0.96}, "seconds": 1.0,
+                                    "ranges": [each.as_json() for each in analyse(network, inputs)]})
 
 
 def make_generated(run):

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from circulant import steps
 from circulant.cli import STEPS, find, main
 from circulant.experiment import load
 from circulant.records import Run
+from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError, Verification
 from tests.flow.conftest import make_quantized, make_simulated, make_trained
 
@@ -75,6 +77,48 @@ def test_broken_toml(call, tmp_path):
     assert "line 1" in err
 
 
+def test_data(call, tmp_path):
+    code, out, _ = call("data", "digits", "--set", "data.subset=100", "--picture", "digits.png")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "digits: classification, 10 classes"
+    assert lines[2] == "  train    100 sequences of 8 steps × 8 features, 0.0 MB, values 0 … 1"
+    assert lines[3] == "           10 … 10 targets of a class"
+    assert lines[-1] == "digits.png"
+    assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_data_of_a_file_and_of_an_experiment(call, tmp_path):
+    import numpy as np
+
+    np.savez(tmp_path / "mine.npz", x=np.zeros((10, 4)), y=np.arange(10) % 2)
+    assert call("data", "mine.npz")[1].splitlines()[1] == "  train    8 vectors of 4 features, 0.0 MB, values 0 … 0"
+    (tmp_path / "mine.toml").write_text('[data]\nname = "npz"\npath = "mine.npz"\ntest_subset = 1\n')
+    assert "test     1 vectors" in call("data", "mine.toml")[1]
+    assert call("data", "digits-gru")[1].startswith("digits: ")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["data", "mnis"], "A data set must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
+                       "'npz', an .npz file or an experiment, not 'mnis'; did you mean 'mnist'?"),
+    (["data", "digits", "--set", "data.bands=3"], "takes the options seed, subset, test_subset, layout, normalise, no"),
+    (["data", "digits", "--set", "data.layout=row"], "data.layout must be one of 'auto', 'image', 'flat', 'rows', not"),
+    (["data", "none.npz"], "none.npz, but that does not exist"),
+    (["data", "npz"], "The data set 'npz' must be told its file, but data.path is empty; set it"),
+])
+def test_data_that_are_refused(call, arguments, words):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_help_of_data(call):
+    code, out, _ = call("data", "--help")
+    assert code == 0
+    assert "Example:\n    circulant data fsdd" in out
+    assert "--picture FILE" in out
+
+
 @pytest.mark.parametrize("arguments", [["runn"], ["run", "--owt", "x"], ["run", "a", "b"]])
 def test_a_malformed_command_line(call, arguments):
     code, _, err = call(*arguments)
@@ -93,6 +137,44 @@ def test_help_has_an_example(call, command):
     assert f"Example:\n    circulant {command}" in out
     assert "--out DIR" in out
     assert "--set KEY=VALUE" in out
+
+
+def test_c_is_generated_and_tests_itself(call, finished):
+    folder = finished.path("c")
+    code, out, err = call("generate", finished.folder, "--target", "c")
+    record = json.loads(finished.path("generation-c.json").read_text())
+    assert (code, err) == (0, "")
+    assert out == (f"{folder}: {record['c']['table_bytes']:,} bytes of tables; `make -C {folder} test` runs its "
+                   "self-test\n")
+    assert sorted([*record["c"]["files"], "manifest.json"]) == sorted(path.name for path in folder.iterdir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["network"] == record["hashes"]["network"]
+    if not all(map(shutil.which, ("make", "gcc"))):
+        pytest.skip("make and gcc must be on PATH for the rest")
+    done = subprocess.run(["make", "-C", folder, "test", "CFLAGS=-O0"], capture_output=True, text=True)
+    assert "PASS: 7 of 7 sequences equal the golden model" in done.stdout, done.stdout + done.stderr
+    # The other steps go on as if nothing had happened.
+    assert call("report", finished.folder)[0] == 0
+
+
+def test_c_needs_a_network(call, finished):
+    finished.path("weights.npz").unlink()
+    code, _, err = call("generate", finished.folder, "--target", "c")
+    assert (code, err) == (2, f"{finished.path('weights.npz')} is missing; run `circulant quantize {finished.folder}` "
+                              "first\n")
+
+
+def test_c_does_not_overwrite_what_is_not_its_own(call, finished):
+    artifact.atomic_text(finished.path("c/mine.txt"), "mine")
+    code, _, err = call("generate", finished.folder, "--target", "c")
+    assert (code, err) == (2, "The folder of a C design must be new, empty or a C design's, but "
+                              f"{finished.path('c')} holds other files; choose another one\n")
+
+
+def test_an_unknown_target(call):
+    code, _, err = call("generate", "--target", "vhdl")
+    assert code == 2
+    assert "'vhdl' is not one of 'verilog', 'c'" in err
 
 
 def test_the_entry_point_is_installed():
@@ -134,7 +216,7 @@ def test_a_missing_file_names_the_command_to_run(call, finished, step, missing, 
 
 
 @pytest.mark.parametrize(("step", "name", "change", "words"), [
-    ("generate", "network.json", {"version": 99}, "field 'version' must be 1, not 99"),
+    ("generate", "network.json", {"version": 99}, "field 'version' must be 2, not 99"),
     ("generate", "network.json", {"format": "other"}, "field 'format' must be 'circulant-network', not 'other'"),
     ("generate", "network.json", {"inputs": 5}, "field 'hash' must be that of the contents"),
     ("simulate", "hardware/manifest.json", {"multipliers": 1}, "field 'hash' must be that of the contents"),
@@ -245,7 +327,7 @@ def test_a_mismatch_exits_1_and_names_it(call, finished, monkeypatch):
 
 def test_a_mismatch_in_a_whole_run_is_reported_too(call, finished, monkeypatch):
     for step in ("train", "quantize", "generate"):
-        monkeypatch.setattr(steps, step, lambda run, show: {})
+        monkeypatch.setattr(steps, step, lambda run, show, **options: {})
     monkeypatch.setattr(steps, "simulate", lambda run, show: make_simulated(run, mismatches=2))
     code, out, err = call("run", finished.folder)
     assert code == 1

@@ -120,7 +120,8 @@ def test_malformed_overrides(override):
     ("quantization.weight_bits=19", "quantization.weight_bits must be an integer from 2 to 18, not 19"),
     ("compression.block_size=12", "compression.block_size must be a power of two from 1 to 64, or a table from matrix "
                                   "name to such a number, not 12"),
-    ("data.name=digit", "data.name must be one of 'digits', not 'digit'; did you mean 'digits'?"),
+    ("data.name=digit", "data.name must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
+                        "'npz', not 'digit'; did you mean 'digits'?"),
 ])
 def test_illegal_overrides(override, sentence):
     assert refusal("digits-gru", [override]) == f"digits-gru: {sentence}"
@@ -180,10 +181,9 @@ def test_quantization_is_what_sim_takes():
 
 
 def test_training_is_what_training_takes():
-    from circulant.training.data import DATASETS
-    from circulant.training.loop import DECAYS
+    from circulant.training.data import DATASETS, Options, options
     from circulant.training.models import MODELS, ModelSettings
-    from circulant.training.train import TrainingSettings
+    from circulant.training.settings import CHOICES, TrainingSettings
 
     def table(kind):
         return {field.name: field.default for field in fields(kind)}
@@ -191,7 +191,10 @@ def test_training_is_what_training_takes():
     assert table(Training) == table(TrainingSettings)
     assert table(Model) == table(ModelSettings)
     assert experiment.keys(experiment.Data)["name"][0].choices == tuple(DATASETS)
-    assert experiment.keys(Training)["decay"][0].choices == tuple(DECAYS)
+    assert table(experiment.Data) == {"name": "digits"} | table(Options)
+    for kind, rules in ((experiment.Data, options.CHOICES), (Training, CHOICES)):
+        for name, legal in rules.items():
+            assert experiment.keys(kind)[name][0].choices == legal, name
     assert experiment.keys(Model)["kind"][0].choices == tuple(MODELS)
 
 

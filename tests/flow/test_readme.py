@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import digits
+from benchmarks import digits, golden
+from circulant.sim.refusal import Refusal
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -75,4 +76,16 @@ def test_shell_commands_of_the_documents_exist():
 def test_the_benchmarks_name_themselves():
     done = subprocess.run([sys.executable, "-m", "benchmarks", "digit"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "'digit' is not" in done.stderr and "digits" in done.stderr
+    assert "'digit' is not" in done.stderr and "digits" in done.stderr and "golden" in done.stderr
+
+
+def test_the_benchmark_of_the_golden_model(monkeypatch):
+    monkeypatch.setattr(golden, "SEQUENCES", 40)
+    monkeypatch.setattr(golden, "REPEATS", 1)
+    figures = golden.measure()
+    assert figures["gru64_sequences_per_s"] > 100
+    assert figures["gru64_c_sequences_per_s"] > 100
+    assert all(value.endswith(" sequences/s") for value in figures["table"].values())
+    with pytest.raises(Refusal, match=r"^The benchmark golden has no experiment whose keys could be set, not a=1, b=2; "
+                                      r"leave out --set$"):
+        golden.measure(("a=1", "b=2"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from circulant.experiment import Hardware, Quantization, load
-from circulant.records import STEPS, Run, require, sha256
+from circulant.records import BRANCHES, STEPS, Run, require, sha256
 from circulant.sim.refusal import Refusal
 from tests.flow.conftest import make_generated, make_quantized, make_trained
 
@@ -78,6 +78,13 @@ def test_a_damaged_record(finished, field, value, words):
     path = finished.path("training.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
     assert re.search(re.escape(f"{path}: {words}"), refusal(finished, "train"))
+
+
+def test_c_is_a_branch_that_no_step_follows(finished):
+    assert not BRANCHES.keys() & STEPS.keys()
+    assert all(step.after not in BRANCHES for step in (*STEPS.values(), *BRANCHES.values()))
+    assert refusal(finished, "generate --target c") == (
+        f"{finished.path('c/manifest.json')} is missing; run `circulant generate {finished.folder} --target c` first")
 
 
 def test_sha256(tmp_path):

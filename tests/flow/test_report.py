@@ -29,6 +29,9 @@ def test_report_json_holds_every_figure(finished):
         "floor_cycles": 7, "cycles_per_sequence": 52.0, "floor_cycles_sequence": 34, "latency_cycles": 40.0}
     assert report["experiment"] == json.loads(json.dumps(finished.experiment.tables()))
     assert report["hashes"]["network"] == Network.load(finished.folder).hash
+    gates = next(each for each in report["ranges"] if each["name"] == "gru.gates.output")
+    assert gates["format"] == {"width": 16, "frac": Network.load(finished.folder).layers[0].pre_format.frac}
+    assert gates["count"] == 7 * 5 * 16 == sum(gates["bits"])
     assert set(report["hashes"]["files"]) == {"hardware/manifest.json", "hardware/top.v"}
     assert {"python", "circulant", "numpy", "simulator"} <= set(report["versions"])
     assert report["seconds"] == {"train": 1.0, "quantize": 1.0, "generate": 1.0, "simulate": 1.0}
@@ -36,7 +39,7 @@ def test_report_json_holds_every_figure(finished):
 
 def test_pictures_and_page(finished):
     write(finished)
-    for name in ("training", "accuracy", "cycles"):
+    for name in ("training", "accuracy", "cycles", "ranges"):
         assert finished.path(f"{name}.png").read_bytes().startswith(PNG)
     text = finished.path("report.html").read_text()
     assert "21 output words of 7 sequences equal the golden model, bit for bit" in text
@@ -49,9 +52,11 @@ def test_pictures_and_page(finished):
             self.images += tag == "img" and given["src"].startswith("data:image/png;base64,")
             self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
 
+    assert "<td><code>gru.gates.output</code></td><td>16, " in text
+
     check = Check()
     check.feed(text)
-    assert check.images == 3
+    assert check.images == 4
     assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
 
 

@@ -16,10 +16,11 @@ class Sample(Table):
     size: int | dict[str, int] = key(8, "how large", low=1, high=64, power_of_two=True)
     loud: bool = key(False, "whether")
     bits: int = key(0, "how wide", low=4, high=26, zero="count + 1")
+    phones: int = key(39, "how many", choices=(39, 48))
 
 
 def test_defaults_are_legal():
-    assert Sample() == Sample(4, 0.5, "gru", 8, False, 0)
+    assert Sample() == Sample(4, 0.5, "gru", 8, False, 0, 39)
 
 
 def test_tables_are_frozen():
@@ -36,6 +37,8 @@ def test_tables_are_frozen():
     ({"rate": -1}, "sample.rate must be a number of at least 0.0, not -1"),
     ({"rate": float("nan")}, "sample.rate must be a number of at least 0.0, not nan"),
     ({"rate": float("inf")}, "sample.rate must be a number of at least 0.0, not inf"),
+    ({"phones": 40}, "sample.phones must be one of 39, 48, not 40"),
+    ({"phones": "48"}, "sample.phones must be one of 39, 48, not '48'"),
     ({"kind": "gruu"}, "sample.kind must be one of 'gru', 'lstm', not 'gruu'; did you mean 'gru'?"),
     ({"size": 12}, f"sample.size must be {SIZES}, not 12"),
     ({"size": 0}, f"sample.size must be {SIZES}, not 0"),
@@ -73,7 +76,7 @@ def test_read_collects_unknown_keys_and_illegal_values():
     made, problems = read(Sample, {"cout": 3, "zzz": 1, "rate": "x"})
     assert made is None
     assert problems == ["[sample] has no key 'cout'; did you mean 'count'?",
-                        "[sample] has no key 'zzz'; its keys are count, rate, kind, size, loud, bits",
+                        "[sample] has no key 'zzz'; its keys are count, rate, kind, size, loud, bits, phones",
                         "sample.rate must be a number of at least 0.0, not 'x'"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from circulant.sim import reference
 from circulant.sim.circulant import Product, pad
-from circulant.sim.fixed import Format, Integers
+from circulant.sim.fixed import Format, Integers, round_shift, saturate
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 
@@ -50,6 +50,67 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
             "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
     model = reference.Model("small", inputs, True, tuple(layers))
     return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
+
+
+def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 0, peephole: bool = False,
+              returns: str = "sequence", seed: int = 0, **widths: int) -> Any:
+    """A quantized LSTM ("lstm"), or a GRU with its reset gate "after" or "before" the matrix.
+
+    Raises:
+        Refusal: when the widths contradict each other.
+    """
+    rng = np.random.default_rng((seed, 5))
+
+    def random(*shape: int) -> Any:
+        return rng.normal(0, 0.7, shape)
+
+    def first_columns(rows: int, columns: int, *gates: int) -> Any:
+        return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
+
+    outputs = projection or hidden
+    layer: reference.Layer
+    if kind == "lstm":
+        layer = reference.Lstm(
+            "layer", inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
+            random(4, hidden), random(4, hidden), first_columns(outputs, hidden) if projection else None,
+            random(3, hidden) if peephole else None, returns)
+    else:
+        layer = reference.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
+                              first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
+    model = reference.Model("random", inputs, True, (layer,))
+    return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
+
+
+def pre_step(layer: Any, pre: dict[str, Integers], state: Integers) -> dict[str, Integers]:
+    """What a step makes of pre-activations by gate and the state, element by element: y and next.
+
+    A GRU with its reset gate before the matrix gives r * h too, ``second``, and z, ``gate``. That the layer's `step`
+    does this with what its products give has a test of its own.
+    """
+    one, state_width, width = layer.output_format.frac, layer.output_format.width, layer.pre_format.width
+    if layer.kind == "lstm":
+        cell = layer.cell
+
+        def peeked(gate: str, c: Integers) -> Integers:
+            if layer.peephole is None:
+                return pre[gate]
+            shift = layer.peephole_format.frac + cell.frac - layer.pre_format.frac
+            return saturate(pre[gate] + round_shift(layer.peephole["ifo".index(gate)] * c, shift), width)
+
+        i, f = (layer.sigmoid(peeked(gate, state)) for gate in "if")
+        c = saturate(round_shift(f * state, one) + round_shift(i * layer.tanh(pre["g"]), 2 * one - cell.frac),
+                     cell.width)
+        return {"y": saturate(round_shift(layer.sigmoid(peeked("o", c)) * layer.tanh_cell(c), one), state_width),
+                "next": c}
+    r, z = layer.sigmoid(pre["r"]), layer.sigmoid(pre["z"])
+    more = {}
+    if layer.reset == "after":
+        argument = saturate(pre["nx"] + round_shift(r * pre["nh"], one), width)
+    else:
+        argument, more = pre["n"], {"second": saturate(round_shift(r * state, one), state_width), "gate": z}
+    n = layer.tanh(argument)
+    h = saturate(n + round_shift(z * (state - n), one), state_width)
+    return {"y": h, "next": h, **more}
 
 
 def blocks(sequences: Iterable[Integers], k: int) -> list[dict[str, Any]]:

@@ -102,8 +102,12 @@ def counted_by_verilator(folder, top):
         size = abs(ends[0] - ends[1]) + 1
         return size * bits(nodes[node["refDTypep"]]) if node["type"] == "UNPACKARRAYDTYPE" else size
 
+    def constant(node):
+        return node["type"] == "CONST" or (node["type"].startswith("EXTEND") and constant(node["lhsp"][0]))
+
+    products = [node for node in nodes.values() if node["type"] in ("MUL", "MULS")]
     types = [nodes[node["dtypep"]] for node in nodes.values() if node["type"] == "VAR"]
-    return Census(multipliers=sum(node["type"] in ("MUL", "MULS") for node in nodes.values()),
+    return Census(multipliers=sum(not any(constant(node[side][0]) for side in ("lhsp", "rhsp")) for node in products),
                   memory_bits=sum(bits(kind) for kind in types if kind["type"] == "UNPACKARRAYDTYPE"))
 
 

@@ -1,3 +1,4 @@
+import itertools
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 
 from circulant.hw import Design, generate
 from circulant.hw.plan import layer_multiplications
+from circulant.hw.programs import layer_program
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from tests.hw.conftest import SMALL
@@ -20,7 +22,8 @@ def contents(folder):
 
 def test_the_manifest_says_what_the_folder_holds(design):
     gru, out = design.network.layers
-    assert design.manifest == {
+    layers = design.manifest["layers"]
+    assert {key: value for key, value in design.manifest.items() if key != "layers"} == {
         "name": "small", "network": design.network.hash, "top": "circulant_top", "verilog": ["top.v"],
         "images": sorted(design.images), "clock": "clk", "reset": "rst",
         "input": {"prefix": "s_axis", "elements_per_beat": 4, "container_bits": 16, "elements": 3, "beats": 1,
@@ -29,9 +32,29 @@ def test_the_manifest_says_what_the_folder_holds(design):
                    "format": design.network.output_format.as_json(), "per": "sequence"},
         "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
-        "layers": [{"name": "gru", "kind": "gru", "lanes": design.plans[0].lanes, "elements": design.plans[0].elements},
-                   {"name": "out", "kind": "linear", "lanes": design.plans[1].lanes, "elements": 0}],
+        "streams": 1, "max_steps": None,
     }
+    for layer, plan, entry in zip(design.network.layers, design.plans, layers, strict=True):
+        assert {key: value for key, value in entry.items() if key not in ("limit", "chart")} == {
+            "name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
+            "chains": plan.shape.chains, "fold": plan.shape.fold, "elements": plan.elements, "cycles": plan.cycles,
+            "floor": -(-layer_multiplications(layer) // plan.multipliers)}
+    assert ["chart" in entry for entry in layers] == ["limit" in entry for entry in layers] == [True, False]
+
+
+def test_the_chart_of_a_step_is_in_the_manifest(design):
+    """Spans of cycles by unit, none of which is empty or overlaps the next one; the array works as often as it must."""
+    plan, entry = design.plans[0], design.manifest["layers"][0]
+    chart = entry["chart"]
+    assert chart["period"] == plan.cycles
+    assert set(chart["rows"]) == {"array: input", "array: recurrent", "pointwise", "output"}
+    for spans in chart["rows"].values():
+        assert all(start < stop for start, stop in spans)
+        assert all(before[1] < after[0] for before, after in itertools.pairwise(spans))
+    busy = sum(stop - start for name in ("array: input", "array: recurrent") for start, stop in chart["rows"][name])
+    gru = design.network.layers[0]
+    assert busy == layer_program(gru, plan.shape, plan.spacing).cycles * plan.shape.fold
+    assert entry["limit"] == "latency: the state's way from the last product to the first one of the next step"
 
 
 def test_layers_behind_a_whole_sequence_work_in_every_step():
@@ -46,13 +69,20 @@ def test_the_budget_is_kept_by_what_is_counted(design):
     assert design.memory_bits > 1000
 
 
-def test_each_lane_bias_and_table_has_its_image(design):
+def test_each_lane_chain_program_and_table_has_its_image(design):
     gru, out = design.plans
     assert set(design.images) == {
-        *(f"gru_lane{n}.hex" for n in range(gru.lanes)), *(f"out_lane{n}.hex" for n in range(out.lanes)),
-        "gru_bias.hex", "out_bias.hex", "gru_sigmoid.hex", "gru_tanh.hex"}
+        *(f"{name}_weights_{r}_{c}.hex" for name, plan in (("gru", gru), ("out", out))
+          for r in range(plan.shape.rows) for c in range(plan.shape.columns)),
+        *(f"{name}_chain{n}.hex" for name, plan in (("gru", gru), ("out", out)) for n in range(plan.shape.chains)),
+        "gru_program.hex", "out_program.hex", "gru_sigmoid.hex", "gru_tanh.hex"}
     assert set(re.findall(r'\.IMAGE\("(.*?)"\)', design.verilog)) == set(design.images)
-    assert len(design.images["gru_bias.hex"].split()) == 3 * 2 + 3 * 2, "a word for each row of both matrices"
+    for layer, plan in zip(design.network.layers, design.plans, strict=True):
+        program = layer_program(layer, plan.shape, plan.spacing)
+        words = {name: len(design.images[f"{layer.name}_{name}.hex"].split())
+                 for name in ("program", "weights_0_0", "chain0")}
+        assert words == {"program": program.cycles, "weights_0_0": program.cycles,
+                         "chain0": len(program.passes) * plan.shape.slots}
     assert len(design.images["gru_tanh.hex"].split()) == 16
 
 
@@ -65,7 +95,7 @@ def test_ports_of_the_top(design):
 def test_each_module_is_defined_once_and_no_wire_is_without_bits(design):
     defined = re.findall(r"^module (\S+?)(?=\(| )", design.verilog, re.M)
     assert len(defined) == len(set(defined))
-    assert sum(name.startswith("circulant_lane_") for name in defined) == 2, "one module for each engine's lanes"
+    assert sum(name.startswith("circulant_lanerow_") for name in defined) == 2, "one module for each engine's rows"
     assert "[-1:0]" not in design.verilog
 
 
@@ -140,5 +170,12 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
 
 
 def test_a_budget_that_does_not_suffice_is_refused(design):
-    with pytest.raises(Refusal, match=r"^Network 'small' needs at least 12 multipliers, one lane per layer, not 5; "):
+    with pytest.raises(Refusal, match=r"^Network 'small' needs at least \d+ multipliers, the smallest lane per layer, "
+                                      r"not 5; raise hardware\.multipliers or choose a smaller block size$"):
         generate(design.network, multipliers=5)
+
+
+def test_streams_are_in_the_manifest():
+    made = generate(network(1, 1, 1, **SMALL), streams=3)
+    assert made.manifest["streams"] == 3
+    assert [plan.streams for plan in made.plans] == [3]

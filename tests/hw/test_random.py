@@ -7,13 +7,11 @@ import pytest
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.programs import ROWS, layer_program
 from circulant.hw.recurrent import RecurrentLayer
-from circulant.sim import reference
 from circulant.sim.circulant import multiplications
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
-from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
-from tests.hw.golden import interleaved
+from tests.hw.golden import interleaved, recurrent
 from tests.hw.simulate import stream
 
 COUNT = 30
@@ -30,36 +28,15 @@ class Case:
     stalls: tuple[float, float]
 
 
-def model(rng, kind, k, inputs, hidden, projection, peephole, returns):
-    """A model in float64 whose gates are neither all shut nor all open."""
-    def random(*shape):
-        return rng.normal(0, 0.7, shape)
-
-    def first_columns(rows, columns, *gates):
-        return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
-
-    outputs = projection or hidden
-    if kind == "lstm":
-        layer = reference.Lstm(
-            "layer", inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
-            random(4, hidden), random(4, hidden), first_columns(outputs, hidden) if projection else None,
-            random(3, hidden) if peephole else None, returns)
-    else:
-        layer = reference.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
-                              first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
-    return reference.Model("random", inputs, True, (layer,))
-
-
-def quantized(rng, model):
+def quantized(rng, kind, **sizes):
     """The golden layer in random widths, some of which contradict each other."""
     for _ in range(20):
-        activation = int(rng.integers(4, 25))
-        widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": activation,
+        widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 25)),
                   "spectrum_bits": int(rng.choice([0, rng.integers(4, 27)])),
                   "product_bits": int(rng.choice([0, rng.integers(4, 41)])),
                   "twiddle_bits": int(rng.integers(4, 21)), "segments": 1 << int(rng.integers(1, 7))}
         try:
-            return quantize(model, rng.normal(0, 1, (8, 5, model.inputs)), **widths).layers[0]
+            return recurrent(kind, seed=int(rng.integers(1000)), **sizes, **widths)
         except Refusal:
             continue
     raise AssertionError("None of the widths fits")
@@ -72,12 +49,13 @@ def case(seed):
     kind = ("lstm", "after", "before")[seed // 5 % 3]
     inputs, hidden = (int(rng.integers(1, 3 * k + 4 if k < 8 else 2 * k + 2)) for _ in range(2))
     projection = int(rng.integers(1, hidden + 1)) if kind == "lstm" and seed % 2 else 0
-    layer = quantized(rng, model(rng, kind, k, inputs, hidden, projection, bool(rng.integers(2)),
-                                 ("last", "sequence")[rng.integers(2)]))
+    layer = quantized(rng, kind, k=k, inputs=inputs, hidden=hidden, projection=projection,
+                      peephole=bool(rng.integers(2)), returns=("last", "sequence")[rng.integers(2)])
     most = max(1, ELEMENTS // multiplications(k))
     chains = int(rng.choice([n for n in (1, 2, 4, 8) if n <= most]))
     rows = chains * int(rng.integers(1, most // chains + 1))
-    shape = ArrayShape(rows, int(rng.integers(1, most // rows + 1)), chains)
+    fold = int(rng.integers(2, multiplications(k) + 2)) if rng.random() < 0.3 else 1
+    shape = ArrayShape(rows, int(rng.integers(1, most // rows + 1)), chains, fold)
     spacing = tuple(int(rng.choice([1, 2, 3, 5, rows // chains, ROWS])) for _ in range(3))
     elements = int(rng.choice([n for n in (1, 2, 4, 8, 16) if n <= k]))
     return Case(layer, layer_program(layer, shape, spacing), elements, int(rng.integers(1, 4)),
@@ -90,7 +68,7 @@ def test_a_random_layer_equals_golden(seed):
     given, wanted = interleaved(chosen.layer, chosen.streams, steps=max(2, 6 // chosen.streams), seed=seed)
     dut = RecurrentLayer(chosen.layer, program=chosen.program, elements=chosen.elements, streams=chosen.streams)
     assert stream(dut, given, stall_i=chosen.stalls[0], stall_o=chosen.stalls[1], seed=seed,
-                  quiet=200 + 3 * chosen.program.cycles) == wanted
+                  quiet=200 + 3 * chosen.program.cycles * chosen.program.shape.fold) == wanted
 
 
 def test_the_cases_differ():
@@ -103,5 +81,6 @@ def test_the_cases_differ():
     assert {c.streams for c in cases} == {1, 2, 3}
     assert {c.layer.returns for c in cases} == {"last", "sequence"}
     assert {c.program.shape.chains for c in cases} >= {1, 2, 4}
+    assert len({c.program.shape.fold for c in cases}) > 3
     assert len({c.stalls for c in cases}) == 4
     assert any(c.layer.hidden % c.layer.gates.block_size for c in cases)

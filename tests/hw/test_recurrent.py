@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
-from circulant.hw.cost import step_timeline
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.recurrent import RecurrentLayer
+from circulant.hw.cost import step_timeline
 from circulant.hw.programs import layer_program, spacings
+from circulant.hw.recurrent import RecurrentLayer
 from tests.hw.layers import blocks, gru, lstm
 
 DEADLINE = 20_000

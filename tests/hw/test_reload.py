@@ -1,5 +1,6 @@
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def test_windows_do_not_overlap_and_are_aligned():
     _, _, top = made("with a projection", 2)
     windows = sorted(top.config.map.windows, key=lambda window: window.first)
     assert all(window.first % window.size == 0 for window in windows)
-    assert all(before.first + before.size <= after.first for before, after in zip(windows, windows[1:], strict=False))
+    assert all(before.first + before.size <= after.first for before, after in pairwise(windows))
     assert windows[0].first >= 16
     assert Configuration.from_json(top.config.map.as_json()) == top.config.map
     assert {window.name for window in windows} >= {"lstm_y", "lstm_c", "lstm_peephole", "lstm_tanh_cell", "lstm_chain0"}

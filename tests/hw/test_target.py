@@ -8,12 +8,12 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.row import LaneRow, RowShape
 from circulant.hw.fft import FftShape, ForwardFft, InverseFft
-from circulant.hw.lane import Lane, LaneShape
 from circulant.hw.target import Rom, VerilogTarget, instances, packed
 from tests.hw.simulate import trace
 
-SHAPE = LaneShape(k=2, data_width=6, weight_width=5, terms=3)
+SHAPE = RowShape(k=2, columns=1, data_width=6, weight_width=5, terms=3, slots=2)
 FORWARD = {"shape": FftShape(2, 6, 4), "shift": -1, "spectrum_width": 7}
 
 
@@ -87,14 +87,15 @@ def test_a_rom_in_verilog_reads_its_image():
 
 
 def test_equal_components_are_one_module():
-    text = VerilogTarget().convert(Holder(Lane, 3, shape=SHAPE), "top")
-    assert modules(text) == ["top", "circulant_lane_2_6_5_3"]
-    assert re.findall(r"^  circulant_lane_2_6_5_3 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
+    text = VerilogTarget().convert(Holder(LaneRow, 3, shape=SHAPE), "top")
+    assert modules(text) == ["top", "circulant_lanerow_2_1_6_5_3_2_1"]
+    assert re.findall(r"^  circulant_lanerow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
 
 
 def test_a_shared_module_is_the_verilog_of_its_component():
-    text = VerilogTarget().convert(Holder(Lane, 2, shape=SHAPE), "top")
-    alone = verilog.convert(Lane(SHAPE), name="circulant_lane_2_6_5_3", emit_src=False, strip_internal_attrs=True)
+    text = VerilogTarget().convert(Holder(LaneRow, 2, shape=SHAPE), "top")
+    alone = verilog.convert(LaneRow(SHAPE), name="circulant_lanerow_2_1_6_5_3_2_1", emit_src=False,
+                            strip_internal_attrs=True)
     assert alone in text
 
 
@@ -107,7 +108,7 @@ def test_names_tell_parameters_apart():
 
 
 @pytest.mark.parametrize(("kind", "parameters", "controls"), [
-    (ForwardFft, FORWARD, {"clk", "rst"}), (Lane, {"shape": SHAPE}, {"clk", "rst"}),
+    (ForwardFft, FORWARD, {"clk", "rst"}), (LaneRow, {"shape": SHAPE}, {"clk", "rst"}),
     (InverseFft, {"shape": FftShape(1, 6, 4)}, set()),  # no registers
 ])
 def test_an_instance_has_the_clock_and_the_reset_that_its_module_has(kind, parameters, controls):
@@ -124,7 +125,7 @@ def test_a_module_is_made_once():
     target, made = VerilogTarget(), []
 
     def make():
-        made.append(Lane(SHAPE))
+        made.append(LaneRow(SHAPE))
         return made[-1]
 
     assert [target.share("lane", make) for _ in range(3)] == [(made[0].signature, ["clk", "rst"])] * 3
@@ -132,16 +133,16 @@ def test_a_module_is_made_once():
 
 
 def test_in_simulation_each_is_a_component_of_its_own():
-    holder = Holder(Lane, 3, shape=SHAPE)
+    holder = Holder(LaneRow, 3, shape=SHAPE)
     trace(holder, {"en": [0]})
-    assert [type(lane) for lane in holder.found] == [Lane] * 3
+    assert [type(row) for row in holder.found] == [LaneRow] * 3
     assert len(set(map(id, holder.found))) == 3
 
 
 def test_interfaces_have_the_members_of_the_component():
-    holder = Holder(Lane, 1, shape=SHAPE)
+    holder = Holder(LaneRow, 1, shape=SHAPE)
     VerilogTarget().convert(holder, "top")
     (interface,) = holder.found
-    signature = Lane(SHAPE).signature
+    signature = LaneRow(SHAPE).signature
     assert signature.is_compliant(interface)
     assert (signature.members["x"].flow, signature.members["sums"].flow) == (In, Out)

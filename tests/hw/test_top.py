@@ -25,13 +25,13 @@ NETWORKS = {  # block sizes, hidden, inputs, outputs, what the GRU returns, mult
 class Beats(wiring.Component):
     """A top whose ports are streams of beats; value j of a beat lies in the j-th container."""
 
-    def __init__(self, network, multipliers):
-        self.top = top = Top(network, plan(network, multipliers))
+    def __init__(self, network, multipliers, **options):
+        self.top = top = Top(network, plan(network, multipliers), **options)
         self.bits = tuple(container_bits(form.width) for form in (network.input_format, network.output_format))
         counts = (top.input_block, top.output_block)
         beat = [data.StructLayout({"data": data.ArrayLayout(signed(width), count), "last": 1})
                 for width, count in zip(self.bits, counts, strict=True)]
-        super().__init__({"i": In(stream.Signature(beat[0])), "o": Out(stream.Signature(beat[1]))})
+        super().__init__({"i": In(stream.Signature(beat[0])), "o": Out(stream.Signature(beat[1])), "overflow": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -40,7 +40,8 @@ class Beats(wiring.Component):
             top.s_axis_tdata.eq(self.i.payload.data.as_value()), top.s_axis_tlast.eq(self.i.payload.last),
             top.s_axis_tvalid.eq(self.i.valid), self.i.ready.eq(top.s_axis_tready),
             self.o.payload.data.as_value().eq(top.m_axis_tdata), self.o.payload.last.eq(top.m_axis_tlast),
-            self.o.valid.eq(top.m_axis_tvalid), top.m_axis_tready.eq(self.o.ready)]
+            self.o.valid.eq(top.m_axis_tvalid), top.m_axis_tready.eq(self.o.ready),
+            self.overflow.eq(getattr(top, "overflow", 0))]
         return m
 
 

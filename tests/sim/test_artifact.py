@@ -289,3 +289,53 @@ def test_any_damaged_bit_of_a_json_is_refused(json_file):
         except Refusal:
             continue
         assert body == {**BODY, "hash": artifact.digest(BODY)}  # White space became another one.
+
+
+# Folders.
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_is_replaced_as_a_whole(tmp_path, exists):
+    folder = tmp_path / "deep" / "design"
+    if exists:
+        artifact.atomic_text(folder / "old.txt", "old")
+    with artifact.replaced_folder(folder) as fresh:
+        (fresh / "new.txt").write_text("new")
+        assert folder.exists() == exists
+    assert contents(tmp_path) == {"deep/design/new.txt": "new"}
+    assert os.listdir(folder.parent) == ["design"]
+
+
+@pytest.mark.parametrize("moment", ["writing", 1, 2])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch, moment, exists):
+    """It fails, or is interrupted, while files are written or at one of the renames."""
+    folder = tmp_path / "design"
+    if exists:
+        artifact.atomic_text(folder / "old.txt", "old")
+    before, rename, calls = contents(tmp_path), os.rename, []
+
+    def interrupted(source, target):
+        calls.append(target)
+        if len(calls) == moment:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", interrupted)
+
+    def write():
+        with artifact.replaced_folder(folder) as fresh:
+            (fresh / "new.txt").write_text("new")
+            if moment == "writing":
+                raise KeyboardInterrupt
+
+    if moment == 2 and not exists:  # There is but one.
+        write()
+        return
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert contents(tmp_path) == before
+    assert os.listdir(tmp_path) == ["design"] * exists

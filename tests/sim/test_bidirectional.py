@@ -6,7 +6,7 @@ import pytest
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal
-from tests.hw.array.layers import lstm
+from tests.hw.layers import lstm
 from tests.sim import samples
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circulant.sim import bounds, fft
-from circulant.sim.bounds import _bins, _matrix, product_error
+from circulant.sim.bounds import _matrix, bins, matrix, product_error
 from circulant.sim.circulant import Product, dense
 from circulant.sim.fixed import Format, fit
 from circulant.sim.quantize import quantize
@@ -49,12 +49,12 @@ def errors(product, w, b, x):
 def vectors(product, w, count, seed):
     """Adversaries: the signs along each row of the error's matrix; also deltas, waves, extremes, and random values."""
     rng, lo, hi, k = np.random.default_rng(seed), product.input.lo, product.input.hi, product.block_size
-    matrix = _matrix(_bins(product.weight.real(product.weights)), k, product.twiddle_bits) - dense(w)
+    off = matrix(product) - dense(w)
     n = product.columns
     t = np.arange(n)
     waves = [np.cos(2 * np.pi * f * t / k + phase) for f in range(k // 2 + 1) for phase in (0, 1)]
     return np.concatenate([
-        np.where(matrix < 0, lo, hi), np.where(matrix < 0, hi, lo), np.eye(n, dtype=np.int64) * hi,
+        np.where(off < 0, lo, hi), np.where(off < 0, hi, lo), np.eye(n, dtype=np.int64) * hi,
         np.rint(np.array(waves) * hi).astype(np.int64), rng.choice([lo, hi], (count, n)),
         rng.integers(lo, hi + 1, (count, n)), np.full((1, n), lo), np.full((1, n), hi), np.zeros((1, n), np.int64)])
 
@@ -115,7 +115,7 @@ def test_roundings_of_the_transforms_alone(k, bits):
     def rounding(transform):
         return transform(x, bits) - x @ (transform(np.eye(k, dtype=object) * scale, bits) / scale).astype(np.float64)
 
-    for worst, bound in ((np.abs(_bins(rounding(fft.forward))).max(), bounds._forward_rounding(k, g)),
+    for worst, bound in ((np.abs(bins(rounding(fft.forward))).max(), bounds._forward_rounding(k, g)),
                          (np.abs(rounding(fft.inverse)).max(), bounds._inverse_rounding(k, g))):
         assert bound / 8 < worst <= bound
 

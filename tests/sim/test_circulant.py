@@ -1,9 +1,11 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from circulant.sim import lanes
+from circulant.sim import circulant, lanes
 from circulant.sim.circulant import Product, dense, multiplications, pack, pad, project
 from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal
@@ -232,6 +234,24 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
     other = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
     np.testing.assert_array_equal(other.accumulate(spectra[5:10]), sums[5:10])
     assert other._matrices[0].dtype != product._matrices[0].dtype
+
+
+@repeatable(60)
+@given(products(20, 4), st.integers(0, 2 ** 32))
+def test_narrow_and_wide_integers_give_the_same(product, seed):
+    """int32 and float64 where the formats allow it; int64 alone gives the same."""
+    x, patch = arguments(product, 2, seed), pytest.MonkeyPatch()
+    y = product(x)
+    with patch.context() as patched:
+        patched.setattr(lanes, "EXACT", 0)
+        patched.setattr(lanes, "number", lambda bits: np.int64)
+        np.testing.assert_array_equal(dataclasses.replace(product)(x), y)
+
+
+@pytest.mark.parametrize(("shift", "exact"), [(-3, True), (0, True), (53, True), (54, False)])
+def test_float64_rounds_only_where_half_a_step_fits_beside_the_sum(shift, exact):
+    """2**52 - 1 and half of 2**53 are together below 2**53, with half of 2**54 they are not."""
+    assert (circulant._rounding_reach(2 ** 52 - 1, shift) < lanes.EXACT) == exact
 
 
 def test_the_guard_of_float64_is_needed():

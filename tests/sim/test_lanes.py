@@ -50,9 +50,10 @@ def test_accumulate_over_parts(k, reach):
     rng = np.random.default_rng(k)
     weights, spectra = rng.integers(-99, 99, (3, 5, k)), rng.integers(-99, 99, (k, 5, 2, 4))
     matrices = lanes.matrices(weights, reach)
-    assert {matrix.dtype for matrix in matrices} == {np.dtype(np.float64 if reach < lanes.EXACT else np.int64)}
+    number = np.dtype(np.float64 if reach < lanes.EXACT else np.int64)
+    assert {matrix.dtype for matrix in matrices} == {number}
     sums = lanes.accumulate(matrices, spectra)
-    assert (sums.shape, sums.dtype) == ((k, 3, 2, 4), np.int64)
+    assert (sums.shape, sums.dtype) == ((k, 3, 2, 4), number)
     np.testing.assert_array_equal(lanes.accumulate(matrices, spectra[:, :2], spectra[:, 2:]), sums)
     for place in lanes.bins(k):
         def bin(values, place=place):
@@ -60,3 +61,8 @@ def test_accumulate_over_parts(k, reach):
 
         expected = np.einsum("pq,qtn->ptn", bin(weights.transpose(2, 0, 1)), bin(spectra))
         np.testing.assert_array_equal(bin(sums), expected)
+
+
+@pytest.mark.parametrize(("bits", "number"), [(1, np.int32), (32, np.int32), (33, np.int64), (63, np.int64)])
+def test_the_integers_that_hold_so_many_bits(bits, number):
+    assert lanes.number(bits) is number

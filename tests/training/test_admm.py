@@ -50,6 +50,33 @@ def test_penalty_pulls_the_weights():
     torch.testing.assert_close(model.weight.grad, wanted)
 
 
+def test_pull_is_the_gradient_of_the_penalty():
+    model = nn.Sequential(linear(), linear(1), nn.Linear(8, 8))
+    admm = Admm(model, {"0": 8, "1": 4}, rho={"0": 0.5, "1.weight": 0.25})
+    for seed in range(2):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter))
+        admm.penalty().backward()
+        wanted = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+        model.zero_grad()
+        admm.pull()
+        assert {name for name, p in model.named_parameters() if p.grad is not None} == set(wanted) == set(admm.z)
+        for name, gradient in wanted.items():
+            torch.testing.assert_close(model.get_parameter(name).grad, gradient, msg=name)
+        model.zero_grad()
+        admm.update()
+
+
+def test_pull_adds_to_a_gradient():
+    model = linear()
+    admm = Admm(model, 8, rho=0.5)
+    model.weight.grad = torch.ones_like(model.weight)
+    admm.pull()
+    torch.testing.assert_close(model.weight.grad, 1 + 0.5 * (model.weight.detach() - admm.z["weight"]))
+
+
 def test_converges_to_the_constrained_optimum():
     model = linear()
     target = torch.randn(8, 16, generator=torch.Generator().manual_seed(1))
@@ -58,8 +85,9 @@ def test_converges_to_the_constrained_optimum():
     first = None
     for _ in range(200):
         with torch.no_grad():  # the exact minimum of Σ scale/2 (W - target)² + ρ/2 (W - Z + U)²
+            rho = admm.rho["weight"]
             goal = admm.z["weight"] - admm.u["weight"]
-            model.weight.copy_((scale * target + admm.rho * goal) / (scale + admm.rho))
+            model.weight.copy_((scale * target + rho * goal) / (scale + rho))
         admm.update()
         first = first or admm.worst.primal
         if admm.converged:
@@ -78,11 +106,42 @@ def test_rho_grows_and_keeps_the_multipliers():
     fixed = Admm(model, 8, rho=0.5)
     admm.update()
     fixed.update()
-    assert admm.rho == 2.0
-    torch.testing.assert_close(admm.rho * admm.u["weight"], fixed.rho * fixed.u["weight"])
+    assert admm.rho == {"weight": 2.0}
+    torch.testing.assert_close(admm.rho["weight"] * admm.u["weight"], fixed.rho["weight"] * fixed.u["weight"])
     admm.update()
     admm.update()
-    assert admm.rho == 3.0, "ρ must stop at rho_max"
+    assert admm.rho == {"weight": 3.0}, "ρ must stop at rho_max"
+
+
+def test_balance_follows_the_residuals():
+    def after(w_step: float, seed: int = 0) -> float:
+        model = linear(seed)
+        admm = Admm(model, 8, rho=1.0, schedule="balance", growth=2.0)
+        with torch.no_grad():
+            model.weight.add_(w_step)
+        admm.update()
+        return admm.rho["weight"]
+
+    assert after(0.0) == 2.0, "Z stood still and W is far from it, so the pull must become stronger"
+    assert after(100.0) == 0.5, "Z moved far and W is almost inside the set, so the pull must become weaker"
+
+
+def test_rho_stays_when_constant():
+    admm = Admm(linear(), 8, rho=0.5, schedule="constant", growth=4.0)
+    admm.update()
+    assert admm.rho == {"weight": 0.5}
+
+
+def test_rho_by_name():
+    model = nn.Sequential(linear(), linear(1), nn.Linear(8, 8))
+    assert Admm(model, 8, rho={"0": 0.1, "1": 0.2, "2.weight": 0.3}).rho == {"0.weight": 0.1, "1.weight": 0.2,
+                                                                           "2.weight": 0.3}
+    with pytest.raises(Refusal, match=r"^rho must be given for every constrained matrix, but not for 1\.weight, 2"):
+        Admm(model, 8, rho={"0": 0.1})
+    with pytest.raises(Refusal, match=r"^rho must be given to constrained matrices, not to '1'"):
+        Admm(model, {"0": 8}, rho={"0": 0.1, "1": 0.2})
+    with pytest.raises(Refusal, match=r"^rho of 0\.weight must be finite and above 0, not 0"):
+        Admm(model, {"0": 8}, rho={"0": 0})
 
 
 def test_state_dict_continues():
@@ -92,6 +151,7 @@ def test_state_dict_continues():
     other = Admm(model, 8, rho=0.5, growth=2.0)
     other.load_state_dict(admm.state_dict())
     assert other.rho == admm.rho
+    assert other.residuals == admm.residuals, "a phase that had converged must not be trained on"
     assert torch.equal(other.penalty(), admm.penalty())
     assert other.update() == admm.update()
     assert torch.equal(other.u["weight"], admm.u["weight"])
@@ -122,6 +182,7 @@ def test_constrained_weights_are_refused():
 @pytest.mark.parametrize(("setting", "message"), [
     ({"rho": 0.0}, r"^rho must be finite and above 0, not 0\.0"),
     ({"rho": float("nan")}, r"^rho must be finite and above 0, not nan"),
+    ({"schedule": "balanced"}, r"^schedule must be one of 'geometric', 'balance', 'constant', not 'balanced'; did you"),
     ({"growth": 0.5}, r"^growth must be finite and at least 1, not 0\.5"),
     ({"tolerance": -1.0}, r"^tolerance must be finite and above 0, not -1\.0"),
 ])

@@ -1,6 +1,4 @@
 """The way out of torch: the reference equals torch in double precision, and nothing changes its meaning silently."""
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -8,9 +6,10 @@ from torch import nn
 
 from circulant.sim import reference as sim
 from circulant.sim.refusal import Refusal
+from circulant.training.capture import lowering
 from circulant.training.constraint import compress
 from circulant.training.export import export, reference
-from circulant.training.models import SequenceClassifier
+from circulant.training.sequences import SequenceClassifier, SequenceLabeller
 
 
 class Steps(nn.Module):
@@ -39,7 +38,7 @@ def in_double(model, x):
         return model.double().eval()(torch.from_numpy(x).double()).numpy()
 
 
-@pytest.mark.parametrize("block_size", [1, 2, 8, 16, {"gru.weight_hh_l0": 8}, {"gru": 8, "gru.weight_ih_l0": 4}])
+@pytest.mark.parametrize("block_size", [1, 2, 8, 16, {"gru": 8}, {"gru": 8, "linear": 4}])
 @pytest.mark.parametrize("hidden", [16, 12])
 def test_reference_equals_torch(block_size, hidden):
     if hidden == 12 and block_size == 16:
@@ -56,6 +55,76 @@ def test_deep_gru_becomes_one_layer_each():
     assert [layer.name for layer in result.layers] == ["gru_l0", "gru_l1", "gru_l2", "linear"]
     assert [layer.returns for layer in result.layers[:3]] == ["sequence", "sequence", "last"]
     np.testing.assert_allclose(result.run(sequences()), in_double(model, sequences()), rtol=0, atol=1e-12)
+
+
+NO_ONEDNN = "ignore:LSTM with projections is not supported with oneDNN:UserWarning"
+
+CELLS = [
+    {"cell": "gru"}, {"cell": "reset_gru"}, {"cell": "lstm"}, {"cell": "lstm", "projection": 6},
+    {"cell": "lstm", "peephole": True}, {"cell": "lstm", "peephole": True, "projection": 6},
+]
+
+
+@pytest.mark.filterwarnings(NO_ONEDNN)
+@pytest.mark.parametrize("block_size", [1, 4])
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceLabeller])
+@pytest.mark.parametrize("shape", [{}, {"layers": 2, "bidirectional": True}])
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(cell) + f"-{cell['cell']}")
+def test_every_recurrent_layer(cell, shape, kind, block_size):
+    torch.manual_seed(0)
+    model = compress(kind(8, 12, 10, **cell, **shape), block_size)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)  # gates that leave their linear range
+    result = reference(model, sequences())
+    np.testing.assert_allclose(result.run(sequences()), in_double(model, sequences()), rtol=0, atol=1e-12)
+    assert [layer.name for layer in result.layers] == (
+        [f"{cell['cell']}_l0", f"{cell['cell']}_l1", "linear"] if shape else [cell["cell"], "linear"])
+
+
+@pytest.mark.parametrize("cell", [CELLS[1], CELLS[5] | {"bidirectional": True}])
+def test_they_become_integers(cell):
+    torch.manual_seed(0)
+    model = compress(SequenceClassifier(8, 16, 10, **cell), 8)
+    network = export(model, sequences(), weight_bits=18, activation_bits=20, twiddle_bits=20, segments=1024)
+    np.testing.assert_allclose(network.run(sequences()).real, in_double(model, sequences()), rtol=0, atol=1e-3)
+
+
+def test_steps_before_the_batch():
+    class TimeMajor(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.linear = nn.LSTM(8, 6, num_layers=2), nn.Linear(6, 3)
+
+        def forward(self, x):
+            out, _ = self.lstm(x.transpose(0, 1))
+            return self.linear(out[-1])
+
+    torch.manual_seed(0)
+    model = TimeMajor()
+    np.testing.assert_allclose(reference(model, sequences()).run(sequences()), in_double(model, sequences()),
+                               rtol=0, atol=1e-12)
+
+
+def test_what_has_no_golden_layer_is_refused_in_one_sentence():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 2))
+    with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
+                                      r"none for 0 \(Conv2d\), 1 \(ReLU\), 2 \(Flatten\); build the model"):
+        reference(model, np.zeros((2, 1, 8, 8)))
+    with pytest.raises(Refusal, match=r"gru \(GRU: .*its matrices have block sizes 4, 8, but those of a recurrent"):
+        reference(compress(classifier(), {"gru": 8, "gru.weight_ih_l0": 4}), sequences())
+
+
+def test_a_norm_of_a_dense_layer_is_folded():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Linear(6, 4))
+    x = sequences(shape=(32, 8))
+    for _ in range(3):
+        model(torch.from_numpy(x))
+    model[1].weight.data.uniform_(0.5, 2)
+    result = reference(model, x)
+    assert [layer.name for layer in result.layers] == ["linear_0", "linear_2"]
+    np.testing.assert_allclose(result.run(x), in_double(model, x), rtol=0, atol=1e-12)
 
 
 def test_a_model_of_steps_stays_one():
@@ -186,13 +255,12 @@ def test_weights_must_be_finite(value):
 
 
 def test_a_wrong_conversion_is_caught(monkeypatch):
-    module = sys.modules["circulant.training.export"]  # the package has the function under this name
-    good = module._first_columns
+    good = lowering._first_columns
 
     def reversed_columns(matrix):
         return good(matrix)[..., ::-1].copy()
 
-    monkeypatch.setattr(module, "_first_columns", reversed_columns)
+    monkeypatch.setattr(lowering, "_first_columns", reversed_columns)
     with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
         reference(compress(classifier(), 8), sequences())
 

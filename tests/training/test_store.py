@@ -49,7 +49,7 @@ def change(path, **fields):
 
 @pytest.mark.parametrize(("fields", "message"), [
     ({"format": "other"}, r"model\.pt: field 'format' must be 'circulant-trained', not 'other'"),
-    ({"version": 2}, r"model\.pt: field 'version' must be 1, not 2; train again"),
+    ({"version": 1}, r"model\.pt: field 'version' must be 2, not 1; train again"),
     ({"hash": "0" * 64}, r"model\.pt: field 'hash' must be that of the contents .*, not '000000000000'"),
     ({"dense": None}, r"model\.pt must hold the fields 'meta', 'dense' and 'circulant' as written"),
     ({"meta": {1: {2}}}, r"model\.pt must hold the fields 'meta', 'dense' and 'circulant' as written"),

@@ -34,17 +34,17 @@ def digits() -> Trained:
 
 
 def test_digits_are_learned(digits):
-    assert digits.dense_accuracy >= 0.94
-    assert digits.accuracy >= 0.92
+    assert digits.scores["dense"] >= 0.94
+    assert digits.scores["circulant"] >= 0.92
     assert set(digits.block_sizes.values()) == {8}
-    assert digits.accuracy == evaluate(digits.model, load_data("digits"))
+    assert digits.scores["circulant"] == evaluate(digits.model, load_data("digits"))
 
 
 def test_admm_approaches_the_set(digits):
     primal = [entry["primal"] for entry in digits.history if entry["phase"] == "admm"]
     assert primal[-1] < primal[0] / 8, f"the residuals must fall, not go {primal}"
     projected = evaluate(compress(digits.dense_model(), 8), load_data("digits"))
-    assert digits.projected_accuracy > projected + 0.2, "ADMM must do better than to project the dense weights"
+    assert digits.scores["projected"] > projected + 0.2, "ADMM must do better than to project the dense weights"
 
 
 def test_train_admm_leaves_the_model():
@@ -71,12 +71,12 @@ def test_train_records_every_phase():
     assert calls == wanted
     assert [(e["phase"], e["epoch"]) for e in trained.history] == [call[:2] for call in wanted]
     for entry in trained.history:
-        extra = {"rho", "primal", "dual"} if entry["phase"] == "admm" else set()
+        extra = {"rho", "primal", "dual", "matrices"} if entry["phase"] == "admm" else set()
         assert set(entry) == {"phase", "epoch", "loss", "accuracy"} | extra
-        assert all(np.isfinite(v) for v in entry.values() if not isinstance(v, str)), entry
+        assert all(np.isfinite(v) for v in entry.values() if isinstance(v, float)), entry
     assert trained.block_sizes == {"gru.weight_ih_l0": 8, "gru.weight_hh_l0": 8, "linear.weight": 1}
-    assert trained.accuracy == evaluate(trained.model, tiny()) == trained.history[-1]["accuracy"]
-    assert trained.dense_accuracy == evaluate(trained.dense_model(), tiny()) == trained.history[1]["accuracy"]
+    assert trained.scores["circulant"] == evaluate(trained.model, tiny()) == trained.history[-1]["accuracy"]
+    assert trained.scores["dense"] == evaluate(trained.dense_model(), tiny()) == trained.history[1]["accuracy"]
     assert trained.history[2]["rho"] == SHORT.rho
 
 
@@ -129,13 +129,3 @@ def test_wrong_block_sizes_are_refused_before_anything_is_trained():
     with pytest.raises(Refusal, match="power of two"):
         train_admm(dense_model(), tiny(), block_size=12, on_epoch=lambda *call: calls.append(call))
     assert calls == []
-
-
-def test_settings_wrong():
-    with pytest.raises(Refusal) as refusal:
-        TrainingSettings(dense_epochs=-1, batch_size=0, learning_rate=0, rho_growth=0.5, decay="cosin", seed=True)
-    for part in ("dense_epochs must be an integer of at least 0, not -1", "batch_size must be an integer of at least 1",
-                 "learning_rate must be a positive number, not 0", "rho_growth must be at least 1, not 0.5",
-                 "decay must be one of 'cosine', 'step', 'none', not 'cosin'; did you mean 'cosine'?",
-                 "seed must be an integer"):
-        assert part in str(refusal.value), f"{part!r} must be in {refusal.value}"

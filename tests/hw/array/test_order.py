@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +32,7 @@ def test_passes_end_in_their_order_at_most_the_spacing_apart(work_ends, spacing)
     issues = arrange(work, ends, spacing)
     final = [places(issues, n)[-1] for n, items in enumerate(work) if items and ends[n]]
     assert final == sorted(final)
-    assert all(later - before <= spacing for before, later in zip(final, final[1:], strict=False))
+    assert all(later - before <= spacing for before, later in pairwise(final))
     if final:
         assert final[-1] == len(issues) - 1, "the command ends with the last pass that ends"
 

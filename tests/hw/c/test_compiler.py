@@ -32,15 +32,6 @@ def test_another_source_is_another_library(cache):
     assert compiler.library(ANSWER, "answer.c") != compiler.library(changed, "answer.c")
 
 
-def test_the_cache_is_found_like_that_of_verilator(tmp_path, monkeypatch):
-    from circulant.sim.cosim import build
-
-    for name in ("CIRCULANT_CACHE", "XDG_CACHE_HOME", "HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-        assert compiler.cache_folder() == build.cache_folder()
-        monkeypatch.delenv(name)
-
-
 def test_what_was_not_used_for_long_is_removed(cache, monkeypatch):
     monkeypatch.setattr(compiler, "KEPT", 2)
     cache.mkdir(parents=True)

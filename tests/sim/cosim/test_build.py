@@ -8,7 +8,7 @@ import pytest
 
 from circulant.sim.cosim import build as module
 from circulant.sim.cosim import objcache
-from circulant.sim.cosim.build import build, cache_folder
+from circulant.sim.cosim.build import build
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal
@@ -118,20 +118,6 @@ def test_what_a_killed_build_left_is_removed_after_a_day(compiler: Compiler, sto
     os.utime(old, (0, 0))
     build(design, TOOLCHAIN)
     assert (old.exists(), new.exists()) == (False, True)
-
-
-@pytest.mark.parametrize(("environment", "folder"), [
-    ({"CIRCULANT_CACHE": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own"),
-    ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/circulant"),
-    ({"HOME": "/home/someone"}, "/home/someone/.cache/circulant"),
-])
-def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str],
-                                                 folder: str) -> None:
-    for name in ("CIRCULANT_CACHE", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert cache_folder() == Path(folder)
 
 
 def test_a_cache_that_cannot_be_written_is_refused(design: Manifest, tmp_path: Path,

@@ -159,6 +159,14 @@ def test_vectors_that_do_not_fit_the_ports_are_refused(tmp_path: Path, inputs: t
         verify(write(tmp_path / "design"), misfit)
 
 
+def test_longer_sequences_than_the_design_takes_are_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path / "design", max_steps=STEPS - 1)
+    with pytest.raises(Refusal, match=rf"^Sequences must have at most {STEPS - 1} steps for .*, not {STEPS}; generate "
+                                      rf"the design anew with hardware.max_steps={STEPS}$"):
+        run(folder)
+    assert run(write(tmp_path / "other", max_steps=STEPS)).mismatches == 0
+
+
 def test_inputs_wider_than_the_port_are_refused(tmp_path: Path) -> None:
     golden = vectors(2)
     with pytest.raises(Refusal, match=r"Inputs must be integers of 12 bits .* to 2048"):

@@ -1,0 +1,101 @@
+"""A training that Ctrl-C ended goes on by one command, and ends as if nothing had happened."""
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from circulant import steps
+from circulant.cli import find, main
+from circulant.records import CHECKPOINT
+
+SET = [word for key, value in (("training.dense_epochs", 2), ("training.admm_epochs", 400),
+                               ("training.tolerance", 1e-9), ("training.retrain_epochs", 1), ("model.hidden", 16),
+                               ("data.subset", 100))
+       for word in ("--set", f"{key}={value}")]
+SHORT = [*SET, "--set", "training.admm_epochs=3"]
+
+
+def circulant(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([*map(str, arguments)])
+    return stopped.value.code
+
+
+def trained(folder):
+    record = json.loads((folder / "training.json").read_text())
+    return record["history"], record["accuracy"], record["experiment"]
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """A folder with a finished training, above which another one, of three epochs of ADMM, was interrupted."""
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", *SHORT, "--set", "training.admm_epochs=0", "--out", "run") == 0
+    done = steps.PHASES["admm"]
+
+    def interrupt(self, task, at, *rest):
+        if (task, at) == (done, 2):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("circulant.cli.Bars.__call__", interrupt)
+        assert circulant("train", *SHORT, "--out", "run") == 130
+    return tmp_path / "run"
+
+
+def test_the_process_is_interrupted(tmp_path):
+    process = subprocess.Popen([sys.executable, "-m", "circulant", "train", *SET, "--out", "run"], cwd=tmp_path,
+                               stderr=subprocess.PIPE, text=True)
+    kept = tmp_path / "run" / CHECKPOINT / "training.pt"
+    give_up = time.monotonic() + 200
+    while not kept.exists() and process.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.strip().splitlines()[-1] == ("Interrupted; run/checkpoint keeps the training up to its last checkpoint:"
+                                             " go on with `circulant train --out run --resume`")
+    assert kept.exists()
+    assert not (tmp_path / "run" / "model.pt").exists()
+
+
+def test_what_was_finished_stays_usable(stopped):
+    assert find("quantize", "run", None, ()).experiment.training.admm_epochs == 0
+    assert find("train", "run", None, (), resume=True).experiment.training.admm_epochs == 3
+
+
+@pytest.mark.parametrize("way", [["train", "run", "--resume"], ["train", "--out", "run", "--resume"]])
+def test_going_on_is_as_if_nothing_had_happened(stopped, way):
+    assert circulant(*way) == 0
+    assert not (stopped / CHECKPOINT).exists(), "a finished training needs no checkpoint"
+    assert circulant("train", *SHORT, "--out", "whole") == 0
+    assert trained(stopped) == trained(stopped.parent / "whole")
+
+
+def test_run_goes_on_unasked(stopped, monkeypatch):
+    for step in ("quantize", "generate", "simulate", "report"):
+        monkeypatch.setattr(steps, step, lambda run, show: {"verification": {"mismatches": 0}})
+    monkeypatch.setattr("circulant.cli._show", lambda run, figures: None)
+    seen = []
+    monkeypatch.setattr("circulant.cli.Bars.__call__", lambda self, *report: seen.append(report[:2]))
+    assert circulant("run", *SHORT, "--out", "run") == 0
+    assert next(report for report in seen if report[0] in steps.PHASES.values()) == (steps.PHASES["admm"], 3)
+
+
+def test_other_settings_are_refused_in_one_line(stopped, capsys):
+    capsys.readouterr()
+    before = (stopped / CHECKPOINT / "training.pt").read_bytes()
+    assert circulant("train", "run", "--resume", "--set", "training.seed=5") == 2
+    assert "made with training.seed = 0, not 5" in (said := capsys.readouterr().err)
+    assert said.count("\n") == 1
+    assert (stopped / CHECKPOINT / "training.pt").read_bytes() == before
+
+
+def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", "--resume") == 2
+    assert "training.pt must exist to go on from it, but it is missing; train anew" in capsys.readouterr().err

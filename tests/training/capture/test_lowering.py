@@ -1,0 +1,51 @@
+"""Which nodes have a golden layer, and what the layers are called."""
+import pytest
+import torch
+from torch import nn
+
+from circulant.training.capture import Node, capture
+from circulant.training.capture.lowering import lower, missing, moves_batch
+
+
+@pytest.mark.parametrize(("order", "shape", "wanted"), [
+    ((1, 0, 2), (5, None, 8), True), ((1, 0, 2), (None, 5, 8), True), ((0, 2, 1), (None, 8, 5), False),
+    ((2, 1, 0), (8, 5, None), False), ((1, 2, 0), (5, 8, None), True)])
+def test_moves_batch(order, shape, wanted):
+    assert moves_batch(Node("p", "permute", "permute", ("x",), shape, options={"order": order})) is wanted
+
+
+def test_names_are_legal_and_differ():
+    class Twins(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.ModuleDict({"b": nn.Linear(8, 8)})
+            self.a_b = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.a_b(self.a["b"](x))
+
+    graph, _ = capture(Twins().double().eval(), torch.zeros(2, 8, dtype=torch.float64))
+    assert graph is not None and not missing(graph)
+    assert [layer.name for layer in lower(graph)] == ["a_b", "a_b_2"]
+    graph, _ = capture(nn.Sequential(nn.Linear(8, 8)), torch.zeros(2, 8))
+    assert [layer.name for layer in lower(graph)] == ["linear_0"]
+
+
+def test_missing():
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    graph, _ = capture(model, torch.zeros(2, 8))
+    assert missing(graph) == {"1": "no golden layer"}
+
+
+def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = nn.GRU(8, 4, batch_first=True, bidirectional=True)
+
+        def forward(self, x):
+            return self.gru(x)[0][:, -1]
+
+    graph, _ = capture(Both(), torch.zeros(2, 5, 8))
+    (reason,) = missing(graph).values()
+    assert "take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)" in reason

@@ -1,0 +1,85 @@
+"""Finding and reading files: what is missing or damaged is said."""
+import gzip
+import lzma
+import sys
+
+import numpy as np
+import pytest
+
+from circulant.sim.refusal import Refusal
+from circulant.training.data import files
+
+
+def test_where_data_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("CIRCULANT_DATA", str(tmp_path))
+    (tmp_path / "fsdd").mkdir()
+    assert files.locate("fsdd", "") == tmp_path / "fsdd"
+    monkeypatch.delenv("CIRCULANT_DATA")
+    assert files.root().parts[-2:] == ("shared", "data")
+    assert files.locate("fsdd", str(tmp_path)) == tmp_path
+    monkeypatch.chdir(tmp_path)
+    assert files.locate("fsdd", "fsdd") == tmp_path / "fsdd"
+
+
+def test_compressed_files(tmp_path):
+    for name, pack in (("x", bytes), ("x.gz", gzip.compress), ("x.xz", lzma.compress)):
+        (tmp_path / name).write_bytes(pack(b"text" * 100))
+        assert files.unpacked(tmp_path / name) == b"text" * 100
+
+
+@pytest.mark.parametrize("name", ["x.gz", "x.xz"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no archive", lambda data: b"",
+                                    lambda data: data[:20] + b"\xff" * 30 + data[50:]])
+def test_damaged_files(tmp_path, name, damage):
+    pack = gzip.compress if name == "x.gz" else lzma.compress
+    data = pack(np.random.default_rng(0).bytes(1000))
+    (tmp_path / name).write_bytes(damage(data))
+    if (name, damage(data)) == ("x.gz", b""):
+        assert files.unpacked(tmp_path / name) == b"", "no members at all are a legal .gz"
+        return
+    with pytest.raises(Refusal, match=rf"{name} must be a whole compressed file, but it is damaged \(.*\); fetch the "):
+        files.unpacked(tmp_path / name)
+
+
+def test_missing_files(tmp_path):
+    for read in (files.unpacked, files.load_array, files.load_npz, lambda path: files.fingerprint([path])):
+        with pytest.raises(Refusal, match=r"x.npz must be a readable file, but it is not \(No such file or directory"):
+            read(tmp_path / "x.npz")
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(4))
+    assert files.load_array(tmp_path / "x.npy").tolist() == [0, 1, 2, 3]
+    np.savez(tmp_path / "x.npz", a=np.arange(4))
+    assert files.load_npz(tmp_path / "x.npz", ("a",))["a"].tolist() == [0, 1, 2, 3]
+    with pytest.raises(Refusal, match=r"x.npz must hold the keys a, b, but lacks b; it has a$"):
+        files.load_npz(tmp_path / "x.npz", ("a", "b"))
+
+
+def test_no_file_runs_code(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return sys.exit, (3,)
+
+    np.save(tmp_path / "x.npy", np.array([Trap()], dtype=object))
+    np.savez(tmp_path / "x.npz", a=np.array([Trap()], dtype=object))
+    with pytest.raises(Refusal, match=r"x.npy must hold a .npy array of numbers, but does not"):
+        files.load_array(tmp_path / "x.npy")
+    with pytest.raises(Refusal, match=r"'a' must be an array of numbers, but holds Python objects"):
+        files.load_npz(tmp_path / "x.npz")
+
+
+def test_what_is_no_array(tmp_path):
+    (tmp_path / "x.npy").write_bytes(b"")
+    with pytest.raises(Refusal, match=r"x.npy must hold a .npy array of numbers"):
+        files.load_array(tmp_path / "x.npy")
+
+
+def test_the_fingerprint_is_of_names_and_contents(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("a")
+    other.write_text("b")
+    prints = [files.fingerprint(paths) for paths in ([one], [other], [one, other], [other, one])]
+    assert len(set(prints)) == 4
+    one.write_text("c")
+    assert files.fingerprint([one]) not in prints

@@ -1,0 +1,55 @@
+"""A training that any number of processes gives the same weights, bit for bit; started by test_place.py."""
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from circulant.training.admm import Admm
+from circulant.training.data import Dataset
+from circulant.training.train import train_admm
+
+
+def signs(samples: int = 44) -> Dataset:
+    """Inputs of -1, 0 and 1, whose products are exact."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-1, 2, (samples, 8)).astype(np.float32), rng.integers(0, 8, samples)
+    return Dataset("signs", x[:36], y[:36], x[36:], y[36:], classes=8)
+
+
+def distance(outputs: Tensor, classes: Tensor) -> Tensor:
+    """Its gradient is a sign, so that the sum over a batch is exact in any order."""
+    return (outputs - nn.functional.one_hot(classes, 8)).abs().sum(-1).mean()
+
+
+def run(folder: Path, name: str) -> None:
+    """Train with batches of 16, 16 and 4, and save everything that must agree."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 16, bias=False), nn.Linear(16, 8))
+    model[1].requires_grad_(False)
+    with torch.no_grad():
+        model[1].weight.copy_(torch.eye(16)[:8] / 2)
+    history: list[Any] = []
+    states: list[Any] = []
+    update = Admm.update
+
+    def noted(self: Admm) -> Any:
+        found = update(self)
+        states.append(self.state_dict())
+        return found
+
+    Admm.update = noted  # type: ignore[method-assign]
+    try:
+        small = train_admm(model, signs(), block_size={"0": 4}, epochs=4, retrain_epochs=2, batch=16, lr=0.01, rho=0.05,
+                           loss=distance, on_epoch=lambda *call: history.append(call))
+    finally:
+        Admm.update = update  # type: ignore[method-assign]
+    torch.save({"model": small.state_dict(), "admm": states, "history": history}, folder / f"{name}.pt")
+
+
+if __name__ == "__main__":
+    import os
+
+    run(Path(sys.argv[1]), f"rank{os.environ['RANK']}")

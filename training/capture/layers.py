@@ -1,0 +1,123 @@
+"""How the layers that hold weights or windows become nodes of the neutral graph, or why they cannot."""
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.matrices import Matrix, constraint_of
+
+__all__ = ["RECURRENT", "adaptive", "batch_norm", "conv", "linear", "pool", "recurrent"]
+
+RECURRENT = (nn.GRU, nn.LSTM, PeepholeLstm, ResetBeforeGru)
+
+
+def linear(call: Call) -> Value:
+    """A Linear over the last axis."""
+    source, module = call.tensor, call.module
+    if source.axes[-1] == "batch":
+        raise Unsupported("it must work on the features, not on the batch; move the axes")
+    return call.emit("linear", (source.node,), (*source.axes[:-1], "feature"), None, _weights(module))
+
+
+def conv(call: Call) -> Value:
+    """A Conv1d or Conv2d."""
+    source, module = call.tensor, call.module
+    rank = len(module.kernel_size)
+    _check_images(source, rank)
+    padding = module.padding
+    if isinstance(padding, str):
+        padding = tuple(size // 2 if padding == "same" else 0 for size in module.kernel_size)
+    axes = ("batch", "feature", "time") if rank == 1 else ("batch", "feature", *source.axes[2:])
+    return call.emit("conv", (source.node,), axes, None,
+                     _weights(module) | {"stride": tuple(module.stride), "padding": tuple(padding)})
+
+
+def _weights(module: Any) -> dict[str, Any]:
+    """First columns, their constraint and the bias of a Linear or a convolution."""
+    rows, columns, *kernel = module.weight.shape
+    matrix = Matrix(module, "weight", 1, rows, columns, tuple(kernel))
+    if constraint := constraint_of(matrix):
+        first = module.parametrizations.weight.original.detach()
+    else:
+        constraint = matrix.constraint(1)
+        first = constraint.right_inverse(module.weight.detach())
+    bias = first.new_zeros(rows) if module.bias is None else module.bias.detach()
+    return {"first": first, "constraint": constraint, "bias": bias}
+
+
+def _check_images(source: Value, rank: int) -> None:
+    if len(source.axes) != rank + 2 or source.batch != 0:
+        shape = "(N, channels, length)" if rank == 1 else "(N, channels, height, width)"
+        raise Unsupported(f"it must take {shape}, not {len(source.axes)} axes with the batch on axis {source.batch}; "
+                          "transpose or unsqueeze")
+
+
+def recurrent(call: Call) -> Value:
+    """A layer of `RECURRENT`, all its layers and directions."""
+    source, module = call.tensor, call.module
+    if len([value for value in (*call.args, *call.kwargs.values()) if value is not None]) > 1:
+        raise Unsupported("an initial state is not supported; leave it out, it is zero then")
+    if len(source.axes) != 3:
+        raise Unsupported("it must take a sequence (N, T, inputs), not a vector of each; give it all steps")
+    if source.batch != (0 if module.batch_first else 1):
+        wanted = "(N, T, inputs)" if module.batch_first else "(T, N, inputs)"
+        raise Unsupported(f"it must take {wanted} with batch_first={module.batch_first}, but the batch comes on axis "
+                          f"{source.batch}; build it with batch_first={not module.batch_first}, or transpose the axes "
+                          "before it")
+    op = "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm"
+    axes = ("batch", "time", "feature") if module.batch_first else ("time", "batch", "feature")
+    value = call.emit(op, (source.node,), axes, module, {"returns": "sequence"})
+    return Value("result", value.node, value.axes, value.sizes)
+
+
+def batch_norm(call: Call) -> Value:
+    """A batch normalisation with its running statistics, as a scale and shift for each channel."""
+    source, module = call.tensor, call.module
+    if len(source.axes) < 2 or source.batch != 0:
+        raise Unsupported("it must take the batch on axis 0 and the channels on axis 1; transpose the axes")
+    scale: Tensor = (module.running_var + module.eps).rsqrt()
+    if module.affine:
+        scale = scale * module.weight.detach()
+    shift = -module.running_mean * scale + (module.bias.detach() if module.affine else 0)
+    return call.emit("scale", (source.node,), source.axes, None, {"scale": scale, "shift": shift, "axis": 1})
+
+
+def pool(call: Call) -> Value:
+    """A pooling by windows, as module or function."""
+    source, module = call.tensor, call.module
+    rank = 2 if "2d" in call.kind else 1
+    _check_images(source, rank)
+    names = (("kernel_size", "stride", "padding", "dilation", "ceil_mode") if "max" in call.kind.lower() else
+             ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"))
+    if module is not None:
+        options = {name: getattr(module, name) for name in (*names, "divisor_override") if hasattr(module, name)}
+    else:
+        options = call.bind(*names, "divisor_override" if "avg" in call.kind else "return_indices")
+    for name, rule in (("dilation", 1), ("ceil_mode", False), ("count_include_pad", True), ("divisor_override", None),
+                       ("return_indices", False)):
+        if options.get(name, rule) not in (rule, (rule,) * rank):
+            raise Unsupported(f"{name}={options[name]!r} is not supported; only {rule!r} is")
+
+    def each(value: Any) -> tuple[int, ...]:
+        return tuple(value) if isinstance(value, Sequence) else (value,) * rank
+
+    kernel = each(options["kernel_size"])
+    stride = each(options["stride"]) if options.get("stride") else kernel
+    op = "max_pool" if "max" in call.kind.lower() else "average_pool"
+    return call.emit(op, (source.node,), source.axes, None,
+                     {"kernel": kernel, "stride": stride, "padding": each(options.get("padding", 0))})
+
+
+def adaptive(call: Call) -> Value:
+    """A global pooling."""
+    source = call.tensor
+    rank = 2 if "2d" in call.kind else 1
+    _check_images(source, rank)
+    size = call.module.output_size if call.module is not None else call.bind("output_size")["output_size"]
+    if size not in (1, (1,) * rank, [1] * rank):
+        raise Unsupported(f"the output size must be 1 (global pooling), not {size!r}; pool by fixed windows")
+    op = "maximum" if "max" in call.kind.lower() else "mean"
+    axes = tuple(range(2, rank + 2))
+    return call.emit(op, (source.node,), source.axes, None, {"axes": axes, "keep": True})

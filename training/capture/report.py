@@ -1,0 +1,89 @@
+"""What becomes of each part of a model: the report that a user reads before any work starts."""
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["STATUSES", "ConversionReport", "Entry"]
+
+STATUSES = {
+    "converted": "a layer of the golden model",
+    "captured": "understood and trained, but the golden model has no layer for it: it is not exported",
+    "folded": "part of another layer",
+    "skipped": "without effect on the result",
+    "refused": "neither captured nor converted",
+}
+"""What can become of a part of a model."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One node of a model.
+
+    Parameters:
+        name: its path in the model, or the name that tracing gave it; "forward" and "output" for the model as a whole.
+        kind: class of the module, or name of the function.
+        status: one of `STATUSES`.
+        note: the reason, in words.
+        shape: of its result, "N" for the batch; empty where there is none.
+    """
+
+    name: str
+    kind: str
+    status: str
+    note: str = ""
+    shape: str = ""
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """Every node of a model with what becomes of it, in the order of its forward method.
+
+    ``str(report)`` is an aligned table, `as_json` the same for machines.
+    """
+
+    model: str
+    entries: tuple[Entry, ...]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def of(self, status: str) -> tuple[Entry, ...]:
+        """The entries of a status."""
+        return tuple(entry for entry in self.entries if entry.status == status)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model can be captured: nothing is refused."""
+        return not self.of("refused")
+
+    @property
+    def exportable(self) -> bool:
+        """Whether it also exports: the golden model has a layer for everything."""
+        return self.ok and not self.of("captured")
+
+    def require(self) -> None:
+        """
+        Raises:
+            Refusal: naming everything that is refused, at once.
+        """
+        if refused := self.of("refused"):
+            count = "1 part of the model cannot" if len(refused) == 1 else f"{len(refused)} parts of the model cannot"
+            parts = ", ".join(f"{entry.name} ({f'{entry.kind}: ' if entry.kind else ''}{entry.note})"
+                              for entry in refused)
+            raise Refusal(f"{count} be converted: {parts}")
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values: model, ok, exportable, and the entries in their order."""
+        return {"model": self.model, "ok": self.ok, "exportable": self.exportable,
+                "nodes": [asdict(entry) for entry in self.entries]}
+
+    def __str__(self) -> str:
+        rows = [("node", "kind", "becomes", "result", "note"),
+                *((e.name, e.kind, e.status, e.shape, e.note) for e in self.entries)]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+                 for row in rows]
+        counts = ", ".join(f"{len(self.of(status))} {status}" for status in STATUSES if self.of(status))
+        return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], f"{self.model}: {counts or 'nothing'}"])

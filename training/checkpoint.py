@@ -1,0 +1,89 @@
+"""The file of an unfinished training: everything that its next epoch depends on, and which training it is of."""
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+__all__ = ["FORMAT", "VERSION", "Checkpoint"]
+
+FORMAT = "circulant-checkpoint"
+VERSION = 1
+
+
+class Checkpoint:
+    """The last good state of one training, in a file that is whole or not at all.
+
+    Parameters:
+        about: plain values that say which training it is: data, model, settings, processes. A file that was made with
+            others is refused.
+    """
+
+    def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self._about = json.loads(json.dumps(about))
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Write a state: tensors, numbers, texts, and lists and dictionaries of them."""
+        buffer, document = io.BytesIO(), io.BytesIO()
+        torch.save(dict(state), buffer)
+        body = buffer.getvalue()
+        torch.save({"format": FORMAT, "version": VERSION, "hash": hashlib.sha256(body).hexdigest(),
+                    "about": json.dumps(self._about), "state": torch.frombuffer(bytearray(body), dtype=torch.uint8)},
+                   document)
+        artifact.atomic_bytes(self.path, document.getvalue())
+
+    def load(self) -> dict[str, Any]:
+        """The state of the file.
+
+        Raises:
+            Refusal: when there is no file, it is damaged, or it is of another training.
+        """
+        about, state = self._read()
+        if (found := next(_changes(about, self._about), None)) is not None:
+            key, was, now = found
+            raise Refusal(f"{self.path} must be a checkpoint of this training, but it was made with {key} = {was!r}, "
+                          f"not {now!r}; go on with what it was made with, or train anew")
+        return state
+
+    def fits(self) -> bool:
+        """Whether there is a whole file of this very training."""
+        try:
+            self.load()
+        except Refusal:
+            return False
+        return True
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        try:
+            document = torch.load(self.path, map_location="cpu", weights_only=True)
+            body = document["state"].numpy().tobytes()
+            header = {field: document[field] for field in ("format", "version", "hash", "about")}
+        except FileNotFoundError:
+            raise Refusal(f"{self.path} must exist to go on from it, but it is missing; train anew") from None
+        except Exception as error:  # a damaged pickle may raise anything
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise Refusal(f"{self.path} must be a checkpoint, but it cannot be read ({reason}); train anew") from None
+        for field, rule in (("format", FORMAT), ("version", VERSION), ("hash", hashlib.sha256(body).hexdigest())):
+            if header[field] != rule:
+                raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {header[field]!r}; train anew")
+        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+        return json.loads(header["about"]), state
+
+
+def _changes(was: Any, now: Any, path: str = "") -> Any:
+    """Where two trees of plain values differ: (key, before, now)."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*was, *now)):
+            yield from _changes(was.get(key), now.get(key), f"{path}.{key}" if path else key)
+    elif was != now:
+        yield path, was, now

@@ -1,0 +1,35 @@
+"""Data sets by name, with the options of an experiment's ``[data]`` table."""
+from collections.abc import Callable
+from typing import Any
+
+from circulant.sim.refusal import Refusal, nearest
+from circulant.training.data import images, npz, speech, timit
+from circulant.training.data.dataset import BLANK, Dataset
+from circulant.training.data.files import Progress, silent
+from circulant.training.data.options import Options
+
+__all__ = ["BLANK", "DATASETS", "Dataset", "Options", "Progress", "load_data"]
+
+DATASETS: dict[str, Callable[[Options, Progress], Dataset]] = {
+    "digits": images.digits, "mnist": images.mnist, "cifar10": images.cifar10,
+    "fsdd": speech.fsdd, "speechocean762": speech.speechocean762, "timit": timit.timit,
+    "npz": npz.npz,
+}
+"""Loaders by name."""
+
+
+def load_data(name: str, *, progress: Progress | None = None, **options: Any) -> Dataset:
+    """The data set of a name, read as the options say; the same files and options give the same bits.
+
+    Parameters:
+        progress: called while something slow is done.
+        options: those of `Options`, of which each data set takes the ones that docs/data.md lists.
+
+    Raises:
+        Refusal: when no data set has this name, an option is unknown, out of range or of no use to it, or its files are
+            missing or wrong.
+    """
+    if name not in DATASETS:
+        raise Refusal(f"A data set must be one of {', '.join(map(repr, DATASETS))}, not {name!r}"
+                      f"{nearest(name, DATASETS)}")
+    return DATASETS[name](Options.of(options), progress or silent)

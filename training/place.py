@@ -1,0 +1,114 @@
+"""Where a training runs: on a CPU or a GPU, in which precision, and in how many processes that `torchrun` started."""
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.amp import GradScaler
+from torch.nn.parallel import DistributedDataParallel
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["ALONE", "DEVICES", "PRECISIONS", "Precision", "Team", "joined", "place"]
+
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS: dict[str, torch.dtype | None] = {
+    "auto": None, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Precision:
+    """The products of the forward pass in a type of 16 bits, where that is wanted; weights stay float32.
+
+    Members:
+        scaler: scales the loss so that gradients in float16 do not vanish; does nothing for the other types.
+    """
+
+    def __init__(self, name: str, device: torch.device) -> None:
+        chosen = PRECISIONS[name]
+        if chosen is None:
+            whole = device.type != "cuda"
+            chosen = torch.float32 if whole else torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+        self.dtype, self._device = chosen, device.type
+        self.scaler = GradScaler(device.type, enabled=chosen == torch.float16)
+
+    def autocast(self) -> torch.autocast:
+        return torch.autocast(self._device, self.dtype, enabled=self.dtype != torch.float32)
+
+
+class Team(NamedTuple):
+    """The processes that train one model together; each knows its place in them."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the process that writes files and talks."""
+        return self.rank == 0
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.size > 1:
+            distributed.all_reduce(values)
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all processes, by rank."""
+        if self.size == 1:
+            return [value]
+        values: list[Any] = [None] * self.size
+        distributed.all_gather_object(values, value)
+        return values
+
+    def shared(self, model: nn.Module) -> nn.Module:
+        """The model with gradients that are the means over all processes; its parameters are those of the first."""
+        if self.size == 1:
+            return model
+        # The buffers are aligned after each epoch: doing so for each batch would send the tables of all constraints.
+        return DistributedDataParallel(model, forward_sync_buffers=False)
+
+    def align(self, model: nn.Module) -> None:
+        """Give every process the buffers of the first, such as the running means of a normalisation."""
+        if self.size > 1:
+            for buffer in model.buffers():
+                distributed.broadcast(buffer, 0)
+
+
+ALONE = Team()
+
+
+@contextmanager
+def joined() -> Iterator[Team]:
+    """The team of the processes that `torchrun` started, or of this one alone.
+
+    A process group that the caller has initialised is used as it is.
+    """
+    if distributed.is_available() and distributed.is_initialized():
+        yield Team(distributed.get_rank(), distributed.get_world_size())
+        return
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ALONE
+        return
+    gpu = torch.cuda.is_available()
+    if gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+    distributed.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo")
+    try:
+        yield Team(distributed.get_rank(), distributed.get_world_size())
+    finally:
+        distributed.destroy_process_group()
+
+
+def place(name: str) -> torch.device:
+    """The device of a name; "auto" is a GPU where there is one, and each process of a team has its own.
+
+    Raises:
+        Refusal: when a GPU is asked for and there is none.
+    """
+    if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise Refusal("Device 'cuda' must be a GPU that torch can use, but it finds none; choose 'auto' or 'cpu'")
+    return torch.device("cuda", torch.cuda.current_device())

@@ -1,0 +1,121 @@
+"""Models over images (N, channels, height, width): LeNet-5, a small VGG, ResNet-8; and a perceptron over anything."""
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from circulant.sim.refusal import Refusal
+
+__all__ = ["BasicBlock", "LeNet5", "ResNet8", "mlp", "vgg"]
+
+
+def mlp(shape: Sequence[int], hidden: int, classes: int, *, layers: int = 1) -> nn.Sequential:
+    """Hidden layers fc1, fc2, … with ReLU over all values of a sample (N, *shape), and a Linear to (N, classes)."""
+    parts: list[tuple[str, nn.Module]] = [("flatten", nn.Flatten())] if len(shape) > 1 else []
+    size = math.prod(shape)
+    for number in range(1, layers + 1):
+        parts += [(f"fc{number}", nn.Linear(size, hidden)), (f"relu{number}", nn.ReLU())]
+        size = hidden
+    return nn.Sequential(OrderedDict([*parts, ("linear", nn.Linear(size, classes))]))
+
+
+class LeNet5(nn.Module):
+    """LeNet-5 (LeCun et al. 1998) as it is built today: ReLU, max pooling, and 28 × 28 padded to 32 × 32.
+
+    Raises:
+        Refusal: when an image is smaller than 12 × 12.
+    """
+
+    def __init__(self, shape: Sequence[int], classes: int) -> None:
+        super().__init__()
+        channels, height, width = shape
+        if min(height, width) < 12:
+            raise Refusal(f"LeNet-5 must have images of at least 12 × 12, not {height} × {width}; choose another model")
+        self.conv1 = nn.Conv2d(channels, 6, 5, padding=2)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.relu, self.pool, self.flatten = nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
+        self.fc1 = nn.Linear(16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2), 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.flatten(self.pool(self.relu(self.conv2(x))))
+        logits: Tensor = self.fc3(self.relu(self.fc2(self.relu(self.fc1(x)))))
+        return logits
+
+
+def vgg(shape: Sequence[int], classes: int, *, width: int = 32) -> nn.Sequential:
+    """Three pairs of 3 × 3 convolutions with batch normalisation, of width, 2 · width and 4 · width channels.
+
+    After Simonyan and Zisserman 2015, for images of 32 × 32: a maximum over 2 × 2 ends each of the first two pairs, and
+    the mean over all positions is what the Linear takes.
+
+    Raises:
+        Refusal: when an image is smaller than 4 × 4.
+    """
+    if min(shape[1:]) < 4:
+        raise Refusal(f"The small VGG must have images of at least 4 × 4, not {shape[1]} × {shape[2]}; choose another "
+                      "model")
+    parts: list[tuple[str, nn.Module]] = []
+    channels = shape[0]
+    for number in range(1, 7):
+        outputs = width << (number - 1) // 2
+        parts += [(f"conv{number}", nn.Conv2d(channels, outputs, 3, padding=1, bias=False)),
+                  (f"norm{number}", nn.BatchNorm2d(outputs)), (f"relu{number}", nn.ReLU())]
+        if number in (2, 4):
+            parts.append((f"pool{number}", nn.MaxPool2d(2)))
+        channels = outputs
+    parts += [("mean", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("linear", nn.Linear(channels, classes))]
+    return nn.Sequential(OrderedDict(parts))
+
+
+class BasicBlock(nn.Module):
+    """relu(shortcut(x) + two 3 × 3 convolutions of x), each with batch normalisation (He et al. 2016, figure 5 left).
+
+    The shortcut is a 1 × 1 convolution where the shape changes, else the identity.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(outputs)
+        self.relu = nn.ReLU()
+        self.shortcut: nn.Module = nn.Identity()
+        if stride > 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(OrderedDict([
+                ("conv", nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)), ("norm", nn.BatchNorm2d(outputs))]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm2(self.conv2(self.relu(self.norm1(self.conv1(x)))))
+        out: Tensor = self.relu(y + self.shortcut(x))
+        return out
+
+
+class ResNet8(nn.Module):
+    """The residual network of He et al. 2016, section 4.2, with n = 1: 6n + 2 layers.
+
+    Members:
+        conv, norm: 3 × 3 to ``width`` channels.
+        stage1, stage2, stage3: a `BasicBlock` each, of width, 2 · width and 4 · width channels.
+        linear: from the mean over all positions to the classes.
+    """
+
+    def __init__(self, shape: Sequence[int], classes: int, *, width: int = 16) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(shape[0], width, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU()
+        self.stage1 = BasicBlock(width, width, 1)
+        self.stage2 = BasicBlock(width, 2 * width, 2)
+        self.stage3 = BasicBlock(2 * width, 4 * width, 2)
+        self.linear = nn.Linear(4 * width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.relu(self.norm(self.conv(x)))
+        x = self.stage3(self.stage2(self.stage1(x)))
+        logits: Tensor = self.linear(x.mean((2, 3)))
+        return logits
