@@ -13,7 +13,7 @@ from circulant.sim.fixed import Integers
 from circulant.sim.refusal import Refusal
 
 __all__ = ["ADDRESS_BITS", "CONTROL", "HOLD", "IDLE", "READ", "REFUSED", "RESTORING", "RESUME", "STATUS", "WAIT",
-           "WORD", "WRITE", "Configuration", "Operation", "StateShape", "Window"]
+           "WORD", "WRITE", "Configuration", "Operation", "StateShape", "Window", "state_parts"]
 
 WORD = 32
 ADDRESS_BITS = 24
@@ -143,7 +143,10 @@ class Configuration:
         Raises:
             Refusal: when they are not those of the design.
         """
-        given = list(_flat(states))
+        if not self.states:
+            raise Refusal("A design must keep its state for that, but this one has a bidirectional layer, which takes "
+                          "whole sequences, or no recurrent one at all; play each sequence to its end")
+        given = list(state_parts(states))
         if len(given) != len(self.states):
             raise Refusal(f"A state of this design must have {len(self.states)} parts, not {len(given)}; give what "
                           "Network.resume returned, a row for each stream")
@@ -166,7 +169,7 @@ class Configuration:
             end = at + len(window.addresses())
             found.append(_unpacked(window.state, window.joined(words[at:end])))
             at = end
-        return _nested(states, iter(found))  # type: ignore[no-any-return]
+        return _nested(states, iter(found))
 
     def writes(self, images: Mapping[str, Sequence[int]]) -> list[tuple[int, int]]:
         """(address, word) for the memories that belong to the network, from their words by name."""
@@ -184,12 +187,13 @@ class Configuration:
                    None if entry["state"] is None else StateShape(**entry["state"])) for entry in body["windows"]))
 
 
-def _flat(states: Any) -> Iterator[Integers]:
+def state_parts(states: Any) -> Iterator[Integers]:
+    """The vectors of nested states, in order."""
     if isinstance(states, np.ndarray):
         yield states
     elif states is not None:
         for state in states:
-            yield from _flat(state)
+            yield from state_parts(state)
 
 
 def _nested(like: Any, found: Iterator[Integers]) -> Any:

@@ -84,6 +84,16 @@ class Manifest:
     max_steps: int | None
     configuration: Configuration | None = None
 
+    def require_configuration(self) -> Configuration:
+        """
+        Raises:
+            Refusal: when the design has no configuration port.
+        """
+        if self.configuration is None:
+            raise Refusal(f"{self.folder / 'manifest.json'} must be of a reloadable design, but it has fixed images; "
+                          "generate it with hardware.reloadable=true")
+        return self.configuration
+
     @property
     def config(self) -> dict[str, str]:
         """The signals of the configuration port by what they are, if there is one."""

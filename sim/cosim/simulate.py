@@ -12,10 +12,11 @@ from circulant.sim.cosim import worker
 from circulant.sim.cosim.check import SimulationError
 from circulant.sim.cosim.job import Job, Outcome
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Progress", "interleaved", "simulate"]
+__all__ = ["Progress", "interleaved", "job_of", "simulate"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
@@ -28,6 +29,15 @@ def interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
     count, steps, elements = vectors.shape
     filled = vectors[np.arange(-(-count // streams) * streams) % count]
     return filled.reshape(-1, streams, steps, elements).swapaxes(1, 2).reshape(-1, steps * streams, elements)
+
+
+def job_of(manifest: Manifest, runs: tuple[Run, ...], inputs: NDArray[np.int64], outputs: NDArray[np.int64],
+           patience: int, scripts: tuple[NDArray[np.int64], ...] = ()) -> Job:
+    """The job of playing sequences (N, vectors, elements), for outputs of that form."""
+    port, sent = manifest.output, manifest.input.pack(inputs)
+    return Job(manifest.clock, manifest.reset, manifest.input.prefix, port.prefix, outputs.shape[1] * port.beats,
+               port.beat_bytes, inputs.shape[1], outputs.shape[1], patience, manifest.streams, runs,
+               sent.reshape(len(inputs), -1, manifest.input.beat_bytes), manifest.config, scripts)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from circulant.sim.cosim import check, plan
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
-from circulant.sim.cosim.job import Job
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import Progress, interleaved, simulate
+from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -80,11 +79,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     tell("build", 1, 1)
 
     runs = plan.make(len(inputs), stalls)
-    sent = manifest.input.pack(inputs)
-    job = Job(manifest.clock, manifest.reset, manifest.input.prefix, manifest.output.prefix,
-              outputs.shape[1] * manifest.output.beats, manifest.output.beat_bytes, inputs.shape[1], outputs.shape[1],
-              patience, manifest.streams, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes),
-              manifest.config)
+    job = job_of(manifest, runs, inputs, outputs, patience)
     start = time.monotonic()
     outcome = simulate(manifest, toolchain, built.folder, job, tell)
     seconds = time.monotonic() - start
