@@ -5,13 +5,15 @@ that occurs many times becomes an instance of one Verilog module, and a memory b
 which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
 of that is plain Amaranth, for its simulator.
 """
+import gc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
-from amaranth.back import verilog
+from amaranth.back import rtlil, verilog
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -90,28 +92,41 @@ class VerilogTarget:
         self._texts[name] = text
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
-        """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
+        """Emit a component once as the module ``module``; equal names must mean equal components.
 
         Returns:
             The component's signature, and which of clk and rst its module has: one without registers has neither.
         """
         if module not in self._modules:
             component = make()
-            text = _convert(component, module, self)
-            header = re.search(rf"^module {module}\(([^;]*)\);", text, re.M)
-            names = re.findall(r"\w+", header[1]) if header else []
-            self._modules[module] = (component.signature, [name for name in ("clk", "rst") if name in names], text)
+            text = self._rtlil(component, module)
+            body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
+            controls = [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
+            self._modules[module] = (component.signature, controls, text)
         signature, controls, _ = self._modules[module]
         return signature, controls
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        text = _convert(top, name, self)
-        return "\n".join([text, *(shared for _, _, shared in self._modules.values()), *self._texts.values()])
+        with _no_collection():
+            text = "\n".join([self._rtlil(top, name), *(shared for _, _, shared in self._modules.values())])
+        # What amaranth.back.verilog.convert does with one component, here for all of them in one run of Yosys.
+        return "\n".join([verilog._convert_rtlil_text(text, strip_internal_attrs=True), *self._texts.values()])
+
+    def _rtlil(self, component: wiring.Component, name: str) -> str:
+        return str(rtlil.convert(component, name=name, platform=self, emit_src=False))
 
 
-def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
-    return str(verilog.convert(component, name=name, platform=target, emit_src=False, strip_internal_attrs=True))
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No search for garbage: nearly all that elaboration makes stays, and is looked through again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
