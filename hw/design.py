@@ -5,14 +5,13 @@ from typing import Any
 
 from circulant.hw.census import Census, census
 from circulant.hw.cost import chart, limit
-from circulant.hw.plan import LayerPlan, PairPlan, layer_multiplications, plan, require_positive
+from circulant.hw.plan import LayerPlan, PairPlan, each_step, layer_multiplications, plan, require_positive
 from circulant.hw.programs import layer_program
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
-from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
@@ -99,13 +98,7 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
-    per_step, per_sequence, steps = 0, 0, network.sequence
-    for layer in network.layers:
-        if steps:
-            per_step += layer_multiplications(layer)
-        else:
-            per_sequence += layer_multiplications(layer)
-        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
+    work = list(zip(each_step(network), map(layer_multiplications, network.layers), strict=True))
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -113,7 +106,8 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
-        "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
+        "multiplications": {"per_step": sum(each for steps, each in work if steps),
+                            "per_sequence": sum(each for steps, each in work if not steps)},
         "streams": plans[0].streams, "max_steps": top.max_steps,
         "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
     }
