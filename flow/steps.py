@@ -8,7 +8,7 @@ from typing import Any
 
 from circulant import report as reports
 from circulant.boards.device import device, fits
-from circulant.experiment import save
+from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
@@ -18,7 +18,7 @@ from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
+__all__ = ["budget", "generate", "generate_c", "quantize", "report", "simulate", "train", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -122,14 +122,9 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     network = _network(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
-    budget = tables["hardware"].pop("multipliers") or (part.multipliers if part else 0)
-    if not budget:
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
-                      "'none'; give a number or a device")
-    design = design_of(network, multipliers=budget, **tables["hardware"])
-    if part is not None:
-        fits(part, design.multipliers, design.memory_bits)
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment)})
+    if run.experiment.board.device != "none":
+        fits(device(run.experiment.board.device), design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": _design_hash(run)},
@@ -137,6 +132,20 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
     })
+
+
+def budget(experiment: Experiment) -> int:
+    """The multipliers that a design may have: the experiment's, or all of its device's.
+
+    Raises:
+        Refusal: when it names neither.
+    """
+    name = experiment.board.device
+    found = experiment.hardware.multipliers or (device(name).multipliers if name != "none" else 0)
+    if not found:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    return found
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
