@@ -1,4 +1,4 @@
-"""The command line: one command for a whole run, one for each of its steps, and one that shows data sets."""
+"""The command line: a command for a whole run, one for each of its steps, one that shows data sets, and sweeps."""
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +15,7 @@ from circulant.records import CHECKPOINT, Run
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.refusal import Refusal
+from circulant.sweep.command import sweep
 
 __all__ = ["main"]
 
@@ -71,6 +72,7 @@ def cli() -> None:
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
     circulant data fsdd                  what a data set holds
+    circulant sweep recurrent            block sizes × widths × multipliers
     """
 
 
@@ -245,6 +247,9 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
         artifact.atomic_bytes(picture, holdings.picture(data))
         click.echo(picture)
     return 0
+
+
+cli.add_command(sweep)
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

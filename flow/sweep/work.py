@@ -27,7 +27,7 @@ from circulant.sweep.grid import Point
 __all__ = ["Found", "epochs", "evaluate", "reason", "train"]
 
 Found = dict[str, Any]
-"""Figures by name, or only ``reason``: why there are none."""
+"""Figures by name, or some and ``reason``: why there are no more."""
 
 Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
@@ -109,17 +109,24 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
         try:
             tables = point.experiment.tables(("quantization", "hardware", "board"))
             key = store.point_key(trained["model"], tables, measure)
-            kept = store.figures(key)
-            if kept is None:
+            if (kept := store.figures(key)) is None:
                 golden = golden or _golden(point, trained)
-                network, vectors, score = golden
-                kept = {"quantized": score, **_weights(network),
-                        **_hardware(point.experiment, network, vectors, measure)}
-                store.keep(key, kept)
+                kept = _figures(point.experiment, *golden, measure)
+                if "reason" not in kept:
+                    store.keep(key, kept)
             found.append(kept)
         except Exception as error:
             found.append({"reason": reason(error)})
     return found
+
+
+def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
+    """Of a network for which there may be no hardware."""
+    found = {"quantized": score, **_weights(network)}
+    try:
+        return found | _hardware(experiment, network, vectors, measure)
+    except Exception as error:
+        return found | {"reason": reason(error)}
 
 
 @lru_cache(maxsize=2)
