@@ -67,6 +67,6 @@ def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], mine: list[int], cost:
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:.1%}")
-    axes.set_xlabel(words + (f"; {beyond} points are worse than the panel shows" if beyond else ""), fontsize=8)
+    axes.set_xlabel(words + (f"; {beyond} of {len(mine)} points are outside" if beyond else ""), fontsize=8)
     metric = str(rows[mine[0]]["metric"]).replace("_", " ")
     style(axes, f"{rows[mine[0]]['experiment']}: {metric} of the golden model")

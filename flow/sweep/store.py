@@ -21,10 +21,6 @@ __all__ = ["figures", "keep", "point_key", "training_folder"]
 
 KIND, VERSION = "circulant-point", 1
 
-FREE = ("tensorboard", "checkpoint_epochs")
-"""Keys of [training] that change nothing about its outcome."""
-
-
 def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     """The folder of a training, made where it is missing.
 
@@ -35,6 +31,8 @@ def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     Raises:
         Refusal: when the cache cannot be written to.
     """
+    from circulant.training.course import FREE
+
     kept = {name: value for name, value in tables["training"].items() if name not in FREE}
     key = artifact.digest({**tables, "training": kept, "digest": data, "circulant": __version__,
                            "torch": importlib.metadata.version("torch")})
