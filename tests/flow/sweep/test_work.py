@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from circulant.sim.circulant import multiplications
@@ -101,20 +99,29 @@ def test_a_device_that_is_too_small(points, monkeypatch):
 
 @pytest.mark.parametrize("mismatches", [0, 2])
 def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismatches):
+    from circulant.hw.plan import plan
     from circulant.sim.cosim import Verification
+
+    class Design:
+        def __init__(self, network, multipliers, streams, max_steps):
+            self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
+
+        def write(self, folder):
+            return folder
 
     verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 40.0, 999, 1.0, 1.0)
     seen = []
 
     def verify(folder, vectors):
-        seen.append((json.loads((folder / "manifest.json").read_text())["name"], len(vectors)))
+        seen.append((folder.name, len(vectors)))
         return verification
 
+    monkeypatch.setattr("circulant.hw.generate", lambda network, **options: Design(network, **options))
     monkeypatch.setattr("circulant.sim.cosim.verify", verify)
     found, = evaluate(points[1:2], train(points[1]), "simulate")
-    assert seen == [("digits-gru", 40)]
+    assert seen == [("design", 40)]
     if mismatches:
         assert found["reason"] == "AssertionError: 2 of 30 words differ from the golden model"
-        assert "cycles_per_step" not in found
+        assert "cycles_per_step" not in found and 0 <= found["quantized"] <= 1
     else:
-        assert (found["cycles_per_step"], "reason" in found) == (99.5, False)
+        assert (found["cycles_per_step"], found["memory_bits"], "reason" in found) == (99.5, 4321, False)
