@@ -112,8 +112,8 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
 
 
 SIZE = [
-    click.option("--device", "part", type=click.Choice(tuple(devices()), case_sensitive=False),
-                 help="FPGA that the design must fit, with all of its multipliers unless a number is given."),
+    click.option("--device", "part", metavar="NAME", help=f"FPGA that the design must fit ({', '.join(devices())}), "
+                 "with all of its multipliers unless a number is given."),
     click.option("--multipliers", type=int, metavar="N",
                  help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
 ]
@@ -125,6 +125,8 @@ def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, 
     Raises:
         Refusal: when --set says it too, or nothing is built from multipliers.
     """
+    if part is not None:
+        part = {name.lower(): name for name in devices()}.get(part.lower(), part)
     given = {"hardware.multipliers": ("--multipliers", multipliers), "board.device": ("--device", part)}
     said = {override.partition("=")[0].strip() for override in overrides}
     for key, (option, value) in given.items():

@@ -216,7 +216,8 @@ def test_generate_says_what_limits_the_design(call, finished):
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--device", "xcku06"], "'xcku06' is not one of 'XCKU060', "),
+    (["--device", "XCKU06"], "board.device must be one of 'none', 'XCKU060', "),
+    (["--device", "XCKU06"], "not 'XCKU06'; did you mean 'XCKU060'?"),
     (["--multipliers", "many"], "'many' is not a valid integer"),
     (["--multipliers", "-3"], "hardware.multipliers must be an integer from 1 to 65536, or 0 for all of the device's"),
     (["--multipliers", "0"], "hardware.multipliers may only be 0, all of the device's, where board.device names one"),
