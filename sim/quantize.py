@@ -16,26 +16,35 @@ from circulant.sim.network import Network
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
-    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
-
-    Parameters:
-        calibration: (N, T, inputs) or (N, inputs), like the data to come.
-        widths: the fields of `Widths`.
+def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
+    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
 
     Raises:
-        Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
+        Refusal: when the data is empty, not finite, or of the wrong shape.
     """
-    bits = Widths(**widths)
     data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    peaks = Peaks(model, data)
+    return Peaks(model, data)
+
+
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: int) -> Network:
+    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
+
+    Parameters:
+        calibration: (N, T, inputs) or (N, inputs), like the data to come, or what `calibrate` found of it.
+        widths: the fields of `Widths`.
+
+    Raises:
+        Refusal: when a width is out of range; as `calibrate`.
+    """
+    bits = Widths(**widths)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
     layers: list[Layer] = []
-    form = fit(float(np.abs(data).max()), bits.activation_bits)
+    form = fit(peaks.input, bits.activation_bits)
     for layer in model.layers:
         layers.append(_layer(layer, form, peaks, bits))
         form = layers[-1].output_format
