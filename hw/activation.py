@@ -5,6 +5,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.config import Config
 from circulant.hw.fixed import round_shift, saturate
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom
@@ -19,6 +20,7 @@ class Activation(wiring.Component):
     Parameters:
         pwl: tables and formats.
         image: name of the table's image: slope in the low bits, base above. Copies of a unit may share it.
+        config: see `Rom`.
 
     Members:
         x: argument, of the format ``pwl.input``.
@@ -28,9 +30,9 @@ class Activation(wiring.Component):
     latency = 5
     """Cycles: clip, table, its register, product, sum."""
 
-    def __init__(self, pwl: Pwl, *, image: str) -> None:
+    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None) -> None:
         self._pwl = pwl
-        self._image = image
+        self._image, self._config = image, config
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
     def elaborate(self, platform: Any) -> Module:
@@ -39,7 +41,8 @@ class Activation(wiring.Component):
         slope_width, base_width = pwl.slope_format.width, pwl.output.width
         words = [(base << slope_width) | (slope & ((1 << slope_width) - 1))
                  for slope, base in zip(pwl.slope.tolist(), pwl.base.tolist(), strict=True)]
-        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image)
+        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,
+                                           config=self._config)
 
         clipped = Signal(signed(pwl.input_bits), reset_less=True)
         entry = Signal(slope_width + base_width, reset_less=True)

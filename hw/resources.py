@@ -30,7 +30,7 @@ __all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", 
 class Memory(NamedTuple):
     """Some memories of one shape."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
     width: int
     depth: int
     writable: bool = True

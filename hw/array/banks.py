@@ -91,6 +91,9 @@ def _blocks(product: Product | None) -> int:
 class Banks(wiring.Component):
     """Two writers, the input's stream and the layer's own blocks, and one reader.
 
+    Parameters:
+        reloadable: whether there is a ``restart``.
+
     Members:
         i: stream of blocks of the input.
         inputs: whole inputs that wait, the one that is read included.
@@ -102,10 +105,11 @@ class Banks(wiring.Component):
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
         spectra: of the columns read two cycles before.
+        restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 
-    def __init__(self, shape: BankShape) -> None:
-        self.shape = shape
+    def __init__(self, shape: BankShape, *, reloadable: bool = False) -> None:
+        self.shape, self._reloadable = shape, reloadable
         state = shape.x.input.width if shape.h is None else shape.h.input.width
         super().__init__({
             "i": In(stream.Signature(block(shape.k, shape.x.input.width))),
@@ -119,6 +123,7 @@ class Banks(wiring.Component):
             "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
             "done_input": In(1), "done_h": In(1), "done_second": In(1),
             "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
+            **({"restart": In(1)} if reloadable else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -190,9 +195,13 @@ class Banks(wiring.Component):
         comes, comes_h, comes_second = Signal(), Signal(), Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
-        bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following)
         h_soon = soon & ~second_soon & ~drop_soon
+        restart = self.restart if self._reloadable else None
+        bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following, restart)
         m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
+        if restart is not None:
+            with m.If(restart):
+                m.d.sync += self.have[0].eq(0)
         if shape.second is not None:
             m.d.comb += transform.other.eq(self.own.second)
             places = self._places(m, "second", comes_second, 0, shape.second_blocks, shape.second_bases)
@@ -203,9 +212,12 @@ class Banks(wiring.Component):
                 self.have[1] + (soon & second_soon) - Mux(self.done_second, shape.second_blocks, 0))
         return comes, bank, address, transform.o.payload
 
-    def _places(self, m: Module, name: str, step: Value, first: int, count: int,
-                bases: list[int]) -> tuple[Signal, Signal, Signal]:
-        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn."""
+    def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
+                half: Value | None = None) -> tuple[Signal, Signal, Signal]:
+        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn.
+
+        With ``half``, between two vectors, it goes half the bases back, which is as well half of them on.
+        """
         c, depth = self.shape.columns, self.shape.depth
         starts = [base + first // c for base in bases]
         bank = Signal(range(max(2, c)), name=f"{name}_bank", init=first % c)
@@ -226,6 +238,13 @@ class Banks(wiring.Component):
                     turn.eq(Mux(turn == len(bases) - 1, 0, turn + 1)),
                     address.eq(Array([Const(start, range(max(2, depth)))
                                       for start in starts[1:] + starts[:1]])[turn]),
+                ]
+        if half is not None:
+            n = len(bases) // 2
+            with m.If(half):
+                m.d.sync += [
+                    turn.eq(Mux(turn < n, turn + n, turn - n)),
+                    address.eq(Array([Const(start, range(max(2, depth))) for start in starts[n:] + starts[:n]])[turn]),
                 ]
         return bank, address, ends
 

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from circulant.hw.array.program import Program
+from circulant.hw.config import Config
 from circulant.hw.fft import FftShape, InverseFft
 from circulant.hw.fixed import requantize, round_shift, saturate
 from circulant.hw.pipeline import delay, per_matrix
@@ -51,6 +52,7 @@ class Chain(wiring.Component):
         program: the passes.
         chain: number of this chain.
         sums: layout of the sums of a row.
+        config: see `Rom`.
 
     Members:
         start: the sums of a pass's first row are there; those of the others follow, one per cycle.
@@ -59,8 +61,9 @@ class Chain(wiring.Component):
         o: rows, see `chain_output`.
     """
 
-    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout) -> None:
-        self._name = name
+    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout,
+                 config: Config | None = None) -> None:
+        self._name, self._config = name, config
         self._program = program
         self._chain = chain
         self._products = [matrix.product for matrix in program.matrices]
@@ -170,7 +173,7 @@ class Chain(wiring.Component):
             (bias,) = packed(matrix.bias[row : row + 1], self._width)
             words.append(Value.cast(route).value << (self._width * self._fft.k) | bias)
         width = self._width * self._fft.k
-        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name)
+        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name, config=self._config)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
         word = delay(m, rom.data, 1, name="word")
         return data.View(layout, word[width:]), word[:width]

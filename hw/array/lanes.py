@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
 from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
+from circulant.hw.config import Config
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 
@@ -40,6 +41,7 @@ class LaneArray(wiring.Component):
     Parameters:
         name: of the layer; names the memory images.
         program: the passes.
+        config: see `Rom`.
 
     Members:
         weight, number, valid, slot, first, ends: of the group of columns that is read in this cycle, see `Sequencer`.
@@ -49,13 +51,14 @@ class LaneArray(wiring.Component):
         o0, o1, …: rows, see `chain_output`.
     """
 
-    def __init__(self, *, name: str, program: Program) -> None:
-        self._name = name
+    def __init__(self, *, name: str, program: Program, config: Config | None = None) -> None:
+        self._name, self._config = name, config
         self._program = program
         shape = program.shape
         self.row = row_shape(program)
         self._chains = [
-            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
+            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums, config=config)
+            for c in range(shape.chains)
         ]
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
         super().__init__(
@@ -118,6 +121,7 @@ class LaneArray(wiring.Component):
                     words=packed(program.weights(r, c), row.weight_width),
                     width=row.k * row.weight_width,
                     image=f"{self._name}_weights_{r}_{c}",
+                    config=self._config,
                 )
                 weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
                 m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(weights)]
