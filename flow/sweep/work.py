@@ -180,24 +180,25 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     with extras("circulant sweep"):
         from circulant.hw import generate
         from circulant.hw.plan import each_step, layer_multiplications, plan
+        from circulant.hw.resources import memories
 
     options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
-    design = None
-    if measure == "plan":
-        plans = plan(network, options["multipliers"], streams=options["streams"])
-        multipliers, memory = sum(each.multipliers for each in plans), _weights(network)["weight_memory_bits"]
-    else:
-        design = generate(network, **options)
-        plans, multipliers, memory = design.plans, design.multipliers, design.memory_bits
-    if experiment.board.device != "none":
-        fits(device(experiment.board.device), multipliers, memory)
+    design = None if measure == "plan" else generate(network, **options)
+    plans = design.plans if design else plan(network, options["multipliers"], streams=options["streams"])
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
-    found: Found = {"multipliers": multipliers, "cycles_per_step": max(plans[at].cycles for at in layers),
-                    "floor_cycles": math.ceil(work / multipliers)}
+    found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
+                    "cycles_per_step": max(plans[at].cycles for at in layers)}
+    found["floor_cycles"] = math.ceil(work / found["multipliers"])
     if design is not None:
-        found["memory_bits"] = memory
+        found["memory_bits"] = design.memory_bits
+    elif not options["reloadable"]:  # Its own memories are not predicted.
+        found["memory_bits"] = sum(memory.bits for layer, each in zip(network.layers, plans, strict=True)
+                                   for memory in memories(layer, each, max_steps=options["max_steps"]))
+    if experiment.board.device != "none":
+        fits(device(experiment.board.device), found["multipliers"],
+             found.get("memory_bits", _weights(network)["weight_memory_bits"]))
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(design, vectors)
     return found
