@@ -1,11 +1,14 @@
 import pytest
 
+from circulant.hw.plan import plan
 from circulant.sim.circulant import multiplications
 from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
 from circulant.sweep import work
 from circulant.sweep.grid import read
 from circulant.sweep.work import epochs, evaluate, reason, train
+from tests.sim import samples
 
 
 @pytest.fixture
@@ -97,9 +100,31 @@ def test_a_device_that_is_too_small(points, monkeypatch):
     assert found["reason"].startswith("A design must fit iCE40UP5K, but it needs ")
 
 
+NETWORKS = {
+    "gru": samples.model(9, 16, 5, k=(4, 4, 1)),
+    "reset before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before"),
+    "lstm": samples.chain(samples.lstm(9, 16, projection=8, peephole=True, k=4)),
+    "both": samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
+}
+
+
+@pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
+def test_a_plan_does_not_depend_on_widths(model):
+    x = samples.data(model)
+    few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
+    assert plan(few, 64) == plan(many, 64) == work._plans(few, 64, 1) == work._plans(many, 64, 1)
+    assert [*map(work._sizes, few.layers)] == [*map(work._sizes, many.layers)]
+
+
+def test_networks_of_different_sizes_have_different_plans():
+    sizes = {tuple(map(work._sizes, quantize(model, samples.data(model)).layers)) for model in (
+        *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
+        samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
+    assert len(sizes) == len(NETWORKS) + 4
+
+
 @pytest.mark.parametrize("mismatches", [0, 2])
 def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismatches):
-    from circulant.hw.plan import plan
     from circulant.sim.cosim import Verification
 
     class Design:
