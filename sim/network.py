@@ -53,7 +53,7 @@ class Network:
     layers: tuple[Layer, ...]
 
     KIND = "circulant-network"
-    VERSION = 2
+    VERSION = 3
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)

@@ -1,4 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,7 +20,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
+def quantize(model: reference.Model, calibration: ArrayLike, **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from circulant.sim.activation import fit_pwl
+from circulant.sim.segments import fit_pwl
 from circulant.sim.circulant import JointProduct, Product, pad
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru

@@ -4,7 +4,7 @@ import dataclasses
 import numpy as np
 
 from circulant.sim import reference
-from circulant.sim.activation import fit_pwl
+from circulant.sim.segments import fit_pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru

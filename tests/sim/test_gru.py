@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.sim.activation import fit_pwl
+from circulant.sim.segments import fit_pwl
 from circulant.sim.circulant import JointProduct
 from circulant.sim.fixed import Format
 from circulant.sim.gru import GATES, RESETS

@@ -76,6 +76,14 @@ def test_segments_count():
         assert more < few / 8  # A quarter of the length: sixteen times nearer, of which half is claimed.
 
 
+@pytest.mark.parametrize("method", ["pwl", "lut"])
+def test_the_error_of_the_tables_counts(method):
+    errors = [error(MODELS["last"], weight_bits=18, activation_bits=24, twiddle_bits=20, activation_error=bound,
+                    activation_table=method) for bound in (0.1, 0.01, 0.001, 0.0001)]
+    for few, more in pairwise(errors):
+        assert more < few / 3  # Ten times nearer, of which a third is claimed.
+
+
 @kinds
 def test_default_widths_keep_the_decision(model):
     x = samples.data(model, count=200, seed=1)
@@ -144,7 +152,8 @@ def test_formats_of_a_gru():
     layer = quantize(MODELS["last"], samples.data(MODELS["last"])).layers[0]
     assert layer.output_format == Format(16, 15)
     assert (layer.sigmoid.output, layer.tanh.output) == (Format(16, 15), Format(16, 15))
-    assert (layer.sigmoid.segments, layer.tanh.segments) == (64, 64)
+    assert (layer.sigmoid.method, layer.tanh.method) == ("pwl", "pwl")
+    assert max(layer.sigmoid.max_error, layer.tanh.max_error) <= 0.0005 + 2 ** -15
 
 
 @pytest.mark.parametrize(("scale", "frac"), [(0.3, 15), (3.0, 14)])
@@ -268,7 +277,7 @@ def test_coarse_arguments_take_fewer_segments():
     model = samples.model(scale=0.4)
     layer = quantize(model, samples.data(model), activation_bits=4).layers[0]
     assert layer.pre_format.frac == 1
-    assert (layer.tanh.segments, layer.sigmoid.segments) == (8, 8)
+    assert max(layer.tanh.segments, layer.sigmoid.segments) <= 8
 
 
 def test_peaks():
@@ -296,11 +305,17 @@ def test_widths_out_of_range(name, lo, hi):
         assert refusal(quantize, MODELS["last"], samples.data(MODELS["last"]), **{name: value}) == sentence
 
 
-@pytest.mark.parametrize("segments", [0, 1, 3, 48, 2048, -2])
+@pytest.mark.parametrize(("options", "sentence"), [
+    ({"segments": 2}, "The segments of an activation must be a number from 3 to 1024, or 0 for as many as its error asks "
+                      "for, not 2; choose one"),
+    ({"segments": 48, "activation_table": "lut"}, "The segments of an activation must be a power of two from 2 to 1024, "
+                                                  "or 0 for as many as its error asks for, not 48; choose one"),
+    ({"activation_error": 0.5}, "The error of an activation's table must be from 1e-06 to 0.1, not 0.5; choose another"),
+    ({"activation_table": "cordic"}, "The table of an activation must be one of pwl, lut, not 'cordic'; choose one"),
+])
 @kinds
-def test_wrong_segments(model, segments):
-    sentence = f"segments must be a power of two from 2 to 1024, not {segments}; choose one of them"
-    assert refusal(quantize, model, samples.data(model), segments=segments) == sentence
+def test_wrong_tables(model, options, sentence):
+    assert refusal(quantize, model, samples.data(model), **options) == sentence
 
 
 def test_zero_is_no_width_where_nothing_can_be_derived():
