@@ -123,7 +123,7 @@ class Quantization(Table):
     weight_bits: int = key(12, "bits of the weights' spectra", low=2, high=18)
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
     spectrum_bits: int = key(0, "bits of the data's spectra", low=4, high=26, zero="activation_bits + 1")
-    product_bits: int = key(0, "bits of sums of products before the inverse transform", low=4, high=40,
+    product_bits: int = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
                             zero="activation_bits + 8")
     twiddle_bits: int = key(16, "fraction bits of twiddle factors", low=4, high=20)
     activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "

@@ -24,7 +24,7 @@ class Widths:
         activation_bits: inputs, pre-activations, gates, states and outputs, 4 to 24.
         spectrum_bits: spectra of the data, 4 to 26; 0 for one more than ``activation_bits``, so that a sum of two fits
             an 18-bit multiplier port at 16 bits.
-        product_bits: sums of products before the inverse transform, 4 to 40; 0 for eight more than ``activation_bits``.
+        product_bits: sums of products before the inverse transform, 4 to 32; 0 for eight more than ``activation_bits``.
         twiddle_bits: fraction bits of twiddle factors, 4 to 20.
         activation_table: how sigmoid and tanh are computed, of `sim.activation.METHODS`.
         activation_error: how far their tables may be from the functions, besides their rounding.
@@ -45,7 +45,7 @@ class Widths:
 
     def __post_init__(self) -> None:
         for name, lo, hi in (("weight_bits", 2, 18), ("activation_bits", 4, 24), ("spectrum_bits", 4, 26),
-                             ("product_bits", 4, 40), ("twiddle_bits", 4, 20)):
+                             ("product_bits", 4, 32), ("twiddle_bits", 4, 20)):
             value = getattr(self, name)
             if not (lo <= value <= hi or (value == 0 and name in ("spectrum_bits", "product_bits"))):
                 raise Refusal(f"{name} must be from {lo} to {hi}, not {value!r}; choose a width in that range")

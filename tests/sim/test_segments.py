@@ -142,7 +142,7 @@ def test_the_tables_are_small(function):
 @methods
 def test_hard_tanh_is_exact(width, frac, out_width, out_frac, method):
     input, output = Format(width, frac), Format(out_width, out_frac)
-    x = np.arange(input.lo, input.hi + 1, max(1, 1 << width - 14))
+    x = np.arange(input.lo, input.hi + 1, 1 << max(0, width - 14))
     pwl = fit_pwl("hard_tanh", input, output, method=method)
     np.testing.assert_array_equal(pwl(x), output.quantize(FUNCTIONS["hard_tanh"](input.real(x))))
     assert pwl.segments <= 3
@@ -153,7 +153,7 @@ def test_hard_tanh_is_exact(width, frac, out_width, out_frac, method):
 def test_hard_sigmoid_is_the_nearest_but_for_ties(width, frac, out_width, out_frac):
     """A sixth is no binary fraction: at the most a value near the middle between two integers goes the other way."""
     input, output = Format(width, frac), Format(out_width, out_frac)
-    x = np.arange(input.lo, input.hi + 1, max(1, 1 << width - 14))
+    x = np.arange(input.lo, input.hi + 1, 1 << max(0, width - 14))
     pwl = fit_pwl("hard_sigmoid", input, output)
     exact = np.ldexp(FUNCTIONS["hard_sigmoid"](input.real(x)), out_frac)
     assert np.abs(np.minimum(pwl(x), output.hi) - np.minimum(exact, output.hi)).max() <= 0.625
