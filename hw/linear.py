@@ -58,5 +58,7 @@ class LinearLayer(wiring.Component):
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
+            if self._layer.relu:
+                value = Mux(value[-1], 0, value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
         return m

@@ -61,6 +61,8 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
         entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
     if isinstance(layer, Gru):
         return entry | {"reset": layer.reset}
+    if isinstance(layer, Linear):
+        entry["relu"] = layer.relu
     return entry | {"outputs": layer.outputs}
 
 
@@ -99,6 +101,6 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
             Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
             pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
     if entry["kind"] == Linear.kind:
-        return Linear(name, entry["inputs"], entry["outputs"], product("product"))
+        return Linear(name, entry["inputs"], entry["outputs"], product("product"), entry["relu"])
     raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'linear', 'gru', 'lstm' or "
                   f"'bidirectional', not {entry['kind']!r}; read it with the version of circulant that wrote it")

@@ -24,14 +24,14 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: Any) -> N
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
-        calibration: (N, T, inputs) or (N, inputs), like the data to come.
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come.
         widths: the fields of `Widths`.
 
     Raises:
         Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
     """
     bits = Widths(**widths)
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
+    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     peaks = Peaks(model, data)
@@ -40,7 +40,7 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: Any) -> N
     for layer in model.layers:
         layers.append(_layer(layer, form, peaks, bits))
         form = layers[-1].output_format
-    return Network(model.name, model.inputs, model.sequence, tuple(layers))
+    return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
@@ -57,9 +57,10 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
 def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
-    output = peaks.fit(bits.activation_bits, f"{name}.output", bias=layer.bias)
+    seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    output = peaks.fit(bits.activation_bits, seen, bias=layer.bias)
     matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return Linear(layer.name, layer.inputs, layer.outputs, matrix)
+    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
 
 
 def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,

@@ -113,7 +113,9 @@ def _worst(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]
             yield from _worst(one, peak, steps)
     elif isinstance(layer, Linear):
         yield from _vector(f"{layer.name}.product", layer.product, peak)
-        yield from _sums(f"{layer.name}.product", [(layer.product, peak)])
+        yield from (sums := _sums(f"{layer.name}.product", [(layer.product, peak)]))
+        if layer.relu:
+            yield f"{layer.name}.y", sums[-1][1]
     elif isinstance(layer, Gru):
         yield from _gru(layer, peak)
     else:

@@ -65,11 +65,12 @@ def _check_first_columns(name: str, **matrices: tuple[Reals, tuple[int, ...]]) -
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """y = W x + b.
+    """y = W x + b, or max(0, W x + b).
 
     Parameters:
         weight: first columns (p, q, k), p·k ≥ outputs and q·k ≥ inputs.
         bias: (outputs,).
+        relu: whether negative outputs become zero.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Linear:
     outputs: int
     weight: Reals
     bias: Reals
+    relu: bool = False
 
     kind = "linear"
 
@@ -86,7 +88,10 @@ class Linear:
 
     def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
         name = f"{self.name}.product"
-        return _product(name, self.bias[None], tap, {name: (self.weight[None], x)})[..., 0, :]
+        y = _product(name, self.bias[None], tap, {name: (self.weight[None], x)})[..., 0, :]
+        if self.relu:
+            tap(f"{self.name}.y", y := np.maximum(y, 0.0))
+        return y
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,8 @@ class Maker:
                    *(self.rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base)))
 
     def linear(self, name: str, inputs: int, outputs: int, k: int, input: Format) -> Linear:
-        return Linear(name, inputs, outputs, self.product(inputs, -(-outputs // k) * k, k, input, self.vector()))
+        product = self.product(inputs, -(-outputs // k) * k, k, input, self.vector())
+        return Linear(name, inputs, outputs, product, relu=bool(self.rng.integers(2)))
 
     def joint(self, gates: int, sizes: tuple[int, int], k: int, first: Product, second: Product) -> JointProduct:
         """A product of two vectors with the formats of two others."""
