@@ -223,10 +223,21 @@ def _interpolated(function: str, input: Format, output: Format, bound: float, se
     if segments:
         count = segments.bit_length() - 1
         reach = min(range(-4, 6), key=lambda reach: max(beyond(reach), between(reach + 1 - count)))
-    else:
-        reach = next(reach for reach in range(-4, 6) if beyond(reach) <= bound)
-        count = min(reach, widest - scale) + 1 + math.ceil(math.log2(CURVATURE / 8 / bound) / 2)
-    reach = min(max(reach + scale, 1 - input.frac), widest)
+        return _nodes(function, input, output, reach + scale, count)
+    cell = -math.ceil(math.log2(CURVATURE / 8 / bound) / 2)
+    reach = next(reach for reach in range(-4, 6) if beyond(reach) <= bound)
+    while True:
+        found = _nodes(function, input, output, reach + scale, min(reach, widest - scale) + 1 - cell)
+        last = float(found.output.real(found(np.array([input.hi])))[0])
+        if reach >= widest - scale or 1 - last <= bound / (1 << scale) + output.step:
+            return found
+        reach += 1  # Arguments are so coarse that the last one within the reach is far from its end.
+
+
+def _nodes(function: str, input: Format, output: Format, reach: int, count: int) -> Pwl:
+    """A "lut" of 2**count segments within a reach, or of as many as there are arguments."""
+    widest = input.width - 1 - input.frac
+    reach = min(max(reach, 1 - input.frac), widest)
     bits = input.frac + reach + 1
     count = min(max(count, 1), bits)
     start = np.arange(1 << count) - (1 << count - 1) << bits - count
