@@ -85,9 +85,9 @@ class Pwl:
             raise Refusal(f"A look-up table of {self.function} must have a power of two of equal segments, from 2 to "
                           f"{2 * half}, not {count}; fit it again")
         if self.lift < 0 or self._bits > 63:
-            raise Refusal(f"The sums of {self.function} must fit into 63 bits and hold its bases, but with the argument "
-                          f"{self.input}, the slope {self.slope_format} and the base {self.base_format} they do not; "
-                          "choose narrower ones, or more fraction bits of the slope")
+            raise Refusal(f"The sums of {self.function} must fit into 63 bits and hold its bases, but with the "
+                          f"argument {self.input}, the slope {self.slope_format} and the base {self.base_format} they "
+                          "do not; choose narrower ones, or more fraction bits of the slope")
 
     @property
     def segments(self) -> int:
@@ -104,7 +104,8 @@ class Pwl:
 
         A "lut" has as many cells as segments.
         """
-        return min([self.input_bits - 1, *((start & -start).bit_length() - 1 for start in self.start.tolist() if start)])
+        ends = [start & -start for start in self.start.tolist() if start]
+        return min([self.input_bits - 1, *(end.bit_length() - 1 for end in ends)])
 
     @property
     def cells(self) -> list[int]:

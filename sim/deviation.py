@@ -1,13 +1,13 @@
 """How far golden outputs may be from the mathematics along given sequences: a bound, derived and not measured.
 
-The states err by e, and a step turns that into J·e + s ± q: J is the step's derivative where the golden model stands; s
-is what the roundings of weights and the tables of activations do to the vectors at hand, which is known; q bounds what is
-not, which are the roundings of numbers, and what the derivative changes within the error. Hence
+The states err by e, and a step turns that into J·e + s ± q: J is the step's derivative where the golden model stands;
+s is what the roundings of weights and the tables of activations do to the vectors at hand, which is known; q bounds
+what is not: the roundings of numbers, and how the derivative changes within the error. Hence
 
     e(T) = Σ_t J(T)·…·J(t+1)·(s(t) ± q(t))
 
 lies within Σ_t |J(T)·…·J(t+1)|·q(t) of what s alone would make of it. The products of the derivatives keep their signs,
-without which the bound would grow with every step. `Near` carries J, s and q through the equations of a step:
+without which the bound would grow with every step. `sim.near.Near` carries J, s and q through the equations of a step:
 
     W x + b       W·J,                W·s + (M̂ − W)x,    |W|q and the roundings of the product (`sim.bounds`)
     a·b           a·J_b + b·J_a,      a·s_b + b·s_a,     |a|q_b + |b|q_a + |e_a||e_b|, half a step
@@ -17,32 +17,25 @@ where τ is how far the table is from f at that argument. No error is greater th
 as nothing saturates but the values of tables.
 """
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reals
-from circulant.sim.activation import FUNCTIONS, Pwl
 from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.bounds import distances, roundings
-from circulant.sim.circulant import Product, dense
+from circulant.sim.circulant import Product
 from circulant.sim.fixed import Reals
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import PEEPHOLES, Lstm
+from circulant.sim.near import Near, Rows, Step
 from circulant.sim.network import Network
 from circulant.sim.reference import Layer, Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Tensor
 
 __all__ = ["deviation"]
-
-BEND = {"sigmoid": 1 / (6 * 3 ** 0.5), "tanh": 4 / (3 * 3 ** 0.5)}
-"""max |f″|"""
-
-SLOPE = {"sigmoid": lambda y: y * (1 - y), "tanh": lambda y: 1 - y * y}
-"""f′ by the value of f."""
 
 Trace = Mapping[str, Tensor]
 
@@ -51,97 +44,6 @@ Known = tuple[Reals, Reals, Reals]
 
 Real = Callable[[str], Reals]
 """From the name of a tensor within its layer to its golden values (N, …) at this step."""
-
-
-@dataclass(frozen=True)
-class Near:
-    """Golden values (N, n), which err by ``slope`` (N, n, S) times the error of the states, ``shift`` and ±``rest``.
-
-    Parameters:
-        most: (N, n), no less than the whole error's magnitude.
-    """
-
-    value: Reals
-    slope: Reals
-    shift: Reals
-    rest: Reals
-    most: Reals
-
-    def __add__(self, other: "Near") -> "Near":
-        return Near(self.value + other.value, self.slope + other.slope, self.shift + other.shift,
-                    self.rest + other.rest, self.most + other.most)
-
-    def __sub__(self, other: "Near") -> "Near":
-        return Near(self.value - other.value, self.slope - other.slope, self.shift - other.shift,
-                    self.rest + other.rest, self.most + other.most)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The first rows of a product or a joint one: of each part the matrix and its distance from golden's."""
-
-    matrices: tuple[Reals, ...]
-    distances: tuple[Reals, ...]
-    rounding: Reals
-
-    @classmethod
-    def of(cls, rows: int, *parts: tuple[Product, Reals, int]) -> "Rows":
-        """From products, first columns (p, q, k), and how many columns count."""
-        return cls(tuple(dense(weight)[:rows, :columns] for _, weight, columns in parts),
-                   tuple(distances(product, weight)[:rows, :columns] for product, weight, columns in parts),
-                   roundings(*(product for product, _, _ in parts))[:rows])
-
-
-class Step:
-    """The equations of a step whose states (N, S) err by ``center`` ± ``reach``."""
-
-    def __init__(self, center: Reals, reach: Reals) -> None:
-        self._center, self._reach = center, reach
-
-    def near(self, value: Reals, slope: Reals, shift: Reals, rest: Reals) -> Near:
-        most = np.abs(np.einsum("nis,ns->ni", slope, self._center) + shift) + rest
-        return Near(value, slope, shift, rest, most + np.einsum("nis,ns->ni", np.abs(slope), self._reach))
-
-    def given(self, value: Reals, shift: Reals, rest: Reals) -> Near:
-        """What comes from outside, with its error."""
-        return self.near(value, np.zeros((*value.shape, self._reach.shape[-1])), shift, rest)
-
-    def state(self, value: Reals, first: int) -> Near:
-        """States from number ``first`` on."""
-        count, states = value.shape[-1], self._reach.shape[-1]
-        slope = np.broadcast_to(np.eye(states)[first:first + count], (len(value), count, states))
-        return self.near(value, slope, np.zeros_like(value), np.zeros_like(value))
-
-    def product(self, value: Reals, rows: "Rows", *vectors: Near) -> Near:
-        """Golden rows (N, n) of the vectors of a product."""
-        slope, shift = np.zeros((*value.shape, self._reach.shape[-1])), np.zeros_like(value)
-        rest = np.tile(rows.rounding, (len(value), 1))
-        for matrix, distance, x in zip(rows.matrices, rows.distances, vectors, strict=True):
-            slope += matrix @ x.slope
-            shift += x.shift @ matrix.T + x.value @ distance.T
-            rest += x.rest @ np.abs(matrix).T
-        return self.near(value, slope, shift, rest)
-
-    def times(self, a: Near, b: Near, step: float) -> Near:
-        """a·b, rounded to a step."""
-        slope = a.value[..., None] * b.slope + b.value[..., None] * a.slope
-        rest = np.abs(a.value) * b.rest + np.abs(b.value) * a.rest + a.most * b.most + step / 2
-        return self.near(a.value * b.value, slope, a.value * b.shift + b.value * a.shift, rest)
-
-    def bent(self, table: Pwl, argument: Reals, x: Near) -> Near:
-        """The values of a table for golden arguments."""
-        exact, most = FUNCTIONS[table.function](argument), BEND[table.function]
-        value = table.output.real(table(table.input.quantize(argument)))
-        slope = SLOPE[table.function](exact)
-        found = self.near(value, slope[..., None] * x.slope, slope * x.shift + value - exact,
-                          slope * x.rest + most / 2 * x.most ** 2)
-        beyond = found.most > (widest := np.abs(value) + 1)
-        return Near(value, np.where(beyond[..., None], 0, found.slope), np.where(beyond, 0, found.shift),
-                    np.where(beyond, widest, found.rest), np.where(beyond, widest, found.most))
-
-    def renamed(self, value: Reals, x: Near) -> Near:
-        """The same errors around the golden value itself, which is a rounded one."""
-        return Near(value, x.slope, x.shift, x.rest, x.most)
 
 
 def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:

@@ -1,11 +1,11 @@
 """The segments of sigmoid and tanh, and the lines over them: as few as an error bound allows.
 
-Where the argument is positive, tanh is concave. So the minimax line over a segment is the chord, moved up by half of its
-greatest distance, which lies where tanh' = 1 - tanh² is the chord's slope. From the middle on, each segment is made as
-long as the bound allows, which gives the least number of them; the last one is constant and goes on to infinity. Around
-zero there is one segment with a line through the middle, so that tanh(0) = 0 and sigmoid(0) = 1/2, and the other half
-mirrors the first. Starts of segments lie on a grid, so that few leading bits of the argument decide which one it is in.
-As sigmoid(x) = (1 + tanh(x/2))/2, one fit serves both.
+Where the argument is positive, tanh is concave. So the minimax line over a segment is the chord, moved up by half of
+its greatest distance, which lies where tanh' = 1 - tanh² is the chord's slope. From the middle on, each segment is made
+as long as the bound allows, which gives the least number of them; the last one is constant and goes on to infinity.
+Around zero there is one segment with a line through the middle, so that tanh(0) = 0 and sigmoid(0) = 1/2, and the
+other half mirrors the first. Starts of segments lie on a grid, so that few leading bits of the argument decide which
+one it is in. As sigmoid(x) = (1 + tanh(x/2))/2, one fit serves both.
 """
 import math
 from collections.abc import Callable
@@ -15,6 +15,7 @@ import numpy as np
 
 from circulant.sim.activation import FUNCTIONS, METHODS, Pwl
 from circulant.sim.fixed import Format, Integers, Reals
+from circulant.sim.nodes import CURVATURE, GUARD, SCALE, integers, interpolated
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["ERROR", "fit_pwl"]
@@ -22,17 +23,8 @@ __all__ = ["ERROR", "fit_pwl"]
 ERROR = 0.0005
 """How far the lines may be from the function where nothing is said."""
 
-GUARD = 2
-"""Fraction bits of a base beyond the value's: they are rounded together with the product."""
-
 SLOPES = 1 / 16
 """Part of the bound that is left to the rounding of the slopes."""
-
-CURVATURE = 4 / (3 * math.sqrt(3))
-"""max |tanh″|"""
-
-SCALE = {"sigmoid": 1, "tanh": 0}
-"""Fraction bits that an argument has more as one of tanh; sigmoid's bound is half of tanh's, too."""
 
 HARD = {"hard_sigmoid": 3, "hard_tanh": 1}
 """From where on the value stays."""
@@ -61,7 +53,7 @@ def fit_pwl(function: str, input: Format, output: Format, segments: int = 0, *, 
     scale = SCALE[function]
     bound = max(error, output.step / 2) * (1 << scale) * (1 - SLOPES)
     if method == "lut":
-        return _interpolated(function, input, output, bound, segments)
+        return interpolated(function, input, output, bound, segments)
     frac = input.frac + scale
     if segments:
         bound = _bound(segments, frac)
@@ -144,17 +136,11 @@ def _bound(segments: int, frac: int) -> float:
     return 2.0 ** hi
 
 
-def _integers(values: Reals, frac: int) -> tuple[Integers, Format]:
-    """The nearest integers, and the narrowest format that holds them."""
-    integers = np.floor(np.ldexp(values, frac) + 0.5).astype(np.int64)
-    return integers, Format(max(int(v if v >= 0 else ~v).bit_length() for v in integers.tolist()) + 1, frac)
-
-
 def _table(function: str, input: Format, output: Format, reach: int, start: Integers, slope: Reals, frac: int,
            base: Callable[[Reals], Reals]) -> Pwl:
     """Lines in integers, from real slopes with ``frac`` fraction bits and, for those, the best bases."""
-    slopes, slope_format = _integers(slope, frac)
-    bases, base_format = _integers(base(slope_format.real(slopes)), min(output.frac + GUARD, frac + input.frac))
+    slopes, slope_format = integers(slope, frac)
+    bases, base_format = integers(base(slope_format.real(slopes)), min(output.frac + GUARD, frac + input.frac))
     return Pwl(function, "pwl", reach, input, output, slope_format, base_format, start, slopes, bases)
 
 
@@ -208,46 +194,3 @@ def _hard(function: str, input: Format, output: Format) -> Pwl:
     # tanh's slope is 1; a sixth is rounded so finely that it is not seen.
     frac = max(0, -input.frac, 0 if function == "hard_tanh" else output.frac + GUARD + max(2, -input.frac))
     return _table(function, input, output, reach, start, slope, frac, lambda _: np.asarray(side))
-
-
-def _interpolated(function: str, input: Format, output: Format, bound: float, segments: int) -> Pwl:
-    """Values at equal distances. Beyond the last one the value stays in the middle of what is left to the limit."""
-    scale, widest = SCALE[function], input.width - 1 - input.frac
-
-    def beyond(reach: int) -> float:
-        return (1 - math.tanh(2.0 ** reach)) / 2
-
-    def between(log_cell: float) -> float:
-        return 4.0 ** log_cell * CURVATURE / 8
-
-    if segments:
-        count = segments.bit_length() - 1
-        reach = min(range(-4, 6), key=lambda reach: max(beyond(reach), between(reach + 1 - count)))
-        return _nodes(function, input, output, reach + scale, count)
-    cell = -math.ceil(math.log2(CURVATURE / 8 / bound) / 2)
-    reach = next(reach for reach in range(-4, 6) if beyond(reach) <= bound)
-    while True:
-        found = _nodes(function, input, output, reach + scale, min(reach, widest - scale) + 1 - cell)
-        last = float(found.output.real(found(np.array([input.hi])))[0])
-        if reach >= widest - scale or 1 - last <= bound / (1 << scale) + output.step:
-            return found
-        reach += 1  # Arguments are so coarse that the last one within the reach is far from its end.
-
-
-def _nodes(function: str, input: Format, output: Format, reach: int, count: int) -> Pwl:
-    """A "lut" of 2**count segments within a reach, or of as many as there are arguments."""
-    widest = input.width - 1 - input.frac
-    reach = min(max(reach, 1 - input.frac), widest)
-    bits = input.frac + reach + 1
-    count = min(max(count, 1), bits)
-    start = np.arange(1 << count) - (1 << count - 1) << bits - count
-    x = input.real(np.append(start, 1 << bits - 1))
-    exact = FUNCTIONS[function](x)
-    if reach < widest:
-        exact[0], exact[-1] = (exact[0] + FUNCTIONS[function](np.array(-1e3))) / 2, (exact[-1] + 1) / 2
-    frac = output.frac + GUARD
-    values = np.floor(np.ldexp(exact, frac) + 0.5).astype(np.int64)
-    base, base_format = _integers(np.ldexp(values[:-1].astype(np.float64), -frac), frac)
-    slope_frac = frac + bits - count - input.frac
-    slope, slope_format = _integers(np.ldexp(np.diff(values).astype(np.float64), -slope_frac), slope_frac)
-    return Pwl(function, "lut", reach, input, output, slope_format, base_format, start, slope, base)

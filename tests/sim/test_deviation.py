@@ -72,8 +72,8 @@ def test_holds_for_random_networks(seed):
 
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_holds_for_images_of_digits(kind):
-    """Rows of handwritten digits through 32 hidden units in the default formats: the bound stays below a twentieth of the
-    outputs."""
+    """Rows of handwritten digits through 32 hidden units in the default formats: the bound stays below a twentieth of
+    the outputs."""
     rows = load_digits().images[:60] / 16
     first = samples.lstm(8, 32, scale=0.15, k=8, returns="last") if kind == "lstm" else (
         samples.model(8, 32, k=(8, 8, 1), scale=0.15).layers[0])

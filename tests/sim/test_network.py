@@ -231,8 +231,8 @@ def test_hash_changes_with_every_field():
           for tensor in ("weight", "spectrum", "product", "output")),
         with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(20, 16))), last),
         with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, base_format=Format(20, 18))), last),
-        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, reach=gru.tanh.reach, method="pwl",
-                                                                      start=gru.tanh.start + (gru.tanh.start > 0))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(
+            gru.tanh, start=gru.tanh.start + (gru.tanh.start > 0))), last),
         with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, function="sigmoid")), last),
     ]
     assert len({each.hash for each in other}) == len(other)

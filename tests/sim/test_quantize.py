@@ -306,11 +306,14 @@ def test_widths_out_of_range(name, lo, hi):
 
 
 @pytest.mark.parametrize(("options", "sentence"), [
-    ({"segments": 2}, "The segments of an activation must be a number from 3 to 1024, or 0 for as many as its error asks "
-                      "for, not 2; choose one"),
-    ({"segments": 48, "activation_table": "lut"}, "The segments of an activation must be a power of two from 2 to 1024, "
-                                                  "or 0 for as many as its error asks for, not 48; choose one"),
-    ({"activation_error": 0.5}, "The error of an activation's table must be from 1e-06 to 0.1, not 0.5; choose another"),
+    ({"segments": 2},
+     "The segments of an activation must be a number from 3 to 1024, or 0 for as many as its error asks for, not 2; "
+     "choose one"),
+    ({"segments": 48, "activation_table": "lut"},
+     "The segments of an activation must be a power of two from 2 to 1024, or 0 for as many as its error asks for, not "
+     "48; choose one"),
+    ({"activation_error": 0.5},
+     "The error of an activation's table must be from 1e-06 to 0.1, not 0.5; choose another"),
     ({"activation_table": "cordic"}, "The table of an activation must be one of pwl, lut, not 'cordic'; choose one"),
 ])
 @kinds

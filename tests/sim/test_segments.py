@@ -179,8 +179,8 @@ def test_wrong_function(function, hint):
 def test_wrong_segments(method, segments, rule):
     with pytest.raises(Refusal) as refusal:
         fit_pwl("tanh", Format(16, 12), Format(16, 15), segments, method=method)
-    assert str(refusal.value) == (f"The segments of an activation must be {rule} to 1024, or 0 for as many as its error "
-                                  f"asks for, not {segments}; choose one")
+    assert str(refusal.value) == (f"The segments of an activation must be {rule} to 1024, or 0 for as many as its "
+                                  f"error asks for, not {segments}; choose one")
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-7, 0.2, -1.0, float("nan")])

@@ -2,6 +2,8 @@
 
 The weights are random and the formats are those of the data: what is compared are integers, whatever they mean.
 """
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def perceptron(inputs, hidden, classes):
     rng, sizes = np.random.default_rng(RNG_SEED), (inputs, hidden, hidden, classes)
     layers = [reference.Linear(f"fc{n}", before, after, rng.normal(0, (2 * 8 / before) ** 0.5, (
         -(-after // 8), -(-before // 8), 8)) / 8 ** 0.5, rng.normal(0, 0.1, after), relu=n < 3)
-        for n, (before, after) in enumerate(zip(sizes, sizes[1:], strict=False), 1)]
+        for n, (before, after) in enumerate(pairwise(sizes), 1)]
     return reference.Model("perceptron", inputs, False, tuple(layers))
 
 
