@@ -5,7 +5,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.config import Config
 from circulant.hw.fixed import saturate
+from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom
 from circulant.sim.activation import Pwl
 
@@ -18,18 +20,19 @@ class Activation(wiring.Component):
     Parameters:
         pwl: tables and formats.
         image: name of the table's image: slope in the low bits, base above. Copies of a unit may share it.
+        config: see `Rom`.
 
     Members:
         x: argument, of the format ``pwl.input``.
         y: value, of the format ``pwl.output``.
     """
 
-    latency = 4
-    """Cycles: clip, segment and table, product, sum."""
+    latency = 5
+    """Cycles: clip, segment and table, its register, product, sum."""
 
-    def __init__(self, pwl: Pwl, *, image: str) -> None:
+    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None) -> None:
         self._pwl = pwl
-        self._image = image
+        self._image, self._config = image, config
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
     def elaborate(self, platform: Any) -> Module:
@@ -38,15 +41,16 @@ class Activation(wiring.Component):
         bits, slope_width = pwl.input_bits, pwl.slope_format.width
         rounded = pwl.shift > pwl.lift
         # Where a base is finer than the value, the half step of the rounding is added in the table.
-        bases = (pwl.base + (1 << pwl.shift - pwl.lift - 1 if rounded else 0)).tolist()
-        base_width = max((base if base >= 0 else ~base).bit_length() for base in bases) + 1
+        half = 1 << pwl.shift - pwl.lift - 1 if rounded else 0
+        base_width = max(pwl.base_format.width, half.bit_length() + 1) + rounded
         words = [base << slope_width | slope & (1 << slope_width) - 1
-                 for slope, base in zip(pwl.slope.tolist(), bases, strict=True)]
-        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image)
+                 for slope, base in zip(pwl.slope.tolist(), (pwl.base + half).tolist(), strict=True)]
+        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,
+                                           config=self._config)
 
         clipped = Signal(signed(bits), reset_less=True)
         place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
-        late = Signal.like(place, name="late", reset_less=True)
+        entry = Signal(slope_width + base_width, reset_less=True)
         base = Signal(signed(base_width), reset_less=True)
         product = Signal(signed(slope_width + len(place) + 1), reset_less=True)
         value = Signal(signed(pwl.output.width), reset_less=True)
@@ -56,9 +60,9 @@ class Activation(wiring.Component):
         m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(clipped)), self.y.eq(value)]
         m.d.sync += [
             clipped.eq(saturate(self.x, bits)),
-            late.eq(place),
-            product.eq(table.data[:slope_width].as_signed() * late),
-            base.eq(table.data[slope_width:].as_signed()),
+            entry.eq(table.data),
+            product.eq(entry[:slope_width].as_signed() * delay(m, place, 2, name="place")),
+            base.eq(entry[slope_width:].as_signed()),
             value.eq(saturate(total << max(0, -pwl.shift), pwl.output.width)),
         ]
         return m
