@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.activation import Activation
-from circulant.sim.activation import FUNCTIONS, METHODS, Pwl
+from circulant.sim.activation import METHODS, Pwl
 from circulant.sim.fixed import Format
 from circulant.sim.segments import fit_pwl
 from tests.hw.simulate import trace
@@ -22,9 +22,9 @@ def activated(pwl, xs):
     return trace(unit, {"x": xs}, extra=unit.latency)["y"][unit.latency:]
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("input", "output", "error"), FORMATS)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("function", "method"), [
+    ("sigmoid", "pwl"), ("tanh", "pwl"), ("tanh", "lut"), ("hard_sigmoid", "pwl"), ("hard_tanh", "pwl")])
 def test_every_argument_equals_golden(function, input, output, error, method):
     pwl = fit_pwl(function, input, output, error=error, method=method)
     xs = np.random.default_rng(0).permutation(np.arange(input.lo, input.hi + 1))
