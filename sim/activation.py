@@ -13,7 +13,7 @@ import numpy as np
 from circulant.sim.fixed import Format, Integers, Reals, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
-__all__ = ["FUNCTIONS", "METHODS", "Pwl", "hard_sigmoid", "hard_tanh", "sigmoid"]
+__all__ = ["FUNCTIONS", "METHODS", "Pwl", "activation_names", "hard_sigmoid", "hard_tanh", "sigmoid"]
 
 
 def sigmoid(x: Reals) -> Reals:
@@ -34,6 +34,13 @@ FUNCTIONS: dict[str, Callable[[Reals], Reals]] = {
     "sigmoid": sigmoid, "tanh": np.tanh, "hard_sigmoid": hard_sigmoid, "hard_tanh": hard_tanh}
 
 METHODS = ("pwl", "lut")
+
+
+def activation_names(hard: bool) -> tuple[str, str]:
+    """What stands for sigmoid and for tanh."""
+    return ("hard_sigmoid", "hard_tanh") if hard else ("sigmoid", "tanh")
+
+
 
 TABLE_BITS = 18
 """Arguments of this width or less are looked up: all values take 2 MiB at the most."""

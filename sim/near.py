@@ -11,6 +11,11 @@ from circulant.sim.fixed import Reals
 
 __all__ = ["Near", "Rows", "Step"]
 
+STEEPEST = {"hard_sigmoid": 1 / 6, "hard_tanh": 1.0}
+"""The slope of a hard function between its ends."""
+
+ENDS = {"hard_sigmoid": 3.0, "hard_tanh": 1.0}
+
 BEND = {"sigmoid": 1 / (6 * 3 ** 0.5), "tanh": 4 / (3 * 3 ** 0.5)}
 """max |f″|"""
 
@@ -95,11 +100,15 @@ class Step:
 
     def bent(self, table: Pwl, argument: Reals, x: Near) -> Near:
         """The values of a table for golden arguments."""
-        exact, most = FUNCTIONS[table.function](argument), BEND[table.function]
+        exact = FUNCTIONS[table.function](argument)
         value = table.output.real(table(table.input.quantize(argument)))
-        slope = SLOPE[table.function](exact)
-        found = self.near(value, slope[..., None] * x.slope, slope * x.shift + value - exact,
-                          slope * x.rest + most / 2 * x.most ** 2)
+        if table.function in ENDS:
+            away = np.abs(argument) - ENDS[table.function]  # from the corner
+            slope = np.where(away < 0, STEEPEST[table.function], 0.0)
+            more = np.where(np.abs(away) <= x.most, STEEPEST[table.function] * x.most, 0.0)
+        else:
+            slope, more = SLOPE[table.function](exact), BEND[table.function] / 2 * x.most ** 2
+        found = self.near(value, slope[..., None] * x.slope, slope * x.shift + value - exact, slope * x.rest + more)
         beyond = found.most > (widest := np.abs(value) + 1)
         return Near(value, np.where(beyond[..., None], 0, found.slope), np.where(beyond, 0, found.shift),
                     np.where(beyond, widest, found.rest), np.where(beyond, widest, found.most))

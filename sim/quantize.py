@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
+from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import pad
@@ -100,7 +101,8 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    return assemble_gru(layer, shared, pre, table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
@@ -114,5 +116,6 @@ def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bit
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
         projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
-    tables = table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits)
+    sigmoid, tanh = activation_names(layer.hard)
+    tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
     return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

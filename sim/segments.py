@@ -128,11 +128,18 @@ def _cuts(bound: float, frac: int) -> tuple[int, tuple[int, ...]]:
 @lru_cache(maxsize=256)
 def _bound(segments: int, frac: int) -> float:
     """The least bound for which so many segments suffice."""
-    lo, hi = math.log2(1e-8), math.log2(0.25)
-    for _ in range(30):
+    def enough(log_bound: float) -> bool:
+        cuts = _cuts(2.0 ** log_bound, frac)[1]
+        return 2 * len(cuts) + (cuts[0] > 0) <= segments
+
+    lo = hi = math.log2(0.7 / segments ** 2)  # near what many segments of best length have
+    while not enough(hi):
+        hi = min(hi + 0.5, -1.01)
+    while lo > -26 and enough(lo):
+        lo -= 0.5
+    for _ in range(8):
         middle = (lo + hi) / 2
-        cuts = _cuts(2.0 ** middle, frac)[1]
-        lo, hi = (lo, middle) if 2 * len(cuts) + (cuts[0] > 0) <= segments else (middle, hi)
+        lo, hi = (lo, middle) if enough(middle) else (middle, hi)
     return 2.0 ** hi
 
 
