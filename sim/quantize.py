@@ -1,4 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,10 +17,10 @@ from circulant.sim.network import Network
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
+__all__ = ["HEADROOM", "Calibration", "Peaks", "Widths", "matrices", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
+def quantize(model: reference.Model, calibration: ArrayLike, **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
@@ -28,17 +30,57 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> N
     Raises:
         Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
     """
-    bits = Widths(**widths)
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
-    if not np.isfinite(data).all():
-        raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    peaks = Peaks(model, data)
-    layers: list[Layer] = []
-    form = fit(float(np.abs(data).max()), bits.activation_bits)
-    for layer in model.layers:
-        layers.append(_layer(layer, form, peaks, bits))
-        form = layers[-1].output_format
-    return Network(model.name, model.inputs, model.sequence, tuple(layers))
+    return Calibration(model, calibration).quantize(Widths(**widths))
+
+
+class Calibration:
+    """What data shows of a model, so that it can be quantized again and again.
+
+    Parameters:
+        data: as for `quantize`.
+
+    Raises:
+        Refusal: when the data is empty, not finite, or of the wrong shape.
+    """
+
+    def __init__(self, model: reference.Model, data: ArrayLike) -> None:
+        self.model = model
+        values = reference.check_data("Calibration data", data, model.inputs, model.sequence)
+        if not np.isfinite(values).all():
+            raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
+        self._peaks, self._peak = Peaks(model, values), float(np.abs(values).max())
+
+    @property
+    def never(self) -> list[str]:
+        """The tensors that the data never exercises: they are always zero, and their formats say nothing."""
+        return [*([] if self._peak else ["input"]), *self._peaks.never]
+
+    def quantize(self, bits: Widths) -> Network:
+        """The golden model with these widths.
+
+        Raises:
+            Refusal: when they name what the network does not have, or do not fit together.
+        """
+        layers: list[Layer] = []
+        form = fit(self._peak, bits.input)
+        for layer in self.model.layers:
+            layers.append(_layer(layer, form, self._peaks, bits.of(layer.name)))
+            form = layers[-1].output_format
+        bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
+        return Network(self.model.name, self.model.inputs, self.model.sequence, tuple(layers))
+
+
+def matrices(layer: Layer) -> dict[str, Product]:
+    """By path a product of each matrix of a layer: what has a width of its weights for itself."""
+    if isinstance(layer, Bidirectional):
+        return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
+    return {f"{layer.name}.{role}": product for role, product in layer.products.items()
+            if not role.startswith("candidate_")}
+
+
+def _parts(layer: Layer) -> list[str]:
+    directions = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
+    return [*directions, *matrices(layer)]
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
@@ -47,7 +89,7 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
     if isinstance(layer, reference.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
-        forward, backward = (_one_way(each, input, coarse, peaks, bits) for each in pair)
+        forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
         return Bidirectional(layer.name, forward, backward)
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
@@ -55,7 +97,7 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
 def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
-    output = peaks.fit(bits.activation_bits, f"{name}.output", bias=layer.bias)
+    output = peaks.fit(bits.output, f"{name}.output", bias=layer.bias, clip=bits.output_clip)
     matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
     return Linear(layer.name, layer.inputs, layer.outputs, matrix)
 
@@ -73,17 +115,17 @@ def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format
 
 def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
-    unit = Format(bits.activation_bits, bits.activation_bits - 1)
+    unit = Format(bits.state, bits.state - 1)
     if isinstance(layer, reference.Gru) or layer.projection is None:
         return unit
-    return no_finer(peaks.fit(bits.activation_bits, f"{layer.name}.y"), unit.frac)
+    return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
 def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
     sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
-    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
-                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]))
+    pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]), clip=bits.output_clip)
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
@@ -103,8 +145,8 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
     bias, name = layer.bias_ih + layer.bias_hh, layer.name
-    pre = peaks.fit(bits.activation_bits, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias)
-    cell = peaks.fit(bits.activation_bits, f"{name}.c")
+    pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
+    cell = peaks.fit(bits.cell, f"{name}.c")
     shared = spectral(name, peaks, bits, ("gates",), [
         (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
     gates = JointProduct((shared.part(layer.weight_ih, bias, pre, 0), shared.part(layer.weight_hh, None, pre, 1)))
