@@ -10,6 +10,7 @@ from circulant import report as reports
 from circulant.boards.device import device, fits
 from circulant.experiment import save
 from circulant.extras import extras
+from circulant.integers import golden
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
@@ -84,7 +85,13 @@ def words(metric: str) -> str:
 
 
 def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``."""
+    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
+
+    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+
+    Raises:
+        Refusal: as `circulant.integers.golden`.
+    """
     with extras("circulant quantize"):
         from circulant import training
     trained = require(run, "train")
@@ -93,20 +100,20 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"], progress=show)
-    show("calibration", 0, 0)
     model = training.load_trained(run.path("model.pt")).model
-    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+    made = golden(model, data, tables["quantization"], name=run.experiment.name, folder=run.path("evaluations"),
+                  show=show)
+    network = made.network
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
     task = training.task_of(data)
     show("ranges", 0, 0)
-    exact = training.reference(model, data.train_x[:RANGED])
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
-        "seconds": time.perf_counter() - start,
+        "picking": made.picking, "never": made.never, "seconds": time.perf_counter() - start,
     })
 
 

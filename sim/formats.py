@@ -19,9 +19,14 @@ HEADROOM = 1.25
 
 
 class Peaks:
-    """The greatest magnitude of every tensor that a reference model shows on calibration data."""
+    """The greatest magnitude of every tensor that a reference model shows on calibration data.
+
+    Members:
+        input: that of the data themselves.
+    """
 
     def __init__(self, model: reference.Model, calibration: Reals) -> None:
+        self.input = float(np.abs(calibration).max())
         self._peaks: dict[str, float] = {}
         model.run(calibration, self._see)
 
@@ -30,8 +35,8 @@ class Peaks:
 
     @property
     def never(self) -> list[str]:
-        """The tensors that were zero all the time."""
-        return [name for name, peak in self._peaks.items() if not peak]
+        """The tensors that the data never exercise: they are always zero, and their formats say nothing."""
+        return [name for name, peak in {"input": self.input, **self._peaks}.items() if not peak]
 
     def fit(self, width: int, *names: str, bias: ArrayLike = 0.0, clip: int = 0) -> Format:
         """The finest format of ``width`` bits that holds all these tensors with headroom, and ``bias`` without.

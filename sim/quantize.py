@@ -17,57 +17,40 @@ from circulant.sim.network import Network
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["HEADROOM", "Calibration", "Peaks", "Widths", "matrices", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: Any) -> Network:
-    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
-
-    Parameters:
-        calibration: (N, T, inputs) or (N, inputs), like the data to come.
-        widths: the fields of `Widths`.
-
-    Raises:
-        Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
-    """
-    return Calibration(model, calibration).quantize(Widths(**widths))
-
-
-class Calibration:
-    """What data shows of a model, so that it can be quantized again and again.
-
-    Parameters:
-        data: as for `quantize`.
+def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
+    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
 
     Raises:
         Refusal: when the data is empty, not finite, or of the wrong shape.
     """
+    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
+    if not np.isfinite(data).all():
+        raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
+    return Peaks(model, data)
 
-    def __init__(self, model: reference.Model, data: ArrayLike) -> None:
-        self.model = model
-        values = reference.check_data("Calibration data", data, model.inputs, model.sequence)
-        if not np.isfinite(values).all():
-            raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-        self._peaks, self._peak = Peaks(model, values), float(np.abs(values).max())
 
-    @property
-    def never(self) -> list[str]:
-        """The tensors that the data never exercises: they are always zero, and their formats say nothing."""
-        return [*([] if self._peak else ["input"]), *self._peaks.never]
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: Any) -> Network:
+    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
-    def quantize(self, bits: Widths) -> Network:
-        """The golden model with these widths.
+    Parameters:
+        calibration: (N, T, inputs) or (N, inputs), like the data to come, or what `calibrate` found of it.
+        widths: the fields of `Widths`.
 
-        Raises:
-            Refusal: when they name what the network does not have, or do not fit together.
-        """
-        layers: list[Layer] = []
-        form = fit(self._peak, bits.input)
-        for layer in self.model.layers:
-            layers.append(_layer(layer, form, self._peaks, bits.of(layer.name)))
-            form = layers[-1].output_format
-        bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-        return Network(self.model.name, self.model.inputs, self.model.sequence, tuple(layers))
+    Raises:
+        Refusal: when a width is out of range, or names what the network does not have; as `calibrate`.
+    """
+    bits = Widths(**widths)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
+    layers: list[Layer] = []
+    form = fit(peaks.input, bits.input)
+    for layer in model.layers:
+        layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
+        form = layers[-1].output_format
+    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
+    return Network(model.name, model.inputs, model.sequence, tuple(layers))
 
 
 def matrices(layer: Layer) -> dict[str, Product]:

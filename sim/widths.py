@@ -1,11 +1,12 @@
 """Bits of every kind of tensor, of a whole network or of a layer, a matrix of it, by name."""
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["RULES", "Widths"]
+__all__ = ["DERIVED", "RULES", "Widths"]
 
 RULES = {
     "weight_bits": (2, 18), "activation_bits": (4, 24), "spectrum_bits": (4, 26), "product_bits": (4, 40),
@@ -102,6 +103,10 @@ class Widths:
             if path == place or path.startswith(f"{place}."):
                 found[name] = self.tensors[key]
         return replace(self, **found) if found else self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every field by its name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def check_names(self, paths: Collection[str]) -> None:
         """
