@@ -1,6 +1,7 @@
 """From a trained model to integers as the experiment says: widths as they stand or picked, weights trained on them."""
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from circulant.sim.evaluations import Evaluations
 from circulant.sim.network import Network
 from circulant.sim.pick import FIELDS, Picked, pick
 from circulant.sim.price import Price, weight_bits
-from circulant.sim.quantize import calibrate, quantize
+from circulant.sim.quantize import calibrate, matrices, quantize
 from circulant.sim.reference import Model
 from circulant.sim.widths import Widths
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from circulant.training.data import Dataset
+    from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
 
 __all__ = ["Golden", "golden", "picked_table", "ranges_table", "widths"]
@@ -34,6 +36,8 @@ STEPS = 6400
 
 BATCH = 256
 
+PHASES = {"joint": "ADMM on the grid", "finetune": "fine-tuning"}
+
 
 @dataclass(frozen=True, eq=False)
 class Golden:
@@ -42,12 +46,14 @@ class Golden:
     Parameters:
         model: the mathematics that it was quantized from, after training on the integers where there was any.
         picking: for the record: the outcome of the search, or nothing.
+        finetuning: for the record: the metric of the integers before it, or nothing.
         never: tensors that the calibration never exercised.
     """
 
     network: Network
     model: Model
     picking: dict[str, Any]
+    finetuning: dict[str, Any]
     never: list[str]
 
 
@@ -67,11 +73,13 @@ def widths(table: Mapping[str, Any]) -> Widths:
 
 
 def golden(model: "torch.nn.Module", data: "Dataset", table: Mapping[str, Any], *, name: str | None = None,
-           folder: str | Path | None = None, show: Show = silent) -> Golden:
+           settings: "TrainingSettings | None" = None, folder: str | Path | None = None,
+           show: Show = silent) -> Golden:
     """Quantize a trained model as [quantization] says.
 
     Parameters:
         table: that of the experiment.
+        settings: of a fine-tuning.
         folder: keeps the evaluations of a search, so that one which was interrupted goes on.
 
     Raises:
@@ -91,7 +99,20 @@ def golden(model: "torch.nn.Module", data: "Dataset", table: Mapping[str, Any], 
                                                   ports=_ports(table["dsp"])))
         picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), task, data)
         bits = picked.widths
-    return Golden(quantize(reference, peaks, **bits.as_dict()), reference, picking, peaks.never)
+    network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
+    if table["finetune_epochs"] or table["joint_epochs"]:
+        grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
+        forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
+        task = training.task_of(data)
+        tuned = {"before": task.score(network.vectors(data.test_x).outputs, data)}
+        model = training.finetune(
+            model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
+            rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
+                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
+        reference = training.reference(model, data.train_x[:SAMPLE], name=name)
+        peaks, bits = calibrate(reference, data.train_x), replace(bits, grids=grids)
+        network = quantize(reference, peaks, **bits.as_dict())
+    return Golden(network, reference, picking, tuned, peaks.never)
 
 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],

@@ -101,8 +101,8 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"], progress=show)
     model = training.load_trained(run.path("model.pt")).model
-    made = golden(model, data, tables["quantization"], name=run.experiment.name, folder=run.path("evaluations"),
-                  show=show)
+    made = golden(model, data, tables["quantization"], name=run.experiment.name,
+                  settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"), show=show)
     network = made.network
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
@@ -113,7 +113,8 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
-        "picking": made.picking, "never": made.never, "seconds": time.perf_counter() - start,
+        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
+        "seconds": time.perf_counter() - start,
     })
 
 

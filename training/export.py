@@ -1,5 +1,6 @@
 """From a trained torch model to the network that the hardware obeys."""
 import re
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ TOLERANCE = 1e-6
 
 
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: int = 12, activation_bits: int = 16,
-           name: str | None = None, **widths: int) -> Network:
+           name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs.
 
     Parameters:
