@@ -216,9 +216,7 @@ class _Search:
 
     def descend(self, place: Place, budget: float) -> Place:
         """Down by a bit wherever the budget allows, until nowhere."""
-        bound, refused = LOUDER * self.noise(place), set[tuple[str, int]]()
-        before: Place | None = None
-        turn = 0
+        bound, before, turn = LOUDER * self.noise(place), dict[str, int](), 0
         while place != before:
             before, turn = place, turn + 1
             cost, here = self.cost(place), place
@@ -226,15 +224,11 @@ class _Search:
             order.sort(key=lambda name: self.cost(here | {name: here[name] - 1}) - cost)
             for done, name in enumerate(order):
                 self._progress(f"one bit less, round {turn}", done, len(order), name)
-                bits = place[name] - 1
-                if (name, bits) in refused:
-                    continue
-                ways = [place | _step(name, bits, clip) for clip in _clips(name, place.get(_clip(name), 0))]
-                best = min(ways, key=self.noise)
-                if self.noise(best) <= bound and self.lost(best) <= budget:
-                    place = best
-                else:
-                    refused.add((name, bits))
+                ways = [place | _step(name, place[name] - 1, clip) for clip in _clips(name, place.get(_clip(name), 0))]
+                for way in sorted(ways, key=self.noise):
+                    if self.noise(way) <= bound and self.lost(way) <= budget:
+                        place = way
+                        break
             self._progress(f"one bit less, round {turn}", len(order), len(order), "")
         return place
 
