@@ -1,7 +1,7 @@
 """From a trained model to integers as the experiment says: widths as they stand or picked, weights trained on them."""
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +52,9 @@ class Golden:
 
     network: Network
     model: Model
-    picking: dict[str, Any]
-    finetuning: dict[str, Any]
-    never: list[str]
+    picking: dict[str, Any] = field(default_factory=dict)
+    finetuning: dict[str, Any] = field(default_factory=dict)
+    never: list[str] = field(default_factory=list)
 
 
 def widths(table: Mapping[str, Any]) -> Widths:
