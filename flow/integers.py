@@ -160,7 +160,8 @@ def _ports(dsp: str) -> tuple[int, int] | None:
 def _picking(picked: Picked, start: Network, task: "Task", data: "Dataset") -> dict[str, Any]:
     """The outcome of a search for the record."""
     return {
-        "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start, "lost": picked.lost,
+        "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
+        "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
         "score_start": task.score(start.vectors(data.test_x).outputs, data),
         "weight_bits_start": weight_bits(start), "weight_bits": weight_bits(picked.network),
@@ -183,10 +184,11 @@ def picked_table(picking: Mapping[str, Any]) -> Table:
 
 def ranges_table(ranges: Sequence[Mapping[str, Any]]) -> Table:
     """Every tensor against its format, for a terminal."""
-    table = Table("tensor", "bits", "fraction", "least", "greatest", "at the ends", "SQNR", title="tensors",
-                  title_justify="left")
+    table = Table(title="tensors", title_justify="left")
+    for at, name in enumerate(("tensor", "bits", "point", "least", "greatest", "at the ends", "SQNR")):
+        table.add_column(name, no_wrap=True, overflow="fold" if at else "ellipsis")
     for each in ranges:
         table.add_row(each["name"], str(each["format"]["width"]), str(each["format"]["frac"]), f"{each['lo']:.4g}",
-                      f"{each['hi']:.4g}", f"{each['ends']:,} of {each['count']:,}",
+                      f"{each['hi']:.4g}", f"{each['ends'] / each['count']:.2%}",
                       "–" if each["sqnr_db"] is None else f"{each['sqnr_db']:.1f} dB")
     return table
