@@ -83,8 +83,8 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
 
     def pwl(role: str) -> Pwl:
         data = entry[role]
-        formats = (Format.from_json(data[field]) for field in ("input", "output", "slope", "base"))
-        return Pwl(data["function"], data["method"], data["reach"], *formats,
+        input, output, slope, base = (Format.from_json(data[field]) for field in ("input", "output", "slope", "base"))
+        return Pwl(data["function"], data["method"], data["reach"], input, output, slope, base,
                    *(arrays[f"{name}.{role}.{part}"] for part in _TABLES))
 
     if entry["kind"] == Gru.kind:

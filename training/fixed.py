@@ -36,7 +36,7 @@ def quantized(x: Tensor, form: Format) -> Tensor:
         Refusal: as `integers`, and when the type of x does not hold every value of the format.
     """
     _check(x, form)
-    return _Quantized.apply(x, form)  # type: ignore[no-any-return, no-untyped-call]
+    return _Quantized.apply(x, form)
 
 
 def activated(x: Tensor, table: Pwl) -> Tensor:
@@ -46,7 +46,7 @@ def activated(x: Tensor, table: Pwl) -> Tensor:
         Refusal: as `quantized`.
     """
     _check(x, table.output)
-    return _Activated.apply(x, table)  # type: ignore[no-any-return, no-untyped-call]
+    return _Activated.apply(x, table)
 
 
 def _check(x: Tensor, form: Format) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
+from circulant.integers import golden, widths
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
@@ -156,9 +157,14 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         from circulant import training
         from circulant.sim.quantize import quantize
 
-    table = json.dumps(point.training["data"])
-    data, (reference, peaks) = _data(table), _calibrated(trained["folder"], table, point.experiment.name)
-    network = quantize(reference, peaks, **point.experiment.tables(("quantization",))["quantization"])
+    table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
+    data = _data(table)
+    if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
+        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+                         name=point.experiment.name,
+                         settings=training.TrainingSettings(**point.training["training"])).network
+    else:
+        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x)
     return network, vectors, training.task_of(data).score(vectors.outputs, data)
 
@@ -201,7 +207,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
                                    for memory in memories(layer, each, max_steps=options["max_steps"]))
     if experiment.board.device != "none":
         fits(device(experiment.board.device), found["multipliers"],
-             found.get("memory_bits", _weights(network)["weight_memory_bits"]))
+             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(design, vectors)
     return found
