@@ -4,11 +4,13 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 """
 import shutil
 import time
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from circulant import report as reports
 from circulant.boards.device import device, fits
-from circulant.experiment import save
+from circulant.experiment import load, save
 from circulant.extras import extras
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
@@ -47,18 +49,20 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
 
     def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
-        name = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
-        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {words(name)} {metrics[name]:.2%}")
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{''.join(known)}")
         save(run.experiment, kept)
         if curves is not None:
             curves(phase, epoch, epochs, metrics)
 
+    base = tables["training"].pop("dense")
+    dense = _baseline(run, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
                                  block_size=run.experiment.compression.block_size, progress=progress,
-                                 checkpoint=kept / "training.pt", resume=resume)
+                                 checkpoint=kept / "training.pt", resume=resume, dense=dense)
     except KeyboardInterrupt:
         if not (kept / "training.pt").exists():
             raise
@@ -76,6 +80,24 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done
+
+
+def _baseline(run: Run, folder: Path) -> Any:
+    """State dict of the dense baseline that a run folder keeps.
+
+    Raises:
+        Refusal: when it holds none, or that of other data or of another network.
+    """
+    from circulant import training
+
+    kept, wanted = load(folder), run.experiment
+    for table, mine, other in (("data", wanted.data, kept.data),
+                               ("model", replace(wanted.model, dense=()), replace(kept.model, dense=()))):
+        if mine != other:
+            key = next(field.name for field in fields(mine) if getattr(mine, field.name) != getattr(other, field.name))
+            raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key} = "
+                          f"{getattr(other, key)!r}, not {getattr(mine, key)!r}; choose another folder, or train one")
+    return training.load_trained(folder / "model.pt").dense
 
 
 def words(metric: str) -> str:

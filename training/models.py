@@ -8,7 +8,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.sequences import CELLS, KeywordCrnn, SequenceClassifier, SequenceLabeller
-from circulant.training.vision import LeNet5, ResNet8, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
@@ -24,6 +24,7 @@ class ModelSettings:
         kind: one of `MODELS`.
         hidden: hidden units of a recurrent layer, or of each hidden layer of an mlp.
         layers: recurrent layers, or hidden layers of an mlp.
+        widths: units of each hidden layer of an mlp, in place of ``hidden`` and ``layers``.
         cell: "gru", "lstm" or "reset_gru" in a labeller or crnn; other kinds name theirs.
         projection: outputs of an lstm with a projection; 0 for none.
         peephole: whether an lstm has peepholes.
@@ -38,6 +39,7 @@ class ModelSettings:
     kind: str = "gru"
     hidden: int = 64
     layers: int = 1
+    widths: tuple[int, ...] = ()
     cell: str = "gru"
     projection: int = 0
     peephole: bool = False
@@ -55,6 +57,9 @@ class ModelSettings:
                 rule = "a positive integer" if least else "an integer of at least 0"
                 raise Refusal(f"Field {name!r} of a model must be {rule}, not {value!r}; choose {least} or more")
         object.__setattr__(self, "dense", tuple(self.dense))
+        object.__setattr__(self, "widths", tuple(self.widths))
+        if any(type(width) is not int or width < 1 for width in self.widths):
+            raise Refusal(f"Field 'widths' of a model must be positive integers, not {self.widths!r}; choose others")
         taken = ("kind", "dense", *MODELS[self.kind].options)
         ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(self)
                    if field.name not in taken and getattr(self, field.name) != field.default]
@@ -126,8 +131,10 @@ MODELS: dict[str, _Kind] = {
     "reset_gru": _Kind(_classifier, RECURRENT),
     "labeller": _Kind(_labeller, ("cell", *RECURRENT, *PROJECTED)),
     "crnn": _Kind(_crnn, ("cell", *RECURRENT, *PROJECTED, "width")),
-    "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.hidden, classes, layers=s.layers), ("hidden", "layers")),
+    "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.widths or [s.hidden] * s.layers, classes),
+                 ("hidden", "layers", "widths")),
     "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes), (), True),
+    "cnn": _Kind(lambda s, shape, classes: cnn(shape, classes, width=s.width or 32), ("width",), True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),
 }

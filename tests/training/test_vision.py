@@ -33,9 +33,9 @@ def test_vgg_channels():
 
 
 def test_mlp():
-    model = mlp((4, 6), 16, 3, layers=2)
+    model = mlp((4, 6), (16, 16), 3)
     assert [(m.in_features, m.out_features) for m in layers(model, nn.Linear)] == [(24, 16), (16, 16), (16, 3)]
-    assert not layers(mlp((24,), 16, 3), nn.Flatten)
+    assert not layers(mlp((24,), [16], 3), nn.Flatten)
 
 
 @pytest.mark.parametrize("make", [lambda: LeNet5((1, 12, 12), 2), lambda: vgg((1, 12, 12), 2, width=4),
