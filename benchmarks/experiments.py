@@ -10,7 +10,7 @@ FOLDER = Path("runs/results")
 
 EXPERIMENTS = ("mnist-mlp", "mnist-lenet5", "cifar10-cnn", "fsdd-gru", "fsdd-lstm", "speech-gru", "speech-lstm")
 
-DIRECT_ALONE = ("training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
+START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Row:
     experiment: str
     label: str
     sets: tuple[str, ...] = ()
-    base: str = "dense"
+    base: str = "start"
     seeds: tuple[int, ...] = (0, 1, 2)
 
     def folder(self, seed: int, below: Path = FOLDER) -> Path:
@@ -43,13 +43,14 @@ class Row:
 
 
 def rows(experiment: str) -> Iterator[Row]:
-    """The rows of an experiment, that of the dense model first.
+    """The rows of an experiment, that of the dense baseline, which the others start from, first.
 
-    The dense row of ADMM has k = 1 and goes through all of its phases, so that it has the same epochs and the same
-    courses of the learning rate. That of direct training has the same epochs in one course.
+    "dense" has k = 1 and goes through the same phases, so that it has the same epochs and the same courses of the
+    learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one course as it.
     """
-    direct = experiment.startswith("mnist")
-    yield Row(experiment, "dense", ("compression.block_size=1", *(DIRECT_ALONE if direct else ())), base="")
+    yield Row(experiment, "start", START, base="")
+    if not experiment.startswith("mnist"):
+        yield Row(experiment, "dense", ("compression.block_size=1",))
     if experiment == "mnist-lenet5":
         yield Row(experiment, "circulant")
         return

@@ -20,7 +20,7 @@ from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
+__all__ = ["generate", "generate_c", "inspect", "quantize", "report", "simulate", "train"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -28,16 +28,29 @@ RANGED = 64
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
-def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict[str, Any]:
+def inspect(run: Run, show: Show = silent) -> Any:
+    """The `circulant.training.ConversionReport` of the experiment's network with its block sizes, untrained.
+
+    Raises:
+        Refusal: as `circulant.training.load_data`, `build` and `compress`.
+    """
+    with extras("circulant inspect"):
+        from circulant import training
+    return _inspected(run, training.load_data(**run.experiment.tables()["data"], progress=show))
+
+
+def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
     """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
 
     Under `torchrun` every process calls it, and the first one alone writes and returns the record.
 
     Parameters:
         resume: whether to go on from the checkpoint; None does so where there is one of this very training.
+        exports: whether the golden model must have a layer for everything, as for the steps that follow.
 
     Raises:
-        Refusal: as `circulant.training.train`.
+        Refusal: as `inspect`, before any work starts, when a part of the network is refused or has no golden layer
+            although ``exports``; as `circulant.training.train`.
         KeyboardInterrupt: saying how to go on.
     """
     with extras("circulant train"):
@@ -58,6 +71,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
     base = tables["training"].pop("dense")
     dense = _baseline(run, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
+    parts = _inspected(run, data)
+    parts.require_exportable() if exports else parts.require()
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
@@ -80,6 +95,16 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done
+
+
+def _inspected(run: Run, data: Any) -> Any:
+    from circulant import training
+
+    tables = run.experiment.tables(("model", "compression"))
+    model = training.ModelSettings(**tables["model"])
+    network = training.build(model, data.shape, data.classes)
+    sizes = training.assign(network, tables["compression"]["block_size"], model.dense)
+    return training.inspect(training.compress(network, sizes), data.train_x[:2])
 
 
 def _baseline(run: Run, folder: Path) -> Any:

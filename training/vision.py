@@ -11,7 +11,10 @@ __all__ = ["BasicBlock", "LeNet5", "ResNet8", "cnn", "mlp", "vgg"]
 
 
 def mlp(shape: Sequence[int], widths: Sequence[int], classes: int) -> nn.Sequential:
-    """Hidden layers fc1, fc2, … of these widths with ReLU over all values of a sample (N, *shape), and a Linear to (N, classes)."""
+    """Hidden layers fc1, fc2, … of these widths over all values of a sample (N, *shape), and a Linear to (N, classes).
+
+    A ReLU follows each hidden layer.
+    """
     parts: list[tuple[str, nn.Module]] = [("flatten", nn.Flatten())] if len(shape) > 1 else []
     size = math.prod(shape)
     for number, width in enumerate(widths, start=1):
