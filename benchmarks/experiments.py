@@ -1,16 +1,54 @@
-"""What docs/results.md is made of: rows of shipped experiments, each trained with several seeds."""
+"""What docs/results.md is made of: rows of shipped experiments, each trained with several seeds, and what to reach."""
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["EXPERIMENTS", "FOLDER", "Row", "rows"]
+__all__ = ["EXPERIMENTS", "FOLDER", "TITLES", "Row", "Target", "rows"]
 
 FOLDER = Path("runs/results")
 
-EXPERIMENTS = ("mnist-mlp", "mnist-lenet5", "cifar10-cnn", "fsdd-gru", "fsdd-lstm", "speech-gru", "speech-lstm")
+TITLES = {
+    "fsdd-gru": "Spoken digits (FSDD), GRU 32 → 64 → 10",
+    "fsdd-lstm": "Spoken digits (FSDD), LSTM 32 → 64 → 10",
+    "mnist-mlp": "MNIST, perceptron 784-1024-512-10",
+    "mnist-lenet5": "MNIST, LeNet-5, all but the first and the last layer circulant",
+    "cifar10-cnn": "CIFAR-10 (JPEG q75), CNN of four convolutions",
+    "speech-gru": "Phones of speechocean762, two GRU layers",
+    "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
+}
+EXPERIMENTS = tuple(TITLES)
 
 START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a row has to reach: a score itself, a loss against the dense model of the same budget, or both.
+
+    Parameters:
+        score: an accuracy of at least this, or an error rate below it.
+        loss: at most so much is lost, in the metric's own unit.
+        fewer: by this factor fewer weights in the Linear layers that are circulant.
+    """
+
+    score: float | None = None
+    loss: float | None = None
+    fewer: float | None = None
+
+
+TARGETS = {
+    ("fsdd-gru", "k8"): Target(score=0.983),
+    ("fsdd-gru", "k16"): Target(score=0.975),
+    ("mnist-mlp", "k16"): Target(score=0.988, loss=0.0),
+    ("mnist-mlp", "k64"): Target(score=0.984),
+    ("mnist-lenet5", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
+    ("cifar10-cnn", "dense"): Target(score=0.8),
+    ("cifar10-cnn", "k8"): Target(loss=0.007),
+    **{(f"speech-{cell}", label): target for cell in ("gru", "lstm") for label, target in (
+        ("dense", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
+}
+"""By experiment and label."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +65,21 @@ class Row:
     label: str
     sets: tuple[str, ...] = ()
     base: str = "start"
-    seeds: tuple[int, ...] = (0, 1, 2)
+
+    @property
+    def target(self) -> Target:
+        """What it has to reach."""
+        return TARGETS.get((self.experiment, self.label), Target())
 
     def folder(self, seed: int, below: Path = FOLDER) -> Path:
         """Its run folder."""
         return below / self.experiment / f"{self.label}-s{seed}"
 
-    def command(self, seed: int, below: Path = FOLDER) -> list[str]:
+    def arguments(self, seed: int, below: Path = FOLDER) -> list[str]:
         """The arguments of ``circulant`` that train it."""
         sets = [*self.sets, f"training.seed={seed}"]
         if self.base:
-            sets.append(f'training.dense="{below / self.experiment / f"{self.base}-s{seed}"}"')
+            sets.append(f"training.dense={below / self.experiment / f'{self.base}-s{seed}'}")
         return ["train", self.experiment, "--out", str(self.folder(seed, below)),
                 *(word for each in sets for word in ("--set", each))]
 

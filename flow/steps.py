@@ -57,7 +57,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
         from circulant import training
 
     run.require_writable()
-    start, tables = time.perf_counter(), run.experiment.tables()
+    start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()
     kept = run.path(CHECKPOINT)
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
 
@@ -92,6 +92,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     done = record(run, "train", {
         "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": _matrices(trained.model), "history": trained.history, "seconds": time.perf_counter() - start,
+        "processor_seconds": time.process_time() - worked, "machine": training.machine(tables["training"]["device"]),
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done

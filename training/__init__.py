@@ -18,6 +18,7 @@ from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.place import machine
 from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
 from circulant.training.task import Task, task_of
@@ -32,5 +33,5 @@ __all__ = [
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "Task", "task_of",
     "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
-    "export", "reference", "Curves",
+    "export", "reference", "Curves", "machine",
 ]
