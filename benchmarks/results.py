@@ -142,9 +142,9 @@ def _orderings(found: Mapping[str, Any]) -> list[str]:
         if {"k4-16", "k16-4"} <= entries.keys():
             early, late = (entries[label]["scores"] for label in ("k16-4", "k4-16"))
             gains = [early[seed]["circulant"] - late[seed]["circulant"] for seed in early if seed in late]
-            lines.append(f"- Larger blocks in the later layer hurt less ({cell.upper()}): the error rate with k = 16 in "
-                         f"the first layer and 4 in the second, less that with 4 and 16, is {spread(gains, 100, '+')} "
-                         f"points over {_seeds(gains)}: {_verdict(gains)}.")
+            lines.append(f"- Larger blocks in the later layer hurt less ({cell.upper()}): the error rate with k = 16 "
+                         f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
+                         f"{_seeds(gains)}: {_verdict(gains)}.")
     both = [found[f"speech-{cell}"] for cell in ("gru", "lstm") if f"speech-{cell}" in found]
     if len(both) == 2:
         for label in (label for label in both[0] if label in both[1] and both[0][label]["losses"]):

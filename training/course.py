@@ -96,8 +96,8 @@ class Course:
             self._train(number, state if number == at else None)
             if phase == "dense":
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
-                self.scores["dense"] = self._score()
-        self.scores["circulant"] = self._score()
+                self.scores["dense"] = self._measured(phase)
+        self.scores["circulant"] = self._measured(self._phases[-1])
         self._run = None
         return self._model
 
@@ -149,6 +149,12 @@ class Course:
                  "history": self.history}
         if self._team.leads and self._checkpoint is not None:
             self._checkpoint.save(state)
+
+    def _measured(self, phase: str) -> float:
+        """The metric at the end of a phase, whose last epoch may have measured it."""
+        last = self.history[-1] if self.history else {}
+        return float(last[self._task.metric]) if last.get("phase") == phase and self._task.metric in last else (
+            self._score())
 
     def _score(self) -> float:
         return evaluate(self._model, self._data, task=self._task, team=self._team)
