@@ -31,7 +31,8 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
         raise click.UsageError("The benchmark 'training' is of fixed models, so --set changes nothing; leave it out")
     figures = {"admm": admm(), "linear": linear(), "crossover": crossover()}
     machine = {"system": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
-    return {"benchmark": "training", "table": table(figures), "machine": machine, **figures}
+    return {"benchmark": "training", "table": table(figures), "machine": machine,
+            "admm_epoch_ratio": figures["admm"]["ratio"], "linear1024_k16_ratio": figures["linear"]["ratio"], **figures}
 
 
 def admm(*, hidden: int = 256, layers: int = 2, batches: int = 8, steps: int = 60, repeats: int = 11) -> dict[str, Any]:

@@ -148,12 +148,13 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
     task = training.task_of(data)
+    quantized = training.score(lambda x: network.run(x).real, model, data, vectors.outputs)
     show("ranges", 0, 0)
     exact = training.reference(model, data.train_x[:RANGED])
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
+        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
 

@@ -20,7 +20,7 @@ from circulant.training.optimize import choose, optimizer, schedule
 from circulant.training.place import ALONE, PRECISIONS, Precision, Team
 from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "fit"]
+__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "fit"]
 
 Metrics = dict[str, Any]
 
@@ -70,7 +70,7 @@ class Fit:
         self._run = run or model
         self._device = next(model.parameters()).device
         self._precision = Precision(recipe.precision, self._device)
-        self._part = Part(data, "train", self._device, exact=_exact(model, task))
+        self._part = Part(data, "train", self._device, exact=exact(model, task))
         each = len(self._part.order(recipe.batch))
         self._optimizer = optimizer(recipe.optimizer, model.parameters(), recipe.lr, recipe.weight_decay)
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
@@ -213,7 +213,7 @@ def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch
     """
     task = task or task_of(data)
     device = next(model.parameters()).device
-    part = Part(data, "test", device, exact=_exact(model, task))
+    part = Part(data, "test", device, exact=exact(model, task))
     training = model.training
     model.eval()
     counts = torch.zeros(2, dtype=torch.float64, device=device)
@@ -239,7 +239,7 @@ def _asks(model: nn.Module) -> bool:
     return "lengths" in inspect.signature(inner.forward).parameters
 
 
-def _exact(model: nn.Module, task: Task) -> bool:
+def exact(model: nn.Module, task: Task) -> bool:
     """Whether padding would reach the outputs that count: through a backward layer, or because a last step is taken."""
     return not _asks(model) and (not task.pads or any(getattr(m, "bidirectional", False) for m in model.modules()))
 

@@ -82,7 +82,7 @@ def test_the_cell_gate_of_an_lstm_is_a_tanh():
     zero, bias = np.zeros((4, 1, 1, 1)), np.array([[0.0], [0.0], [-1.0], [0.0]])
     golden = Lstm("lstm", inputs=1, hidden=1, outputs=1, weight_ih=zero, weight_hh=zero, bias_ih=bias, bias_hh=0 * bias,
                   returns="last")
-    assert float(golden.run(np.zeros((1, 1, 1)))) == pytest.approx(output)
+    assert float(golden(np.zeros((1, 1, 1)))[0, 0]) == pytest.approx(output)
 
 
 def test_a_deep_stack_of_large_blocks_neither_explodes_nor_vanishes_at_first():
