@@ -69,6 +69,8 @@ class Model(Table):
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
     bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
+                         high=0.9)
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 

@@ -12,7 +12,7 @@ from circulant.training.vision import LeNet5, ResNet8, cnn, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
-RECURRENT = ("hidden", "layers", "bidirectional")
+RECURRENT = ("hidden", "layers", "bidirectional", "dropout")
 PROJECTED = ("projection", "peephole")
 
 
@@ -29,6 +29,7 @@ class ModelSettings:
         projection: outputs of an lstm with a projection; 0 for none.
         peephole: whether an lstm has peepholes.
         bidirectional: whether recurrent layers go both ways.
+        dropout: part of the values between two recurrent layers that is dropped in training.
         width: channels of the first convolution; 0 for the model's own number.
         dense: matrices that stay dense, by name of module or parameter, or "first" and "last".
 
@@ -44,6 +45,7 @@ class ModelSettings:
     projection: int = 0
     peephole: bool = False
     bidirectional: bool = False
+    dropout: float = 0.0
     width: int = 0
     dense: tuple[str, ...] = ()
 
@@ -56,6 +58,9 @@ class ModelSettings:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 rule = "a positive integer" if least else "an integer of at least 0"
                 raise Refusal(f"Field {name!r} of a model must be {rule}, not {value!r}; choose {least} or more")
+        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise Refusal(f"Field 'dropout' of a model must be from 0 to below 1, not {self.dropout!r}; choose 0 for "
+                          "none")
         object.__setattr__(self, "dense", tuple(self.dense))
         object.__setattr__(self, "widths", tuple(self.widths))
         if any(type(width) is not int or width < 1 for width in self.widths):
@@ -110,19 +115,19 @@ class _Kind(NamedTuple):
 def _classifier(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceClassifier(shape[-1], settings.hidden, classes, cell=settings.kind, layers=settings.layers,
                               projection=settings.projection, peephole=settings.peephole,
-                              bidirectional=settings.bidirectional)
+                              bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
                             projection=settings.projection, peephole=settings.peephole,
-                            bidirectional=settings.bidirectional)
+                            bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 def _crnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return KeywordCrnn(shape[-1], settings.hidden, classes, width=settings.width or 16, cell=settings.cell,
                        layers=settings.layers, projection=settings.projection, peephole=settings.peephole,
-                       bidirectional=settings.bidirectional)
+                       bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 MODELS: dict[str, _Kind] = {

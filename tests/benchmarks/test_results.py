@@ -1,5 +1,6 @@
 """The tables of docs/results.md: what is collected from run folders, what counts as reached, what a document keeps."""
 import json
+from itertools import pairwise
 
 import click
 import pytest
@@ -32,7 +33,7 @@ def test_every_row_is_a_legal_experiment(experiment):
     assert (base.label, base.base) == ("start", ""), "the others start from the first row's dense baseline"
     for each in (base, *others):
         _, name, *words = each.arguments(3)
-        loaded = load(name, [word for before, word in zip(words, words[1:], strict=False) if before == "--set"])
+        loaded = load(name, [word for before, word in pairwise(words) if before == "--set"])
         assert loaded.training.seed == 3
         assert loaded.training.dense == ("" if each is base else str(base.folder(3)))
 
