@@ -9,7 +9,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cells, digits, golden, results, rnn, training
+from benchmarks import cells, digits, golden, place, results, rnn, synthesis, training
+from circulant.boards.placement import DEVICES
 from circulant.sim.refusal import Refusal
 
 _json = click.option(
@@ -90,6 +91,36 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
     if into is not None:
         results.write(into, found)
     _show({"benchmark": "results", "table": results.table(found), **found}, path)
+
+
+@main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")
+@click.option("--levels/--no-levels", default=True, show_default=True,
+              help="Map the logic too, and count the look-up tables on the longest way.")
+@click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
+              help="Only this one, by its number; may be given several times.")
+@_json
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
+    """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
+    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    try:
+        figures = synthesis.measure(points, levels=levels, note=lambda text: click.echo(text, err=True))
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
+@main.command("place", epilog="Example: python -m benchmarks place --json -")
+@click.option("--device", type=click.Choice(list(DEVICES)), default="LFE5U-85F", show_default=True)
+@click.option("--mhz", default=110.0, show_default=True, help="Clock that nextpnr is asked for.")
+@click.option("--seed", default=1, show_default=True, help="Of nextpnr.")
+@_json
+def _place(path: str | None, **options: Any) -> None:
+    """The engine with 14 lanes placed and routed on an ECP5: the clock that it reaches."""
+    try:
+        figures = place.measure(**options)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
 
 
 if __name__ == "__main__":

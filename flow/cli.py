@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 RUNS = Path("runs")
 
-STEPS = ("train", "quantize", "generate", "simulate", "report")
+STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 
 WRONG, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -176,13 +176,15 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
     return 0
 
 
+@click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
       "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10")
-def quantize(this: Run, bars: Bars) -> int:
+def quantize(this: Run, bars: Bars, like: Path | None) -> int:
     from circulant import steps
 
-    done = steps.quantize(this, bars)
+    done = steps.quantize(this, bars, like=like)
     bars.close()
     click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
                "quantized")
@@ -222,6 +224,22 @@ def simulate(this: Run, bars: Bars) -> int:
     click.echo(f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
                f"{check['mismatches']:,} mismatches")
     return _verdict(simulated)
+
+
+@click.option("--network", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
+              help="Run folder of the other network, which was quantized --like this one.")
+@step("Words that load another network",
+      "Make the words that load another network into a reloadable design, and check under Verilator that they do.",
+      "circulant reload runs/digits-gru --network runs/seed-1")
+def reload(this: Run, bars: Bars, network: Path) -> int:
+    from circulant.reload import reload as words_of
+
+    check = words_of(this, network, bars)["exchange"]
+    bars.close()
+    click.echo(f"{this.path('reload.bin')}: {check['words_written']:,} words; with one network and the other "
+               f"{check['words_compared']:,} words of output and {check['values_compared']:,} of states compared, "
+               f"{check['mismatches'] + check['wrong_values']:,} mismatches")
+    return WRONG if check["mismatches"] or check["wrong_values"] else 0
 
 
 @step("Every figure of the run, with pictures",

@@ -4,23 +4,25 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 """
 import shutil
 import time
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from circulant import report as reports
 from circulant.boards.device import device, fits
-from circulant.experiment import load, save
+from circulant.experiment import save
 from circulant.extras import extras
+from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
+from circulant.sim.quantize_like import quantize_like
 from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "generate_c", "inspect", "quantize", "report", "simulate", "train"]
+__all__ = ["budget", "design_hash", "generate", "generate_c", "inspect", "network_of", "quantize", "report", "simulate",
+           "train", "vectors_of"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -36,7 +38,7 @@ def inspect(run: Run, show: Show = silent) -> Any:
     """
     with extras("circulant inspect"):
         from circulant import training
-    return _inspected(run, training.load_data(**run.experiment.tables()["data"], progress=show))
+    return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
 
 
 def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
@@ -69,9 +71,9 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
             curves(phase, epoch, epochs, metrics)
 
     base = tables["training"].pop("dense")
-    dense = _baseline(run, Path(base)) if base else None
+    dense = baseline(run.experiment, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
-    parts = _inspected(run, data)
+    parts = inspected(run.experiment, data)
     parts.require_exportable() if exports else parts.require()
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
@@ -98,41 +100,17 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     return done
 
 
-def _inspected(run: Run, data: Any) -> Any:
-    from circulant import training
-
-    tables = run.experiment.tables(("model", "compression"))
-    model = training.ModelSettings(**tables["model"])
-    network = training.build(model, data.shape, data.classes)
-    sizes = training.assign(network, tables["compression"]["block_size"], model.dense)
-    return training.inspect(training.compress(network, sizes), data.train_x[:2])
-
-
-def _baseline(run: Run, folder: Path) -> Any:
-    """State dict of the dense baseline that a run folder keeps.
-
-    Raises:
-        Refusal: when it holds none, or that of other data or of another network.
-    """
-    from circulant import training
-
-    kept, wanted = load(folder), run.experiment
-    for table, mine, other in (("data", wanted.data, kept.data),
-                               ("model", replace(wanted.model, dense=()), replace(kept.model, dense=()))):
-        if mine != other:
-            key = next(field.name for field in fields(mine) if getattr(mine, field.name) != getattr(other, field.name))
-            raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key} = "
-                          f"{getattr(other, key)!r}, not {getattr(mine, key)!r}; choose another folder, or train one")
-    return training.load_trained(folder / "model.pt").dense
-
-
 def words(metric: str) -> str:
     """The name of a metric for people."""
     return metric.replace("_", " ")
 
 
-def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``."""
+def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
+    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
+
+    Parameters:
+        like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+    """
     with extras("circulant quantize"):
         from circulant import training
     trained = require(run, "train")
@@ -143,7 +121,10 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
     model = training.load_trained(run.path("model.pt")).model
-    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+    if like is None:
+        network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+    else:
+        network = quantize_like(training.reference(model, data.train_x, name=run.experiment.name), Network.load(like))
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
@@ -154,6 +135,7 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
+        "like": None if like is None else Network.load(like).hash,
         "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
@@ -168,20 +150,16 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant generate"):
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
-    network = _network(run, quantized)
+    network = network_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
     part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
-    budget = tables["hardware"].pop("multipliers") or (part.multipliers if part else 0)
-    if not budget:
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
-                      "'none'; give a number or a device")
-    design = design_of(network, multipliers=budget, **tables["hardware"])
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run)})
     if part is not None:
         fits(part, design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
-        "hashes": {"network": network.hash, "design": _design_hash(run)},
+        "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
@@ -197,7 +175,7 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     from circulant.hw.c import generate_c as c_of
 
     quantized = require(run, "quantize")
-    network, vectors = _network(run, quantized), _vectors(run, quantized)
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start = time.perf_counter()
     show("C", 0, 0)
     design = c_of(network, vectors)
@@ -213,10 +191,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    vectors = _vectors(run, quantized)
-    if _design_hash(run) != generated["hashes"]["design"]:
-        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
-                      f"run {run.command('generate')} again")
+    vectors = vectors_of(run, quantized)
+    design_hash(run, generated)
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
@@ -232,7 +208,7 @@ def report(run: Run, show: Show = silent) -> dict[str, Any]:
     return reports.write(run)
 
 
-def _network(run: Run, quantized: dict[str, Any]) -> Network:
+def network_of(run: Run, quantized: dict[str, Any]) -> Network:
     network = Network.load(run.folder)
     if network.hash != quantized["hashes"]["network"]:
         raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
@@ -240,7 +216,7 @@ def _network(run: Run, quantized: dict[str, Any]) -> Network:
     return network
 
 
-def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
+def vectors_of(run: Run, quantized: dict[str, Any]) -> Vectors:
     vectors = Vectors.load(run.path("vectors.npz"))
     if vectors.network != quantized["hashes"]["network"]:
         raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
@@ -248,8 +224,30 @@ def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
     return vectors
 
 
-def _design_hash(run: Run) -> str:
-    return str(artifact.read_json(run.path("hardware/manifest.json"), "circulant-design", 1)["hash"])
+def design_hash(run: Run, generated: dict[str, Any] | None = None) -> str:
+    """
+    Raises:
+        Refusal: when the design is not that of the record ``generated``.
+    """
+    found = str(artifact.read_json(run.path("hardware/manifest.json"), "circulant-design", 1)["hash"])
+    if generated is not None and found != generated["hashes"]["design"]:
+        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
+                      f"run {run.command('generate')} again")
+    return found
+
+
+def budget(run: Run) -> int:
+    """Multipliers that the design may use.
+
+    Raises:
+        Refusal: when that is all of a device's and there is no device.
+    """
+    board, hardware = run.experiment.board, run.experiment.hardware
+    part = None if board.device == "none" else device(board.device)
+    if not hardware.multipliers and part is None:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    return hardware.multipliers or (part.multipliers if part else 0)
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:

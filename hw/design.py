@@ -11,6 +11,7 @@ from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
@@ -51,6 +52,18 @@ class Design:
         """Bits of all memories, counted in the Verilog."""
         return int(self.manifest["memory_bits"])
 
+    @property
+    def configuration(self) -> Configuration:
+        """Address map and protocol of the configuration port.
+
+        Raises:
+            Refusal: when the design has none.
+        """
+        if "configuration" not in self.manifest:
+            raise Refusal(f"A design must be reloadable for that, but that of {self.network.name!r} has fixed images; "
+                          "generate it with reloadable=True (hardware.reloadable)")
+        return Configuration.from_json(self.manifest["configuration"])
+
     def write(self, folder: str | Path) -> Path:
         """Write the design as ``folder``, which holds a whole design or is left as it was.
 
@@ -71,21 +84,26 @@ class Design:
         return folder
 
 
-def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128) -> Design:
+def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
+             reloadable: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
         streams: independent sequences that are interleaved, a step of each in turn; see `plan`.
         max_steps: vectors of a sequence at the most, where a layer is bidirectional: memories hold two whole ones. A
             longer one is cut, see `Top`.
+        reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
+    if reloadable and streams > WORD:
+        raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
+                      f"{streams}; interleave fewer")
     plans = plan(network, multipliers, streams=streams)
-    top = Top(network, plans, max_steps=max_steps)
+    top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
     counted = census(verilog, TOP)
@@ -106,6 +124,7 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         else:
             per_sequence += layer_multiplications(layer)
         steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
+    more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -116,7 +135,7 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
         "streams": plans[0].streams, "max_steps": top.max_steps,
         "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
-    }
+    } | more
 
 
 def _layer(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
