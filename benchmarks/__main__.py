@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import cells, digits, golden, place, results, rnn, synthesis, training
+from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
 from circulant.sim.refusal import Refusal
 
@@ -75,16 +76,16 @@ def _rnn(path: str | None, projection: int | None, **options: Any) -> None:
 
 @main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")
 @click.option("--train", "trains", is_flag=True, help="First train every row that is missing.")
-@click.option("--only", multiple=True, type=click.Choice(results.EXPERIMENTS), help="An experiment; may be repeated.")
+@click.option("--only", multiple=True, type=click.Choice(EXPERIMENTS), help="An experiment; may be repeated.")
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
-@click.option("--runs", default=results.FOLDER, type=click.Path(path_type=Path), show_default=True,
+@click.option("--runs", default=FOLDER, type=click.Path(path_type=Path), show_default=True,
               help="Where the run folders are.")
 @click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Replace the tables of this document, docs/results.md.")
 @_json
 def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, into: Path | None) -> None:
     """Collect the shipped experiments' accuracies from their run folders, beside what was to be reached."""
-    chosen = only or results.EXPERIMENTS
+    chosen = only or EXPERIMENTS
     if trains:
         results.train(chosen, [int(seed) for seed in seeds.split(",")], runs)
     found = results.collect(runs, chosen)

@@ -29,7 +29,7 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """All of them: the figures, and a table."""
     if overrides:
         raise click.UsageError("The benchmark 'training' is of fixed models, so --set changes nothing; leave it out")
-    figures = {"admm": admm(), "linear": linear(), "crossover": crossover()}
+    figures: dict[str, Any] = {"admm": admm(), "linear": linear(), "crossover": crossover()}
     machine = {"system": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
     return {"benchmark": "training", "table": table(figures), "machine": machine,
             "admm_epoch_ratio": figures["admm"]["ratio"], "linear1024_k16_ratio": figures["linear"]["ratio"], **figures}
