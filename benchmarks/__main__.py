@@ -9,9 +9,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cells, digits, golden, place, results, rnn, synthesis, training
+from benchmarks import activations, cells, digits, golden, place, results, rnn, synthesis, training
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
+from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
 
 _json = click.option(
@@ -50,28 +51,57 @@ def _add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summar
 _add("digits", digits.measure, "The main job, from torch to Verilator.")
 _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
+_add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 
+_SHAPE = [
+    click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
+                 help="An LSTM with peepholes, or torch's GRU."),
+    click.option("--inputs", default=153, show_default=True),
+    click.option("--hidden", default=1024, show_default=True),
+    click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]"),
+    click.option("--block", default=16, show_default=True, help="Block size."),
+    click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060."),
+    click.option("--weight-bits", default=12, show_default=True),
+    click.option("--activation-bits", default=16, show_default=True),
+    click.option("--seed", default=0, show_default=True),
+    _json,
+]
+
+
+def _recurrent(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of a recurrent layer."""
+    for option in reversed(_SHAPE):
+        function = option(function)
+    return function
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    if options["projection"] is None:
+        options["projection"] = 512 if options["cell"] == "lstm" else 0
+    return options
+
+
 @main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")
-@click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
-              help="An LSTM with peepholes, or torch's GRU.")
-@click.option("--inputs", default=153, show_default=True)
-@click.option("--hidden", default=1024, show_default=True)
-@click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]")
-@click.option("--block", default=16, show_default=True, help="Block size.")
-@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--steps", default=24, show_default=True, help="Of a sequence.")
 @click.option("--streams", default=3, show_default=True, help="Interleaved sequences of the second design.")
-@click.option("--weight-bits", default=12, show_default=True)
-@click.option("--activation-bits", default=16, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@_json
-def _rnn(path: str | None, projection: int | None, **options: Any) -> None:
+@_recurrent
+def _rnn(path: str | None, **options: Any) -> None:
     """A recurrent layer at the papers' scale: cycles per step under Verilator, single stream and interleaved."""
-    if projection is None:
-        projection = 512 if options["cell"] == "lstm" else 0
-    _show(rnn.measure(projection=projection, **options), path)
+    _show(rnn.measure(**_options(options)), path)
+
+
+@main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
+@click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
+@click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
+@_recurrent
+def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
+    """When each unit of such a layer works on a step, as it is planned; nothing is generated."""
+    figures, drawn = rnn.schedule(**_options(options))
+    _show(figures, path)
+    if picture is not None:
+        atomic_bytes(picture, drawn)
 
 
 @main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")

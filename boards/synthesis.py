@@ -28,7 +28,7 @@ class Family:
     parts: dict[str, dict[str, float]]
 
 
-_XILINX = {
+_XILINX: dict[str, dict[str, float]] = {
     "dsps": {"DSP48E1": 1, "DSP48E2": 1},
     "block_rams": {"RAMB36E1": 1, "RAMB36E2": 1, "RAMB18E1": 0.5, "RAMB18E2": 0.5},
     "luts": {f"LUT{n}": 1 for n in range(1, 7)},

@@ -9,7 +9,7 @@ from typing import Any
 
 from circulant import report as reports
 from circulant.boards.device import device, fits
-from circulant.experiment import save
+from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
@@ -22,7 +22,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["budget", "design_hash", "generate", "generate_c", "inspect", "network_of", "quantize", "report", "simulate",
-           "train", "vectors_of"]
+           "train", "vectors_of", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -153,10 +153,9 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     network = network_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
-    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run)})
-    if part is not None:
-        fits(part, design.multipliers, design.memory_bits)
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment)})
+    if run.experiment.board.device != "none":
+        fits(device(run.experiment.board.device), design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
@@ -164,6 +163,20 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
     })
+
+
+def budget(experiment: Experiment) -> int:
+    """The multipliers that a design may have: the experiment's, or all of its device's.
+
+    Raises:
+        Refusal: when it names neither.
+    """
+    name = experiment.board.device
+    found = experiment.hardware.multipliers or (device(name).multipliers if name != "none" else 0)
+    if not found:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    return found
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
@@ -234,20 +247,6 @@ def design_hash(run: Run, generated: dict[str, Any] | None = None) -> str:
         raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
                       f"run {run.command('generate')} again")
     return found
-
-
-def budget(run: Run) -> int:
-    """Multipliers that the design may use.
-
-    Raises:
-        Refusal: when that is all of a device's and there is no device.
-    """
-    board, hardware = run.experiment.board, run.experiment.hardware
-    part = None if board.device == "none" else device(board.device)
-    if not hardware.multipliers and part is None:
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
-                      "'none'; give a number or a device")
-    return hardware.multipliers or (part.multipliers if part else 0)
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:

@@ -3,19 +3,19 @@
 The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them
 for the Gantt chart. Held to the simulated hardware by its tests.
 """
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from amaranth.utils import ceil_log2, exact_log2
 
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
 from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline"]
+__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline", "vector_limit"]
 
 
 @dataclass
@@ -150,6 +150,13 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: int) -> st
     if period <= len(program.passes) * program.shape.slots + 1:
         return "inverse FFTs: rows leave in every cycle"
     return "latency: the state's way from the last product to the first one of the next step"
+
+
+def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape) -> str:
+    """What keeps a layer without a state from taking less time for a vector."""
+    if all(-(-matrix.columns // shape.columns) * shape.fold >= shape.slots for matrix in matrices):
+        return "multipliers: the array works in every cycle"
+    return "inverse FFTs: rows leave in every cycle"
 
 
 def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:

@@ -4,21 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
-from circulant.hw.cost import chart, limit
-from circulant.hw.plan import LayerPlan, PairPlan, layer_multiplications, plan, require_positive
-from circulant.hw.programs import layer_program
+from circulant.hw.cost import chart, limit, vector_limit
+from circulant.hw.plan import LayerPlan, PairPlan, each_step, layer_multiplications, plan, require_positive
+from circulant.hw.programs import layer_program, matrices
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
-from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Design", "generate"]
+__all__ = ["Design", "generate", "layer_entry"]
 
 TOP = "circulant_top"
 
@@ -117,14 +116,8 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
-    per_step, per_sequence, steps = 0, 0, network.sequence
-    for layer in network.layers:
-        if steps:
-            per_step += layer_multiplications(layer)
-        else:
-            per_sequence += layer_multiplications(layer)
-        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
+    work = list(zip(each_step(network), map(layer_multiplications, network.layers), strict=True))
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -132,26 +125,28 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
-        "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
+        "multiplications": {"per_step": sum(each for steps, each in work if steps),
+                            "per_sequence": sum(each for steps, each in work if not steps)},
         "streams": plans[0].streams, "max_steps": top.max_steps,
-        "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
+        "layers": [layer_entry(layer, plan) | {"per": "step" if steps else "sequence"} for layer, plan, steps
+                   in zip(network.layers, plans, each_step(network), strict=True)],
     } | more
 
 
-def _layer(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
+def layer_entry(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
     """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan)
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
                 "floor": -(-layer_multiplications(layer) // plan.multipliers),
-                **{direction: _layer(each, getattr(plan, direction)) for direction, each in layer.directions.items()}}
+                **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
     assert isinstance(plan, LayerPlan)
     shape = plan.shape
     entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
              "floor": -(-layer_multiplications(layer) // plan.multipliers)}
     if not isinstance(layer, Gru | Lstm):
-        return entry
+        return entry | {"limit": vector_limit(matrices(layer), shape)}
     program = layer_program(layer, shape, plan.spacing)
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles),
                     "chart": chart(layer, program, plan.elements, plan.streams)}

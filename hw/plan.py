@@ -9,12 +9,13 @@ from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.gru import Gru
+from circulant.sim.layers import Recurrent
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
-__all__ = ["LayerPlan", "PairPlan", "layer_multiplications", "plan", "require_positive"]
+__all__ = ["LayerPlan", "PairPlan", "each_step", "layer_multiplications", "plan", "require_positive"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
@@ -97,6 +98,15 @@ def layer_multiplications(layer: Layer) -> int:
         return sum(map(layer_multiplications, layer.directions.values()))
     work = sum(product.multiplications for product in layer.products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
+
+
+def each_step(network: Network) -> list[bool]:
+    """Whether each layer works at every step; behind one that returns its last state, a layer works once a sequence."""
+    found, steps = [], network.sequence
+    for layer in network.layers:
+        found.append(steps)
+        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
+    return found
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerPlan | PairPlan]:

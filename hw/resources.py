@@ -30,7 +30,7 @@ __all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", 
 class Memory(NamedTuple):
     """Some memories of one shape."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
     width: int
     depth: int
     writable: bool = True
@@ -91,14 +91,19 @@ class Prediction:
     block_rams: float
 
 
-def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str, *,
-            max_steps: int = 128) -> Prediction:
-    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and ``max_steps``."""
+def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str, *, max_steps: int = 128,
+            reloadable: bool = False) -> Prediction:
+    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
     blocks = FAMILIES[family]
     dsps, rams = 0, 0.0
+    keeps = reloadable and not any(isinstance(layer, Bidirectional) for layer in network.layers)
     for layer, plan in zip(network.layers, plans, strict=True):
         dsps += sum(count * blocks.dsps(a, b) for count, a, b in products(layer, plan))
         rams += sum(map(blocks.block_rams, memories(layer, plan, max_steps=max_steps)))
+        if keeps and isinstance(layer, Gru | Lstm):
+            k = layer.gates.block_size
+            kept = Memory(1, k * layer.output_format.width, plan.streams * -(-layer.outputs // k))
+            rams += blocks.block_rams(kept)  # to be saved, and restored from
     return Prediction(dsps, rams)
 
 

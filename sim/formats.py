@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
-from circulant.sim.activation import Pwl, fit_pwl
+from circulant.sim.activation import Pwl
 from circulant.sim.circulant import Product, pad
 from circulant.sim.fixed import Format, Reals, fit
 from circulant.sim.refusal import Refusal
+from circulant.sim.segments import ERROR, check_table, fit_pwl
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "no_finer", "product", "spectral", "table"]
 
@@ -23,9 +24,11 @@ class Widths:
         activation_bits: inputs, pre-activations, gates, states and outputs, 4 to 24.
         spectrum_bits: spectra of the data, 4 to 26; 0 for one more than ``activation_bits``, so that a sum of two fits
             an 18-bit multiplier port at 16 bits.
-        product_bits: sums of products before the inverse transform, 4 to 40; 0 for eight more than ``activation_bits``.
+        product_bits: sums of products before the inverse transform, 4 to 32; 0 for eight more than ``activation_bits``.
         twiddle_bits: fraction bits of twiddle factors, 4 to 20.
-        segments: entries of an activation table, a power of two from 2 to 1024.
+        activation_table: how sigmoid and tanh are computed, of `sim.activation.METHODS`.
+        activation_error: how far their tables may be from the functions, besides their rounding.
+        segments: lines of a table at the most; 0 for as many as ``activation_error`` asks for.
 
     Raises:
         Refusal: when a field is out of its range.
@@ -36,16 +39,17 @@ class Widths:
     spectrum_bits: int = 0
     product_bits: int = 0
     twiddle_bits: int = 16
-    segments: int = 64
+    activation_table: str = "pwl"
+    activation_error: float = ERROR
+    segments: int = 0
 
     def __post_init__(self) -> None:
         for name, lo, hi in (("weight_bits", 2, 18), ("activation_bits", 4, 24), ("spectrum_bits", 4, 26),
-                             ("product_bits", 4, 40), ("twiddle_bits", 4, 20)):
+                             ("product_bits", 4, 32), ("twiddle_bits", 4, 20)):
             value = getattr(self, name)
             if not (lo <= value <= hi or (value == 0 and name in ("spectrum_bits", "product_bits"))):
                 raise Refusal(f"{name} must be from {lo} to {hi}, not {value!r}; choose a width in that range")
-        if not 2 <= self.segments <= 1024 or self.segments & (self.segments - 1):
-            raise Refusal(f"segments must be a power of two from 2 to 1024, not {self.segments!r}; choose one of them")
+        check_table(self.activation_table, self.activation_error, self.segments)
 
     @property
     def spectrum(self) -> int:
@@ -61,9 +65,14 @@ HEADROOM = 1.25
 
 
 class Peaks:
-    """The greatest magnitude of every tensor that a reference model shows on calibration data."""
+    """The greatest magnitude of every tensor that a reference model shows on calibration data.
+
+    Members:
+        input: that of the data themselves.
+    """
 
     def __init__(self, model: reference.Model, calibration: Reals) -> None:
+        self.input = float(np.abs(calibration).max())
         self._peaks: dict[str, float] = {}
         model.run(calibration, self._see)
 
@@ -80,8 +89,8 @@ class Peaks:
 
 
 def table(function: str, argument: Format, value: Format, bits: Widths) -> Pwl:
-    """A table of as many segments as were asked for, or as there are arguments."""
-    return fit_pwl(function, argument, value, min(bits.segments, 1 << max(1, argument.frac + 2)))
+    """The table of a function, as was asked for."""
+    return fit_pwl(function, argument, value, bits.segments, error=bits.activation_error, method=bits.activation_table)
 
 
 def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,

@@ -1,8 +1,11 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
+from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import pad
@@ -16,30 +19,39 @@ from circulant.sim.network import Network
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
+def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
+    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
+
+    Raises:
+        Refusal: when the data is empty, not finite, or of the wrong shape.
+    """
+    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence, model.shape)
+    if not np.isfinite(data).all():
+        raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
+    return Peaks(model, data)
+
+
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
-        calibration: (N, T, inputs) or (N, inputs), like the data to come.
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
         widths: the fields of `Widths`.
 
     Raises:
-        Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
+        Refusal: when a width is out of range; as `calibrate`.
     """
     bits = Widths(**widths)
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
-    if not np.isfinite(data).all():
-        raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    peaks = Peaks(model, data)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
     layers: list[Layer] = []
-    form = fit(float(np.abs(data).max()), bits.activation_bits)
+    form = fit(peaks.input, bits.activation_bits)
     for layer in model.layers:
         layers.append(_layer(layer, form, peaks, bits))
         form = layers[-1].output_format
-    return Network(model.name, model.inputs, model.sequence, tuple(layers))
+    return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
@@ -56,9 +68,10 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
 def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
-    output = peaks.fit(bits.activation_bits, f"{name}.output", bias=layer.bias)
+    seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    output = peaks.fit(bits.activation_bits, seen, bias=layer.bias)
     matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return Linear(layer.name, layer.inputs, layer.outputs, matrix)
+    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
 
 
 def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
@@ -88,7 +101,8 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    return assemble_gru(layer, shared, pre, table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
@@ -102,5 +116,6 @@ def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bit
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
         projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
-    tables = table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits)
+    sigmoid, tanh = activation_names(layer.hard)
+    tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
     return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

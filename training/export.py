@@ -1,5 +1,7 @@
 """From a trained torch model to the network that the hardware obeys."""
+import math
 import re
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +13,7 @@ from circulant.sim import quantize as quantization
 from circulant.sim.network import Network
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
-from circulant.training.capture.lowering import lower
+from circulant.training.capture.lowering import flattening, lower
 from circulant.training.capture.trace import capture
 from circulant.training.clone import clone
 
@@ -22,11 +24,12 @@ TOLERANCE = 1e-6
 
 
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: int = 12, activation_bits: int = 16,
-           name: str | None = None, **widths: int) -> Network:
+           name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs.
 
     Parameters:
-        sample_inputs: (N, T, inputs) or (N, inputs), like the data to come; the calibration.
+        sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
+            calibration.
         widths: further fields of `circulant.sim.quantize.Widths`.
 
     Raises:
@@ -59,8 +62,12 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
                       "learning rate")
-    result = Model(name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower(), sample.shape[-1], sample.ndim == 3,
-                   lower(graph))
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
+    shape = sample.shape[1:]
+    if flattening(graph) is not None:
+        result = Model(name, math.prod(shape), False, lower(graph), shape)
+    else:
+        result = Model(name, shape[-1], len(shape) == 2, lower(graph))
     _compare(model, result, sample)
     return result
 
