@@ -63,8 +63,10 @@ def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
                          "activation_bits, multipliers"),
     ("block_size = [1, 12]", "", "each of block_size must be a power of two from 1 to 64, or a table from matrix name "
                                  "to such a number, not 12"),
-    ("weight_bits = [1]", "", "each of weight_bits must be an integer from 2 to 18, not 1"),
-    ("weight_bits = ['8']", "", "each of weight_bits must be an integer from 2 to 18, not '8'"),
+    ("weight_bits = [1]", "", "each of weight_bits must be an integer from 2 to 18, or a table from matrix name "
+     "to such a number, not 1"),
+    ("weight_bits = ['8']", "", "each of weight_bits must be an integer from 2 to 18, or a table from matrix "
+     "name to such a number, not '8'"),
     ("multipliers = []", "", "multipliers must be a list of values, each an integer from 1 to 65536, or 0 for all of "
                              "the device's, not []"),
     ("activation_bits = 16", "", "activation_bits must be a list of values, each an integer from 4 to 24, not 16"),
