@@ -124,7 +124,7 @@ class Quantization(Table):
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
     spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
                                               zero="activation_bits + 1")
-    product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=40,
+    product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
                                              zero="activation_bits + 8")
     input_bits: int = key(0, "bits of the network's inputs", low=4, high=24, zero="activation_bits")
     output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of what a Linear gives", low=4, high=24,
@@ -132,7 +132,12 @@ class Quantization(Table):
     state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
     cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
     twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
-    segments: int = key(64, "entries of an activation table", low=2, high=1024, power_of_two=True)
+    activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "
+                                       "equal distances with straight lines between them", choices=("pwl", "lut"))
+    activation_error: float = key(0.0005, "how far such a table may be from the function, besides the rounding of its "
+                                          "values", low=1e-6, high=0.1)
+    segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
+                        zero="as many as activation_error asks for")
     budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
                         zero="the widths as they stand")
     search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",

@@ -63,6 +63,8 @@ class LinearLayer(wiring.Component):
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
             value = rows.rows.y[j]
+            if self._layer.relu:
+                value = Mux(value[-1], 0, value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
         if self._config is not None:
             m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
-from circulant.sim.activation import Pwl, fit_pwl
+from circulant.sim.activation import Pwl
 from circulant.sim.circulant import Product, pad
 from circulant.sim.fixed import Format, Reals, fit
+from circulant.sim.segments import fit_pwl
 from circulant.sim.widths import Widths
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "no_finer", "product", "spectral", "table"]
@@ -59,8 +60,8 @@ def fit_least(values: Reals, width: int) -> Format:
 
 
 def table(function: str, argument: Format, value: Format, bits: Widths) -> Pwl:
-    """A table of as many segments as were asked for, or as there are arguments."""
-    return fit_pwl(function, argument, value, min(bits.segments, 1 << max(1, argument.frac + 2)))
+    """The table of a function, as was asked for."""
+    return fit_pwl(function, argument, value, bits.segments, error=bits.activation_error, method=bits.activation_table)
 
 
 def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,

@@ -35,12 +35,13 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
         arrays[f"{layer.name}.{role}.weights"] = product.weights
         arrays[f"{layer.name}.{role}.bias"] = product.bias
     for role, pwl in activations(layer).items():
-        arrays[f"{layer.name}.{role}.slope"] = pwl.slope
-        arrays[f"{layer.name}.{role}.base"] = pwl.base
+        arrays |= {f"{layer.name}.{role}.{part}": getattr(pwl, part) for part in _TABLES}
     if isinstance(layer, Lstm) and layer.peephole is not None:
         arrays[f"{layer.name}.peephole"] = layer.peephole
     return arrays
 
+
+_TABLES = ("start", "slope", "base")
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
 
@@ -60,6 +61,8 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
         entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
     if isinstance(layer, Gru):
         return entry | {"reset": layer.reset}
+    if isinstance(layer, Linear):
+        entry["relu"] = layer.relu
     return entry | {"outputs": layer.outputs}
 
 
@@ -80,8 +83,9 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
 
     def pwl(role: str) -> Pwl:
         data = entry[role]
-        return Pwl(data["function"], Format.from_json(data["input"]), Format.from_json(data["output"]),
-                   Format.from_json(data["slope"]), arrays[f"{name}.{role}.slope"], arrays[f"{name}.{role}.base"])
+        input, output, slope, base = (Format.from_json(data[field]) for field in ("input", "output", "slope", "base"))
+        return Pwl(data["function"], data["method"], data["reach"], input, output, slope, base,
+                   *(arrays[f"{name}.{role}.{part}"] for part in _TABLES))
 
     if entry["kind"] == Gru.kind:
         gates = JointProduct((product("input_product"), product("recurrent_product")))
@@ -97,6 +101,6 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
             Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
             pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
     if entry["kind"] == Linear.kind:
-        return Linear(name, entry["inputs"], entry["outputs"], product("product"))
+        return Linear(name, entry["inputs"], entry["outputs"], product("product"), entry["relu"])
     raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'linear', 'gru', 'lstm' or "
                   f"'bidirectional', not {entry['kind']!r}; read it with the version of circulant that wrote it")

@@ -1,5 +1,7 @@
-"""A fully connected layer: one block-circulant product (CirCNN, section 3.1), no activation."""
+"""A fully connected layer: one block-circulant product (CirCNN, section 3.1), and a ReLU where it has one."""
 from dataclasses import dataclass
+
+import numpy as np
 
 from circulant.sim import lanes
 from circulant.sim.circulant import Product
@@ -12,7 +14,10 @@ __all__ = ["Linear"]
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """y = W x + b for every vector of the last axis.
+    """y = W x + b, or max(0, W x + b), for every vector of the last axis.
+
+    What is below zero may be saturated before it becomes zero, so that with a ReLU the output's format need only hold
+    what is above.
 
     Raises:
         Refusal: when the sizes contradict the product's.
@@ -22,6 +27,7 @@ class Linear:
     inputs: int
     outputs: int
     product: Product
+    relu: bool = False
 
     kind = "linear"
 
@@ -48,11 +54,16 @@ class Linear:
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         """(…, inputs) to (…, outputs)."""
         if record is None:
-            return self.product(x)[..., :self.outputs]
+            y = self.product(x)[..., :self.outputs]
+            return np.maximum(y, 0, out=y) if self.relu else y
         name, vectors = f"{self.name}.product", lanes.spread(x, self.product.columns, self.product.block_size)
         spectra = self.product.spectra(vectors)
         sums = self.product.sums(spectra)
         record.vector(f"{name}.input", vectors, self.inputs, self.input_format, step=False)
         record.spectral(f"{name}.spectrum", spectra, self.product.spectrum, step=False)
         record.product(name, self.product, sums, self.outputs, step=False)
-        return lanes.rows(self.product.values(sums), self.outputs)
+        values = self.product.values(sums)
+        if self.relu:
+            record.vector(f"{self.name}.y", np.maximum(values, 0, out=values), self.outputs, self.output_format,
+                          step=False)
+        return lanes.rows(values, self.outputs)

@@ -15,7 +15,7 @@ from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
-from circulant.sim.reference import check_chain, check_data
+from circulant.sim.reference import check_chain, check_data, check_shape
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder, Tensor
 from circulant.sim.vectors import Vectors
@@ -43,6 +43,9 @@ class Result:
 class Network:
     """A chain of quantized layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
+    Parameters:
+        shape: of a sample as it comes, see `circulant.sim.reference.Model`; real inputs may have it, too.
+
     Raises:
         Refusal: as `check_chain`, and when a layer does not take the format that the one before gives.
     """
@@ -51,12 +54,14 @@ class Network:
     inputs: int
     sequence: bool
     layers: tuple[Layer, ...]
+    shape: tuple[int, ...] = ()
 
     KIND = "circulant-network"
-    VERSION = 2
+    VERSION = 4
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)
+        check_shape(self.name, self.inputs, self.sequence, self.shape)
         for before, after in zip(self.layers, self.layers[1:], strict=False):
             if before.output_format != after.input_format:
                 raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, "
@@ -92,7 +97,7 @@ class Network:
         Parameters:
             trace: keep every tensor on the way; the whole batch is then computed at once.
         """
-        integers, record = self.input_format.quantize(self._checked(x)), Recorder()
+        integers, record = self.integers(x), Recorder()
         if trace:
             for layer in self.layers:
                 if isinstance(layer, Recurrent):
@@ -102,6 +107,15 @@ class Network:
         else:
             integers = self.run_integers(integers)
         return Result(integers, self.output_format.real(integers), record.tensors)
+
+    def integers(self, x: ArrayLike) -> Integers:
+        """Real inputs (N, T, inputs), (N, inputs) or (N, *shape) as integers (N, T, inputs) or (N, inputs).
+
+        Raises:
+            Refusal: as `check_data`.
+        """
+        return self.input_format.quantize(check_data(
+            f"Inputs of network {self.name!r}", x, self.inputs, self.sequence, self.shape))
 
     def run_integers(self, x: Integers) -> Integers:
         """Golden outputs for inputs that are integers of the input format already."""
@@ -139,7 +153,7 @@ class Network:
 
     def vectors(self, x: ArrayLike) -> Vectors:
         """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected."""
-        inputs = self.input_format.quantize(self._checked(x))
+        inputs = self.integers(x)
         return Vectors(inputs, self.run_integers(inputs), self.hash)
 
     def save(self, folder: str | Path) -> None:
@@ -162,10 +176,7 @@ class Network:
             raise Refusal(f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another "
                           "network's; quantize again")
         layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
-        return cls(body["name"], body["inputs"], body["sequence"], layers)
-
-    def _checked(self, x: ArrayLike) -> Reals:
-        return check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence)
+        return cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]))
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -174,5 +185,5 @@ class Network:
     @cached_property
     def _body(self) -> dict[str, Any]:
         return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
-                "weights": artifact.digest_arrays(self._arrays),
+                "shape": list(self.shape), "weights": artifact.digest_arrays(self._arrays),
                 "layers": [layer_as_json(layer) for layer in self.layers]}

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
@@ -148,7 +148,8 @@ class _Search:
 
     def widths(self, place: Mapping[str, int]) -> Widths:
         layers = {name: value for name, value in place.items() if "." in name and name not in self.fixed}
-        whole = {name: value for name, value in place.items() if "." not in name and name not in self.fixed}
+        whole: dict[str, Any] = {
+            name: value for name, value in place.items() if "." not in name and name not in self.fixed}
         return replace(self._widths, tensors={**layers, **self._widths.tensors}, **whole)
 
     def network(self, place: Mapping[str, int]) -> Network:

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
+from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import Product, pad
@@ -27,7 +28,7 @@ def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
     Raises:
         Refusal: when the data is empty, not finite, or of the wrong shape.
     """
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence)
+    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     return Peaks(model, data)
@@ -37,7 +38,7 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: A
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
-        calibration: (N, T, inputs) or (N, inputs), like the data to come, or what `calibrate` found of it.
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
         widths: the fields of `Widths`.
 
     Raises:
@@ -51,7 +52,7 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: A
         layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
         form = layers[-1].output_format
     bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-    return Network(model.name, model.inputs, model.sequence, tuple(layers))
+    return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
 
 
 def matrices(layer: Layer) -> dict[str, Product]:
@@ -81,9 +82,10 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
 def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
-    output = peaks.fit(bits.output, f"{name}.output", bias=layer.bias, clip=bits.output_clip)
+    seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
     matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return Linear(layer.name, layer.inputs, layer.outputs, matrix)
+    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
 
 
 def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
@@ -113,7 +115,8 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    return assemble_gru(layer, shared, pre, table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
@@ -127,5 +130,6 @@ def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bit
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
         projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
-    tables = table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits)
+    sigmoid, tanh = activation_names(layer.hard)
+    tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
     return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

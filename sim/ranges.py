@@ -113,7 +113,9 @@ def _worst(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]
             yield from _worst(one, peak, steps)
     elif isinstance(layer, Linear):
         yield from _vector(f"{layer.name}.product", layer.product, peak)
-        yield from _sums(f"{layer.name}.product", [(layer.product, peak)])
+        yield from (sums := _sums(f"{layer.name}.product", [(layer.product, peak)]))
+        if layer.relu:
+            yield f"{layer.name}.y", sums[-1][1]
     elif isinstance(layer, Gru):
         yield from _gru(layer, peak)
     else:
@@ -173,6 +175,4 @@ def _lstm(layer: Lstm, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 
 def _reached(pwl: Pwl) -> float:
     """The greatest magnitude of a table: a line takes it at an end of its segment."""
-    starts = np.arange(pwl.segments) - pwl.segments // 2
-    edges = np.concatenate([starts << pwl.place_bits, ((starts + 1) << pwl.place_bits) - 1])
-    return float(np.abs(pwl.output.real(pwl(edges))).max())
+    return float(np.abs(pwl.output.real(pwl(pwl.ends))).max())

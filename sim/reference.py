@@ -2,6 +2,7 @@
 
 Golden integers are compared with these within a derived bound; hardware never is.
 """
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from circulant.sim.reals import Bidirectional, Gru, Linear, Lstm, Tap, ignore, s
 from circulant.sim.refusal import Refusal
 
 __all__ = ["RECURRENT", "Bidirectional", "Gru", "Layer", "Linear", "Lstm", "Model", "Tap", "check_chain", "check_data",
-           "spectra"]
+           "check_shape", "spectra"]
 
 Layer = Linear | Gru | Lstm | Bidirectional
 
@@ -47,15 +48,31 @@ def check_chain(name: str, inputs: int, sequence: bool, layers: Sequence[Any]) -
         inputs = layer.outputs
 
 
-def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool) -> Reals:
+def check_shape(name: str, inputs: int, sequence: bool, shape: tuple[int, ...]) -> None:
+    """
+    Raises:
+        Refusal: when the values of a sample are not those of a vector.
+    """
+    if shape and (sequence or math.prod(shape) != inputs):
+        raise Refusal(f"The shape of a sample of network {name!r} must be that of its {inputs} inputs, not {shape}; "
+                      "leave it out for sequences")
+
+
+def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool, shape: tuple[int, ...] = ()) -> Reals:
     """The data (N, T, inputs) of sequences or (N, inputs) of vectors as an array.
+
+    Parameters:
+        shape: of a sample, where a vector is all values of an array of several axes; data may come in this shape too.
 
     Raises:
         Refusal: when it is empty or of another shape.
     """
     values = np.asarray(data, np.float64)
+    if shape and values.ndim > 1 and values.size and values.shape[1:] == shape:
+        values = values.reshape(len(values), -1)
     if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
         axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
+        axes = f"{axes} or (N, {', '.join(map(str, shape))})" if shape else axes
         raise Refusal(f"{what} must have the shape {axes} and be not empty, not {values.shape}; rearrange the axes")
     return values
 
@@ -63,6 +80,10 @@ def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool) -> Reals
 @dataclass(frozen=True, eq=False)
 class Model:
     """A chain of layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
+
+    Parameters:
+        shape: of a sample as it comes, (channels, height, width) of an image, where a vector is all its values; empty
+            where samples come as vectors or sequences.
 
     Raises:
         Refusal: as `check_chain`.
@@ -72,9 +93,11 @@ class Model:
     inputs: int
     sequence: bool
     layers: tuple[Layer, ...]
+    shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.inputs, self.sequence, self.layers)
+        check_shape(self.name, self.inputs, self.sequence, self.shape)
 
     def run(self, x: ArrayLike, tap: Tap = ignore) -> Reals:
         """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
@@ -82,7 +105,7 @@ class Model:
         Raises:
             Refusal: as `check_data`.
         """
-        values = check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence)
+        values = check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence, self.shape)
         for layer in self.layers:
             values = layer(values, tap)
         return values

@@ -5,15 +5,16 @@ from typing import Any
 
 from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.segments import ERROR, check_table
 
 __all__ = ["DERIVED", "RULES", "Widths"]
 
 RULES = {
-    "weight_bits": (2, 18), "activation_bits": (4, 24), "spectrum_bits": (4, 26), "product_bits": (4, 40),
+    "weight_bits": (2, 18), "activation_bits": (4, 24), "spectrum_bits": (4, 26), "product_bits": (4, 32),
     "twiddle_bits": (4, 20), "input_bits": (4, 24), "output_bits": (4, 24), "state_bits": (4, 24), "cell_bits": (4, 24),
     "spectrum_clip": (0, 8), "product_clip": (0, 8), "output_clip": (0, 8),
 }
-"""The least and the greatest value of each field but ``segments``."""
+"""The least and the greatest value of each width."""
 
 DERIVED = ("spectrum_bits", "product_bits", "input_bits", "output_bits", "state_bits", "cell_bits")
 """Fields in which 0 stands for a width that follows from `Widths.activation_bits`."""
@@ -28,9 +29,11 @@ class Widths:
         activation_bits: what the next five do not say otherwise, 4 to 24.
         spectrum_bits: spectra of the data, 4 to 26; 0 for one more than ``activation_bits``, so that a sum of two fits
             an 18-bit multiplier port at 16 bits.
-        product_bits: sums of products before the inverse transform, 4 to 40; 0 for eight more than ``activation_bits``.
+        product_bits: sums of products before the inverse transform, 4 to 32; 0 for eight more than ``activation_bits``.
         twiddle_bits: fraction bits of twiddle factors, 4 to 20.
-        segments: entries of an activation table, a power of two from 2 to 1024.
+        activation_table: how sigmoid and tanh are computed, of `sim.activation.METHODS`.
+        activation_error: how far their tables may be from the functions, besides their rounding.
+        segments: lines of a table at the most; 0 for as many as ``activation_error`` asks for.
         input_bits: inputs of the network.
         output_bits: what products give: pre-activations, and the outputs of a Linear.
         state_bits: gates, states and outputs of a recurrent layer.
@@ -50,7 +53,9 @@ class Widths:
     spectrum_bits: int = 0
     product_bits: int = 0
     twiddle_bits: int = 16
-    segments: int = 64
+    activation_table: str = "pwl"
+    activation_error: float = ERROR
+    segments: int = 0
     input_bits: int = 0
     output_bits: int = 0
     state_bits: int = 0
@@ -64,6 +69,7 @@ class Widths:
     def __post_init__(self) -> None:
         for name in NAMES:
             _check(name, name, getattr(self, name))
+        check_table(self.activation_table, self.activation_error, self.segments)
         for path, value in self.tensors.items():
             place, _, name = path.rpartition(".")
             if not place or name not in NAMES:
@@ -97,7 +103,7 @@ class Widths:
 
     def of(self, path: str) -> "Widths":
         """The widths of a layer ``"gru"`` or of a matrix ``"gru.recurrent_product"``."""
-        found: dict[str, int] = {}
+        found: dict[str, Any] = {}
         for key in sorted(self.tensors, key=len):
             place, _, name = key.rpartition(".")
             if path == place or path.startswith(f"{place}."):
@@ -119,14 +125,10 @@ class Widths:
                               f"{nearest(place, list(paths))}; there are {', '.join(paths)}")
 
 
-NAMES = tuple(each.name for each in fields(Widths) if each.name not in ("tensors", "grids"))
+NAMES = tuple(RULES)
 
 
 def _check(what: str, name: str, value: object) -> None:
-    if name == "segments":
-        if not isinstance(value, int) or not 2 <= value <= 1024 or value & (value - 1):
-            raise Refusal(f"{what} must be a power of two from 2 to 1024, not {value!r}; choose one of them")
-        return
     lo, hi = RULES[name]
     if not isinstance(value, int) or not (lo <= value <= hi or (value == 0 and name in DERIVED)):
         raise Refusal(f"{what} must be from {lo} to {hi}, not {value!r}; choose a width in that range")

@@ -1,4 +1,5 @@
 """From a trained torch model to the network that the hardware obeys."""
+import math
 import re
 from typing import Any
 
@@ -12,7 +13,7 @@ from circulant.sim import quantize as quantization
 from circulant.sim.network import Network
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
-from circulant.training.capture.lowering import NO_LAYER, lower
+from circulant.training.capture.lowering import NO_LAYER, flattening, lower
 from circulant.training.capture.trace import capture
 from circulant.training.clone import clone
 
@@ -27,7 +28,8 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: 
     """The golden model of a torch model, its formats fitted to sample inputs.
 
     Parameters:
-        sample_inputs: (N, T, inputs) or (N, inputs), like the data to come; the calibration.
+        sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
+            calibration.
         widths: further fields of `circulant.sim.quantize.Widths`.
 
     Raises:
@@ -65,8 +67,12 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
                       "learning rate")
-    result = Model(name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower(), sample.shape[-1], sample.ndim == 3,
-                   lower(graph))
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
+    shape = sample.shape[1:]
+    if flattening(graph) is not None:
+        result = Model(name, math.prod(shape), False, lower(graph), shape)
+    else:
+        result = Model(name, shape[-1], len(shape) == 2, lower(graph))
     _compare(model, result, sample)
     return result
 

@@ -150,7 +150,7 @@ def _first(matrix: Matrix) -> Tensor:
     if constraint_of(matrix) is None:
         return matrix.constraint(1).right_inverse(matrix.weight.detach())
     lists = matrix.module.parametrizations
-    return lists[matrix.tensor].original.detach().clone()  # type: ignore[index, operator, union-attr]
+    return lists[matrix.tensor].original.detach().clone()  # type: ignore[index, union-attr]
 
 
 def _parametrize(matrix: Matrix, constraint: BlockCirculant, first: Tensor) -> None:
@@ -158,5 +158,5 @@ def _parametrize(matrix: Matrix, constraint: BlockCirculant, first: Tensor) -> N
     parametrize.register_parametrization(matrix.module, matrix.tensor, constraint)
     with torch.no_grad():
         lists = matrix.module.parametrizations
-        lists[matrix.tensor].original.copy_(first)  # type: ignore[index, operator, union-attr]
+        lists[matrix.tensor].original.copy_(first)  # type: ignore[index, union-attr]
     hasten(matrix.module)

@@ -35,6 +35,9 @@ Note = Callable[[int, str], None]
 
 KIND, VERSION = "circulant-sweep-training", 1
 
+FEW = 64
+"""Samples on which the reference is compared with torch; it does not depend on them."""
+
 
 def reason(error: Exception) -> str:
     """Why something failed, in one line; what is no refusal is said with its type."""
@@ -144,7 +147,7 @@ def _calibrated(folder: Path, table: str, name: str) -> tuple[Any, Any]:
     from circulant.sim.quantize import calibrate
 
     x = _data(table).train_x
-    reference = training.reference(training.load_trained(folder / "model.pt").model, x, name=name)
+    reference = training.reference(training.load_trained(folder / "model.pt").model, x[:FEW], name=name)
     return reference, calibrate(reference, x)
 
 
@@ -185,28 +188,50 @@ def _matrices(layer: Layer) -> list[tuple[int, int]]:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
-        from circulant.hw.plan import each_step, layer_multiplications, plan
+        from circulant.hw.plan import each_step, layer_multiplications
+        from circulant.hw.resources import memories
 
     options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
-    design = None
-    if measure == "plan":
-        plans = plan(network, options["multipliers"], streams=options["streams"])
-        multipliers, memory = sum(each.multipliers for each in plans), _weights(network)["weight_memory_bits"]
-    else:
-        design = generate(network, **options)
-        plans, multipliers, memory = design.plans, design.multipliers, design.memory_bits
-    if experiment.board.device != "none":
-        fits(device(experiment.board.device), multipliers, memory)
+    design = None if measure == "plan" else generate(network, **options)
+    plans = design.plans if design else _plans(network, options["multipliers"], options["streams"])
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
-    found: Found = {"multipliers": multipliers, "cycles_per_step": max(plans[at].cycles for at in layers),
-                    "floor_cycles": math.ceil(work / multipliers)}
+    found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
+                    "cycles_per_step": max(plans[at].cycles for at in layers)}
+    found["floor_cycles"] = math.ceil(work / found["multipliers"])
     if design is not None:
-        found["memory_bits"] = memory
+        found["memory_bits"] = design.memory_bits
+    elif not options["reloadable"]:  # Its own memories are not predicted.
+        found["memory_bits"] = sum(memory.bits for layer, each in zip(network.layers, plans, strict=True)
+                                   for memory in memories(layer, each, max_steps=options["max_steps"]))
+    if experiment.board.device != "none":
+        fits(device(experiment.board.device), found["multipliers"],
+             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(design, vectors)
     return found
+
+
+_KNOWN: dict[Any, Any] = {}
+"""Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
+
+
+def _plans(network: Network, multipliers: int, streams: int) -> Any:
+    from circulant.hw.plan import plan
+
+    key = tuple(map(_sizes, network.layers)), multipliers, streams
+    if key not in _KNOWN:
+        _KNOWN[key] = plan(network, multipliers, streams=streams)
+    return _KNOWN[key]
+
+
+def _sizes(layer: Layer) -> Any:
+    if isinstance(layer, Bidirectional):
+        return tuple(map(_sizes, layer.directions.values()))
+    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
+            getattr(layer, "peephole", None) is not None,
+            tuple((role, product.weights.shape) for role, product in layer.products.items()))
 
 
 def _simulated(design: Any, vectors: Any) -> float:

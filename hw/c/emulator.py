@@ -10,7 +10,6 @@ from circulant.hw.c.unit import render
 from circulant.hw.c.value import storage
 from circulant.sim.fixed import Integers
 from circulant.sim.network import Network, Result
-from circulant.sim.reference import check_data
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Emulator"]
@@ -47,8 +46,7 @@ class Emulator:
     def run(self, x: ArrayLike) -> Result:
         """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format."""
         network = self.network
-        x = check_data(f"Inputs of network {network.name!r}", x, network.inputs, network.sequence)
-        integers = self.run_integers(network.input_format.quantize(x))
+        integers = self.run_integers(network.integers(x))
         return Result(integers, network.output_format.real(integers))
 
     def run_integers(self, x: Integers) -> Integers:

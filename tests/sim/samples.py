@@ -1,14 +1,15 @@
 """Random parts of golden models, and models to quantize, for tests."""
 import dataclasses
+import itertools
 
 import numpy as np
 
 from circulant.sim import reference
-from circulant.sim.activation import fit_pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.segments import fit_pwl
 
 
 def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12), product=(24, 16), output=(16, 10),
@@ -23,8 +24,8 @@ def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12)
                    Format(*spectrum), Format(*product), output, twiddle_bits)
 
 
-def linear(inputs=5, outputs=7, k=4, *, name="linear", **formats):
-    return Linear(name, inputs, outputs, product(-(-outputs // k), -(-inputs // k), k, **formats))
+def linear(inputs=5, outputs=7, k=4, *, name="linear", relu=False, **formats):
+    return Linear(name, inputs, outputs, product(-(-outputs // k), -(-inputs // k), k, **formats), relu)
 
 
 def gru(inputs=5, hidden=6, k=4, *, reset="after", name="gru", returns="last", input=(16, 12), pre=(16, 11),
@@ -60,6 +61,17 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
     last = reference.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
                             rng.normal(0, scale, outputs))
     return reference.Model("sample", inputs, sequence, (first, last))
+
+
+def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
+    """Linear layers in float64, all but the last one with a ReLU; block sizes of the first ones, then 1."""
+    rng, layers = np.random.default_rng(seed), []
+    for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        block = k[n] if n < len(k) else 1
+        weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
+        layers.append(reference.Linear(f"fc{n + 1}", inputs, outputs, weight, rng.normal(0, scale, outputs),
+                                       n < len(sizes) - 2))
+    return reference.Model("perceptron", sizes[0], False, tuple(layers), shape)
 
 
 def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):

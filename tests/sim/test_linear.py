@@ -15,6 +15,13 @@ def test_equals_the_plain_product(inputs, outputs, k):
     assert layer(x).tolist() == [definitions.product(layer.product, row)[:outputs] for row in x.tolist()]
 
 
+def test_relu():
+    plain, layer = samples.linear(9, 7, 4), samples.linear(9, 7, 4, relu=True)
+    x = np.random.default_rng(0).integers(-2 ** 15, 2 ** 15, (20, 9))
+    assert (plain(x) < 0).any()
+    assert np.array_equal(layer(x), np.maximum(plain(x), 0))
+
+
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
 def test_axes_are_kept(shape):
     y = samples.linear(5, 7, 4)(np.zeros((*shape, 5), np.int64))

@@ -165,10 +165,23 @@ def test_vectors_belong_to_a_loaded_network(folder):
     np.testing.assert_array_equal(network.run_integers(vectors.inputs), vectors.outputs)
 
 
+def test_a_perceptron_over_images(tmp_path):
+    model = samples.perceptron(24, 12, 6, 3, shape=(2, 3, 4))
+    images = np.random.default_rng(0).uniform(-1, 1, (20, 2, 3, 4))
+    network = quantize(model, images, weight_bits=16)
+    network.save(tmp_path)
+    loaded = Network.load(tmp_path)
+    assert (loaded.shape, [layer.relu for layer in loaded.layers]) == ((2, 3, 4), [True, True, False])
+    got, flat = loaded.run(images), network.run(images.reshape(20, 24))
+    assert np.array_equal(got.integers, flat.integers)
+    assert np.abs(got.real - model.run(images)).max() < 0.01
+    assert loaded.vectors(images).inputs.shape == (20, 24)
+
+
 def test_network_json_says_every_format(folder):
     document = json.loads((folder / "network.json").read_text())
     assert document["format"] == "circulant-network"
-    assert document["version"] == 2
+    assert document["version"] == 4
     gru, last = document["layers"]
     assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
     assert (last["kind"], last["outputs"]) == ("linear", 3)
@@ -216,7 +229,10 @@ def test_hash_changes_with_every_field():
           for tensor in ("weight", "spectrum", "product", "output")),
         *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), width=30)})
           for tensor in ("weight", "spectrum", "product", "output")),
-        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(16, 3))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(20, 16))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, base_format=Format(20, 18))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(
+            gru.tanh, start=gru.tanh.start + (gru.tanh.start > 0))), last),
         with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, function="sigmoid")), last),
     ]
     assert len({each.hash for each in other}) == len(other)
@@ -228,7 +244,7 @@ def test_hash_is_the_same_on_every_machine():
     product = Product(np.arange(-4, 4).reshape(1, 2, 4), np.arange(4), form, form, Format(10, 4), Format(16, 8), form,
                       twiddle_bits=16)
     assert Network("pinned", 7, False, (Linear("linear", 7, 3, product),)).hash == (
-        "85cc14aa5fb6e762eadf2eb58342fdfba54158dcf0974d120febe31a0b4eed24")
+        "90f21f73235f5d60374f7ad7d86d568b1ec857d7991b31a626b8a1ca0fc722ea")
 
 
 # Refusals.
@@ -298,7 +314,7 @@ def test_load_wrong_format(folder):
 def test_load_wrong_version(folder):
     path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
 
 
 @pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
@@ -334,7 +350,7 @@ def test_load_wrong_weights_file(folder):
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
     artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 2, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
                     "anew$", refusal(Network.load, folder))

@@ -13,6 +13,7 @@ MODELS = {
     "before": samples.model(9, 14, 5, k=(8, 8, 1), reset="before", returns="sequence"),
     "vectors": samples.model(9, 14, 5, k=(4, 2, 2), sequence=False),
     "lstm": samples.chain(samples.lstm(9, 14), samples.lstm(14, 7, projection=5, peephole=True, name="second")),
+    "relu": samples.perceptron(9, 14, 6, 5),
     "both": samples.chain(samples.bidirectional()),
 }
 

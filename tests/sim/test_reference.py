@@ -413,5 +413,29 @@ def test_data_of_wrong_shape(sequence, shape):
         f"Inputs of network 'sample' must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
 
 
+def test_samples_of_several_axes_are_vectors_of_all_their_values():
+    model = samples.perceptron(24, 6, 3, shape=(2, 3, 4))
+    images = np.random.default_rng(0).uniform(-1, 1, (5, 2, 3, 4))
+    assert np.array_equal(model.run(images), model.run(images.reshape(5, 24)))
+    assert refusal(model.run, images[:, :1]) == (
+        "Inputs of network 'perceptron' must have the shape (N, 24) or (N, 2, 3, 4) and be not empty, not "
+        "(5, 1, 3, 4); rearrange the axes")
+
+
+def test_a_relu_leaves_nothing_below_zero():
+    seen = {}
+    y = samples.perceptron(9, 14, 5).run(np.ones((2, 9)), lambda name, values: seen.update({name: values}))
+    assert (seen["fc1.product.output"] < 0).any() and (y < 0).any()
+    assert np.array_equal(seen["fc1.y"], np.maximum(seen["fc1.product.output"], 0))
+
+
+@pytest.mark.parametrize(("sequence", "shape"), [(True, (5,)), (False, (2, 3)), (False, (1, 2, 3))])
+def test_model_wrong_shape(sequence, shape):
+    layers = samples.model(5, 6, sequence=sequence).layers
+    assert refusal(Model, "stack", 5, sequence, layers, shape) == (
+        f"The shape of a sample of network 'stack' must be that of its 5 inputs, not {shape}; leave it out for "
+        "sequences")
+
+
 def test_data_of_any_numbers():
     assert check_data("Data", [[1, 2], [3, 4]], 2, False).dtype == np.float64

@@ -28,7 +28,7 @@ def test_what_is_not_given_follows_from_the_activations():
     ({"state_bits": 3}, r"^state_bits must be from 4 to 24, not 3;"),
     ({"weight_bits": 33}, r"^weight_bits must be from 2 to 18, not 33;"),
     ({"output_clip": 9}, r"^output_clip must be from 0 to 8, not 9;"),
-    ({"segments": 24}, r"^segments must be a power of two from 2 to 1024, not 24;"),
+    ({"segments": 2}, r"^The segments of an activation must be a number from 3 to 1024, or 0"),
     ({"tensors": {"gru.weight_bits": 1}}, r"^gru\.weight_bits must be from 2 to 18, not 1;"),
     ({"tensors": {"gru.weigth_bits": 8}}, r"^A width must be named LAYER\.FIELD .*, not 'gru\.weigth_bits'"),
     ({"tensors": {"weight_bits": 8}}, r"^A width must be named LAYER\.FIELD .*, not 'weight_bits'"),

@@ -5,6 +5,7 @@ A node has inputs by name, so branches and residual sums fit. Operations, and wh
     input                  the data
     linear                 first columns (1, p, q, k), their constraint, bias; over the last axis
     conv                   the same over the channels, axis 1, one group for each position; stride, padding
+    both                   relu, when a ReLU has become part of them
     gru, lstm              the module; returns "sequence" or "last" (with two directions, the end of each)
     scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
     relu, add              nothing
@@ -76,9 +77,11 @@ def _compute(node: Node, given: list[Tensor], x: Tensor) -> Tensor:
         weight = options["constraint"](options["first"]).to(first)
         bias = options["bias"].to(first)
         if node.op == "linear":
-            return functional.linear(first, weight, bias)
-        convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
-        return convolve(first, weight, bias, options["stride"], options["padding"])
+            y = functional.linear(first, weight, bias)
+        else:
+            convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
+            y = convolve(first, weight, bias, options["stride"], options["padding"])
+        return functional.relu(y) if options.get("relu") else y
     if node.op in ("gru", "lstm"):
         assert node.module is not None
         return _recurrent(node.module, options["returns"], first)
@@ -121,7 +124,7 @@ def _pool(one: Any, two: Any, x: Tensor, options: Mapping[str, Any]) -> Tensor:
 
 
 def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """The same function with fewer nodes: scales folded, last steps taken by the recurrent layers themselves.
+    """The same function with fewer nodes: scales and ReLUs folded, last steps taken by the recurrent layers themselves.
 
     A scale s and shift t of the outputs of a matrix is another matrix, diag(s)·W, which is block-circulant only where s
     is one number within each block of rows. There (always at block size 1) it is folded, exactly; elsewhere the scale
@@ -140,6 +143,12 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             source = replace(source, options=dict(source.options) | {"returns": "last"})
             graph = _without(_with(graph, source, *between), node)
             notes[node.name] = f"taken by {source.name}"
+    for name in [node.name for node in graph.nodes]:
+        node = graph[name]
+        if node.op == "relu" and (source := graph[node.inputs[0]]).op in ("linear", "conv") and len(
+                graph.users(source.name)) == 1:
+            graph = _without(_with(graph, replace(source, options=dict(source.options) | {"relu": True})), node)
+            notes[name] = f"into {source.name}"
     return graph, notes
 
 

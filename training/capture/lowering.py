@@ -11,7 +11,7 @@ from circulant.training.capture.graph import Graph, Node
 from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 from circulant.training.matrices import Matrix, block_sizes, constraint_of
 
-__all__ = ["NO_LAYER", "lower", "missing", "moves_batch"]
+__all__ = ["NO_LAYER", "flattening", "lower", "missing", "moves_batch"]
 
 NO_LAYER = "no golden layer"
 """Why most nodes that are captured do not export."""
@@ -29,9 +29,18 @@ def missing(graph: Graph) -> dict[str, str]:
                                     "a recurrent layer must share one")
         elif node.op == "last_step":
             found[node.name] = f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)"
-        elif node.op not in ("input", "linear") and not moves_batch(node):
+        elif node.op not in ("input", "linear") and not moves_batch(node) and node is not flattening(graph):
             found[node.name] = NO_LAYER
     return found
+
+
+def flattening(graph: Graph) -> Node | None:
+    """The node that makes a vector of all values of a sample, where nothing comes before it."""
+    source = graph.nodes[0]
+    users = graph.users(source.name)
+    if len(users) == 1 and users[0].op == "reshape" and len(users[0].shape) == 2 and users[0].shape[0] is None:
+        return users[0]
+    return None
 
 
 def moves_batch(node: Node) -> bool:
@@ -65,7 +74,8 @@ def lower(graph: Graph) -> tuple[Layer, ...]:
 def _linear(name: str, node: Node) -> Linear:
     constraint = node.options["constraint"]
     return Linear(name=name, inputs=constraint.columns, outputs=constraint.rows,
-                  weight=_numpy(node.options["first"])[0], bias=_numpy(node.options["bias"]))
+                  weight=_numpy(node.options["first"])[0], bias=_numpy(node.options["bias"]),
+                  relu=bool(node.options.get("relu")))
 
 
 def _level(name: str, module: Any, level: int, returns: str) -> Layer:
@@ -81,7 +91,8 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
     hidden, outputs = module.hidden_size, getattr(module, "proj_size", 0) or module.hidden_size
     inputs = outputs * (1 + module.bidirectional) if level else module.input_size
     gates = _gates(module)
-    fields: dict[str, Any] = {"inputs": inputs, "hidden": hidden, "returns": returns}
+    fields: dict[str, Any] = {"inputs": inputs, "hidden": hidden, "returns": returns,
+                              "hard": getattr(module, "hard", False)}
     for side, columns in (("ih", inputs), ("hh", outputs)):
         fields[f"weight_{side}"] = _first_columns(Matrix(module, f"weight_{side}{suffix}", gates, hidden, columns))
         fields[f"bias_{side}"] = np.zeros((gates, hidden))

@@ -32,9 +32,9 @@ def test_names_are_legal_and_differ():
 
 
 def test_missing():
-    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    model = nn.Sequential(nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     graph, _ = capture(model, torch.zeros(2, 8))
-    assert missing(graph) == {"1": "no golden layer"}
+    assert missing(graph) == {"0": "no golden layer"}
 
 
 def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():
