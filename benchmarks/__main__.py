@@ -2,13 +2,15 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import activations, cells, digits, golden, place, quantization, rnn, synthesis, training
+from benchmarks import activations, cells, digits, golden, place, quantization, results, rnn, synthesis, training
+from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
@@ -120,6 +122,26 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
     _show(figures, path)
     if picture is not None:
         atomic_bytes(picture, drawn)
+
+
+@main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")
+@click.option("--train", "trains", is_flag=True, help="First train every row that is missing.")
+@click.option("--only", multiple=True, type=click.Choice(EXPERIMENTS), help="An experiment; may be repeated.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--runs", default=FOLDER, type=click.Path(path_type=Path), show_default=True,
+              help="Where the run folders are.")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/results.md.")
+@_json
+def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, into: Path | None) -> None:
+    """Collect the shipped experiments' accuracies from their run folders, beside what was to be reached."""
+    chosen = only or EXPERIMENTS
+    if trains:
+        results.train(chosen, [int(seed) for seed in seeds.split(",")], runs)
+    found = results.collect(runs, chosen)
+    if into is not None:
+        results.write(into, found)
+    _show({"benchmark": "results", "table": results.table(found), **found}, path)
 
 
 @main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")

@@ -1,4 +1,5 @@
 """The command line: a command for a whole run, one for each of its steps, one that shows data sets, and sweeps."""
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -168,7 +169,7 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
     # An unfinished training of this very experiment is gone on with unasked, as its outcome is the same.
-    steps.train(this, bars, resume=resume or None)
+    steps.train(this, bars, resume=resume or None, exports=True)
     if not leads():
         return 0
     steps.quantize(this, bars)
@@ -178,6 +179,23 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     bars.close()
     _show(this, figures)
     return _verdict(simulated)
+
+
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@step("What becomes of each part of the network",
+      "Show what would become of each part of the experiment's network, with its block size and the waste of padding.",
+      "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
+def inspect(this: Run, bars: Bars, as_json: bool) -> int:
+    from circulant import steps
+
+    parts = steps.inspect(this, bars)
+    bars.close()
+    click.echo(json.dumps(parts.as_json(), indent=1, ensure_ascii=False) if as_json else str(parts))
+    parts.require()
+    if not parts.exportable:
+        click.echo("It can be trained, but not be quantized: the golden model has no layer for what is only captured.",
+                   err=True)
+    return 0
 
 
 @step("Torch: dense baseline, ADMM, projection, retraining",

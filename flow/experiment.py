@@ -60,13 +60,17 @@ class Model(Table):
     """The network, before compression."""
 
     kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
-        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "vgg", "resnet8"))
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "cnn", "vgg", "resnet8"))
     hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
     layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers", low=1,
+                                  high=65536)
     cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
     bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
+                         high=0.9)
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 
@@ -86,6 +90,7 @@ class Training(Table):
 
     method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
                       "directly, its first columns trained from random ones", choices=("admm", "direct"))
+    dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
@@ -105,12 +110,16 @@ class Training(Table):
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
+    augment: str = key("none", "variants of the training images, drawn anew each time: mirrored, moved by up to two "
+                       "pixels, or both", choices=("none", "flip", "shift", "flip-shift"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
     device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
                       choices=("auto", "cpu", "cuda"))
     precision: str = key("auto", "type of the products; auto is the GPU's fastest, and float32 on a CPU",
                          choices=("auto", "float32", "bfloat16", "float16"))
+    evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
+                               low=1, high=10000)
     checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
     tensorboard: bool = key(False, "write curves for TensorBoard")
     seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)

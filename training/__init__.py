@@ -20,6 +20,8 @@ from circulant.training.finetune import finetune
 from circulant.training.grid import golden_paths
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.place import machine
+from circulant.training.score import score
 from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
 from circulant.training.task import Task, task_of
@@ -32,8 +34,8 @@ __all__ = [
     "Admm", "Residuals",
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
-    "evaluate", "fit", "Task", "task_of",
+    "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
-    "export", "reference", "Curves",
+    "export", "reference", "Curves", "machine",
     "finetune", "golden_paths",
 ]

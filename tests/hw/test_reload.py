@@ -9,7 +9,6 @@ from circulant.hw.design import Design
 from circulant.hw.plan import plan
 from circulant.hw.reload import writes
 from circulant.hw.top import Top
-from circulant.sim.activation import fit_pwl
 from circulant.sim.configuration import (
     CONTROL,
     HOLD,
@@ -24,6 +23,7 @@ from circulant.sim.configuration import (
 )
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
+from circulant.sim.segments import fit_pwl
 from tests.hw import layers
 from tests.hw.session import Host
 

@@ -8,13 +8,11 @@ from torch import Tensor, nn
 
 from circulant.sim.reference import Bidirectional, Gru, Layer, Linear, Lstm
 from circulant.training.capture.graph import Graph, Node
+from circulant.training.capture.report import NO_LAYER
 from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 from circulant.training.matrices import Matrix, block_sizes, constraint_of
 
-__all__ = ["NO_LAYER", "flattening", "lower", "missing", "moves_batch"]
-
-NO_LAYER = "no golden layer"
-"""Why most nodes that are captured do not export."""
+__all__ = ["flattening", "lower", "missing", "moves_batch"]
 
 
 def missing(graph: Graph) -> dict[str, str]:
