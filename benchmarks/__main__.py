@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import activations, cells, digits, golden, place, results, rnn, synthesis, training
+from benchmarks import activations, cells, digits, golden, place, quantization, results, rnn, synthesis, training
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
@@ -53,6 +53,26 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("quantization", epilog="Example: python -m benchmarks quantization --json -")
+@click.option("--network", "networks", multiple=True, metavar="NAME",
+              help=f"Run folder or shipped experiment; may be repeated.  [default: {', '.join(quantization.NETWORKS)}]")
+@click.option("--runs", default="runs", show_default=True, metavar="DIR", help="Folder of the run folders.")
+@click.option("--budget", default=quantization.BUDGET, show_default=True, help="Points that may be lost.")
+@click.option("--tuned", multiple=True, type=int, metavar="BITS",
+              help=f"Weight width to fine-tune to; may be repeated.  [default: {quantization.TUNED}]")
+@click.option("--pick-on", type=click.Choice(["test", "train"]), default="test", show_default=True,
+              help="Part of the data on which the loss is measured.")
+@click.option("--margin", default=1.0, show_default=True, help="Factor on the distance from the unquantized outputs.")
+@_json
+def _quantization(path: str | None, networks: tuple[str, ...], tuned: tuple[int, ...], **options: Any) -> None:
+    """Widths picked within a budget against uniform 12 bits, and weights trained on 8, 6 and 4 bits."""
+    try:
+        figures = quantization.measure(networks or quantization.NETWORKS, tuned=tuned or quantization.TUNED, **options)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
 
 
 _SHAPE = [

@@ -218,12 +218,14 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
               help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
       "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
-      "circulant quantize runs/digits-gru --set quantization.weight_bits=10")
+      "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
+      "circulant quantize runs/digits-gru --set quantization.budget=0.1")
 def quantize(this: Run, bars: Bars, like: Path | None) -> int:
     from circulant import steps
 
     done = steps.quantize(this, bars, like=like)
     bars.close()
+    _widths(done)
     click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
                "quantized")
     return 0
@@ -326,6 +328,18 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
 
 
 cli.add_command(sweep)
+
+
+def _widths(done: dict[str, Any]) -> None:
+    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    from circulant.integers import picked_table, ranges_table
+
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    if done["picking"]:
+        console.print(picked_table(done["picking"]), ranges_table(done["ranges"]))
+    if done["never"]:
+        click.echo(f"The calibration never exercises {', '.join(done['never'])}: always zero, so that their formats "
+                   "say nothing.", err=True)
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

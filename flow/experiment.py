@@ -127,20 +127,43 @@ class Training(Table):
 
 @dataclass(frozen=True)
 class Quantization(Table):
-    """Widths; the binary points follow from the data."""
+    """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
 
-    weight_bits: int = key(12, "bits of the weights' spectra", low=2, high=18)
+    weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
-    spectrum_bits: int = key(0, "bits of the data's spectra", low=4, high=26, zero="activation_bits + 1")
-    product_bits: int = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
-                            zero="activation_bits + 8")
-    twiddle_bits: int = key(16, "fraction bits of twiddle factors", low=4, high=20)
+    spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
+                                              zero="activation_bits + 1")
+    product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
+                                             zero="activation_bits + 8")
+    input_bits: int = key(0, "bits of the network's inputs", low=4, high=24, zero="activation_bits")
+    output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of what a Linear gives", low=4, high=24,
+                                            zero="activation_bits")
+    state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
+    cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
+    twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
     activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "
                                        "equal distances with straight lines between them", choices=("pwl", "lut"))
     activation_error: float = key(0.0005, "how far such a table may be from the function, besides the rounding of its "
                                           "values", low=1e-6, high=0.1)
     segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
                         zero="as many as activation_error asks for")
+    budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
+                        zero="the widths as they stand")
+    search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
+                      choices=("greedy", "exhaustive"))
+    pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
+    pick_on: str = key("test", "part of the data on which the loss is measured", choices=("test", "train"))
+    samples: int = key(1000, "samples of it", low=1, high=10**9, zero="all")
+    margin: float = key(1.0, "factor on the distance from the unquantized outputs, for a loss that is surely kept",
+                        low=1, high=1000)
+    memory_share: float = key(0.5, "part of the weights' memory in the cost; multipliers have the rest", low=0, high=1)
+    dsp: str = key("none", "factors of a DSP block, of which a wider product takes several; none: a product costs the "
+                   "bits of both factors multiplied", choices=("none", "27x18", "25x18", "18x18"))
+    finetune_epochs: int = key(0, "epochs of training on the weights' integers, straight through their rounding",
+                               low=1, high=10000, zero="none")
+    joint_epochs: int = key(0, "epochs of ADMM towards weights that are block-circulant and integers, before them",
+                            low=1, high=10000, zero="none")
+    finetune_rate: float = key(1e-3, "learning rate of both", low=1e-8, high=10)
 
 
 @dataclass(frozen=True)

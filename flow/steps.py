@@ -11,6 +11,7 @@ from circulant import report as reports
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
+from circulant.integers import Golden, golden
 from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
@@ -108,8 +109,13 @@ def words(metric: str) -> str:
 def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
+    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+
     Parameters:
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+
+    Raises:
+        Refusal: as `circulant.integers.golden`.
     """
     with extras("circulant quantize"):
         from circulant import training
@@ -119,24 +125,27 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"], progress=show)
-    show("calibration", 0, 0)
     model = training.load_trained(run.path("model.pt")).model
     if like is None:
-        network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+        made = golden(model, data, tables["quantization"], name=run.experiment.name,
+                      settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"),
+                      show=show)
     else:
-        network = quantize_like(training.reference(model, data.train_x, name=run.experiment.name), Network.load(like))
+        exact = training.reference(model, data.train_x[:RANGED], name=run.experiment.name)
+        made = Golden(quantize_like(exact, Network.load(like)), exact)
+    network = made.network
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
     task = training.task_of(data)
     quantized = training.score(lambda x: network.run(x).real, model, data, vectors.outputs)
     show("ranges", 0, 0)
-    exact = training.reference(model, data.train_x[:RANGED])
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "like": None if like is None else Network.load(like).hash,
         "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
+        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
         "seconds": time.perf_counter() - start,
     })
 

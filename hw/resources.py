@@ -175,7 +175,7 @@ def products(layer: Layer, plan: LayerPlan | PairPlan) -> list[tuple[int, int, i
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
     if not isinstance(layer, Gru | Lstm):
         return found
-    pairs = [(pwl.slope_format.width, pwl.place_bits + 1)
+    pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
              for cell in cells_of(layer) for pwl in _activations(cell, layer)]
     gate = layer.sigmoid.output.width
     if isinstance(layer, Lstm):

@@ -8,7 +8,7 @@ from circulant.sim import reference
 from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.circulant import pad
+from circulant.sim.circulant import Product, pad
 from circulant.sim.fixed import Format, fit
 from circulant.sim.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
 from circulant.sim.gru import Gru
@@ -19,7 +19,7 @@ from circulant.sim.network import Network
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
 
 def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
@@ -42,16 +42,30 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: A
         widths: the fields of `Widths`.
 
     Raises:
-        Refusal: when a width is out of range; as `calibrate`.
+        Refusal: when a width is out of range, or names what the network does not have; as `calibrate`.
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
     layers: list[Layer] = []
-    form = fit(peaks.input, bits.activation_bits)
+    form = fit(peaks.input, bits.input)
     for layer in model.layers:
-        layers.append(_layer(layer, form, peaks, bits))
+        layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
         form = layers[-1].output_format
+    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
     return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
+
+
+def matrices(layer: Layer) -> dict[str, Product]:
+    """By path a product of each matrix of a layer: what has a width of its weights for itself."""
+    if isinstance(layer, Bidirectional):
+        return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
+    return {f"{layer.name}.{role}": product for role, product in layer.products.items()
+            if not role.startswith("candidate_")}
+
+
+def _parts(layer: Layer) -> list[str]:
+    directions = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
+    return [*directions, *matrices(layer)]
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
@@ -60,7 +74,7 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
     if isinstance(layer, reference.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
-        forward, backward = (_one_way(each, input, coarse, peaks, bits) for each in pair)
+        forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
         return Bidirectional(layer.name, forward, backward)
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
@@ -69,7 +83,7 @@ def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) 
     p, _, k = layer.weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
-    output = peaks.fit(bits.activation_bits, seen, bias=layer.bias)
+    output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
     matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
     return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
 
@@ -87,17 +101,17 @@ def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format
 
 def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
-    unit = Format(bits.activation_bits, bits.activation_bits - 1)
+    unit = Format(bits.state, bits.state - 1)
     if isinstance(layer, reference.Gru) or layer.projection is None:
         return unit
-    return no_finer(peaks.fit(bits.activation_bits, f"{layer.name}.y"), unit.frac)
+    return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
 def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
     sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
-    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
-                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]))
+    pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]), clip=bits.output_clip)
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
@@ -107,8 +121,8 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
     bias, name = layer.bias_ih + layer.bias_hh, layer.name
-    pre = peaks.fit(bits.activation_bits, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias)
-    cell = peaks.fit(bits.activation_bits, f"{name}.c")
+    pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
+    cell = peaks.fit(bits.cell, f"{name}.c")
     shared = spectral(name, peaks, bits, ("gates",), [
         (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
     projection = None

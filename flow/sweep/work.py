@@ -14,11 +14,13 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
+from circulant.integers import golden, widths
+from circulant.preparation import baseline, inspected
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.price import weight_bits
 from circulant.sim.refusal import Refusal
 from circulant.steps import budget, words
 from circulant.sweep import store
@@ -44,28 +46,35 @@ def reason(error: Exception) -> str:
     return text if isinstance(error, Refusal) else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
-def epochs(point: Point) -> int:
-    """Epochs that its training has at the most."""
+def epochs(point: Point, *, dense: bool = False) -> int:
+    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
     settings = point.experiment.training
-    late = settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
-    return settings.dense_epochs + late
+    if dense:
+        return settings.dense_epochs
+    return settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
 
 
-def train(point: Point, note: Note = lambda done, words: None) -> Found:
+def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
     """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
 
     One that was interrupted goes on from its checkpoint.
+
+    Parameters:
+        dense: the training of its baseline; None trains all phases. The outcome is the same.
     """
+    if dense is not None and "reason" in dense:
+        return dense
     try:
-        return _train(point.training, note)
+        return _train(point, dense, note)
     except Exception as error:
         return {"reason": reason(error)}
 
 
-def _train(tables: dict[str, Any], note: Note) -> Found:
+def _train(point: Point, dense: Found | None, note: Note) -> Found:
     with extras("circulant sweep"):
         from circulant import training
 
+    tables = point.training
     data = _data(json.dumps(tables["data"]))
     folder = store.training_folder(tables, data.digest())
     if (kept := _kept(folder)) is not None:
@@ -75,19 +84,30 @@ def _train(tables: dict[str, Any], note: Note) -> Found:
     def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
         nonlocal done
         done += 1
-        metric = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
-        note(done, f"{phase} {epoch} of {total}, {words(metric)} {metrics[metric]:.2%}")
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        note(done, f"{phase} {epoch} of {total}{''.join(known)}")
 
-    trained = training.train(data, training.TrainingSettings(**tables["training"]),
-                             model=training.ModelSettings(**tables["model"]),
+    inspected(point.experiment, data).require_exportable()
+    named, state = tables["training"]["dense"], None
+    if dense is not None:
+        state = training.load_trained(dense["folder"] / "model.pt").dense
+    elif named:
+        state = baseline(point.experiment, Path(named))
+    trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
                              block_size=tables["compression"]["block_size"], progress=progress,
-                             checkpoint=folder / "checkpoint.pt", resume=None)
+                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state)
     training.save_trained(folder / "model.pt", trained)
     artifact.write_json(folder / "training.json", KIND, VERSION, {
         "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
         "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return _read(folder)
+
+
+def _settings(tables: dict[str, Any]) -> Any:
+    from circulant.training import TrainingSettings
+
+    return TrainingSettings(**{key: value for key, value in tables["training"].items() if key != "dense"})
 
 
 def _kept(folder: Path) -> Found | None:
@@ -156,27 +176,26 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         from circulant import training
         from circulant.sim.quantize import quantize
 
-    table = json.dumps(point.training["data"])
-    data, (reference, peaks) = _data(table), _calibrated(trained["folder"], table, point.experiment.name)
-    network = quantize(reference, peaks, **point.experiment.tables(("quantization",))["quantization"])
+    table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
+    data = _data(table)
+    if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
+        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+                         name=point.experiment.name, settings=_settings(point.training)).network
+    else:
+        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x)
     return network, vectors, training.task_of(data).score(vectors.outputs, data)
 
 
 def _weights(network: Network) -> Found:
-    """Numbers that stand in the weight memories, and their bits."""
-    sizes = [each for layer in network.layers for each in _matrices(layer)]
-    return {"weights": sum(size for size, _ in sizes), "weight_memory_bits": sum(size * width for size, width in sizes)}
+    """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
+    return {"weights": sum(map(_numbers, network.layers)), "weight_memory_bits": weight_bits(network)}
 
 
-def _matrices(layer: Layer) -> list[tuple[int, int]]:
-    """(numbers, width) of each matrix, and of the peepholes."""
+def _numbers(layer: Layer) -> int:
     if isinstance(layer, Bidirectional):
-        return [size for each in layer.directions.values() for size in _matrices(each)]
-    found = [(product.weights.size, product.weight.width) for product in layer.products.values()]
-    if isinstance(layer, Lstm) and layer.peephole is not None:
-        found.append((layer.peephole.size, layer.peephole_format.width))
-    return found
+        return sum(map(_numbers, layer.directions.values()))
+    return sum(product.weights.size for product in layer.products.values())
 
 
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
@@ -201,7 +220,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
                                    for memory in memories(layer, each, max_steps=options["max_steps"]))
     if experiment.board.device != "none":
         fits(device(experiment.board.device), found["multipliers"],
-             found.get("memory_bits", _weights(network)["weight_memory_bits"]))
+             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(design, vectors)
     return found

@@ -9,7 +9,6 @@ from circulant.hw.design import Design
 from circulant.hw.plan import plan
 from circulant.hw.reload import writes
 from circulant.hw.top import Top
-from circulant.sim.activation import fit_pwl
 from circulant.sim.configuration import (
     CONTROL,
     HOLD,
@@ -24,6 +23,7 @@ from circulant.sim.configuration import (
 )
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
+from circulant.sim.segments import fit_pwl
 from tests.hw import layers
 from tests.hw.session import Host
 
@@ -124,10 +124,9 @@ def test_another_network_is_loaded_between_two_sequences(name, streams, stall):
 
 
 def test_a_chain_of_layers_keeps_its_states_and_takes_new_weights():
-    first, second = layers.lstm(3, k=4, inputs=6, hidden=10), layers.lstm(4, k=4, inputs=10, hidden=7)
-    golden = chain(first, second)
-    other = chain(layers.lstm(5, k=4, inputs=6, hidden=10), layers.lstm(6, k=4, inputs=10, hidden=7))
-    plans = plan(golden, 80)
+    golden, other = (chain(layers.gru(seed, k=2, inputs=3, hidden=5),
+                           layers.gru(seed + 1, k=2, inputs=5, hidden=3)) for seed in (3, 5))
+    plans = plan(golden, 30)
     top = Top(golden, plans, reloadable=True)
     warm(golden, top)
     config = top.config.map
