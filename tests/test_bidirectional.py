@@ -153,5 +153,8 @@ def test_the_verilog_equals_golden(tmp_path, returns, options):
     result = verify(tmp_path / "design", net.vectors(x))
     assert (result.mismatches, result.first) == (0, None)
     assert result.words_compared > 3 * result.words
-    # Whole sequences wait between the layers, so that the steps of one may leave faster than the slowest layer works.
-    assert result.cycles_per_step <= max(each.cycles for each in design.plans)
+    slowest = max(each.cycles for each in design.plans)
+    if options["layers"] == 1:
+        assert result.cycles_per_step == slowest
+    else:  # Not foreseen exactly: there is a memory of whole sequences between two such layers.
+        assert result.cycles_per_step <= slowest
