@@ -56,6 +56,9 @@ class Widths:
         return self.product_bits or self.activation_bits + 8
 
 
+BATCH = 256
+"""Samples of the calibration that are computed side by side: the windows of more images take much memory."""
+
 HEADROOM = 1.25
 """How far above the calibration's peak a format still reaches: unseen data goes a little further."""
 
@@ -65,7 +68,8 @@ class Peaks:
 
     def __init__(self, model: reference.Model, calibration: Reals) -> None:
         self._peaks: dict[str, float] = {}
-        model.run(calibration, self._see)
+        for start in range(0, len(calibration), BATCH):
+            model.compute(calibration[start:start + BATCH], self._see)
 
     def _see(self, name: str, values: Reals) -> None:
         self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))

@@ -1,19 +1,26 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product, pad
+from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format, Reals, fit
+from circulant.sim.flatten import Flatten
 from circulant.sim.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Layer
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 
 __all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
 
@@ -29,21 +36,44 @@ def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> N
         Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
     """
     bits = Widths(**widths)
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence, model.shape)
+    data = reference.check_data("Calibration data", calibration, model.flow, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     peaks = Peaks(model, data)
+    layers = _chain(model.layers, fit(float(np.abs(data).max()), bits.activation_bits), peaks, bits)
+    return Network(model.name, model.inputs, model.sequence, layers, model.shape)
+
+
+def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
+    """Golden layers, the first of which takes values of a format."""
     layers: list[Layer] = []
-    form = fit(float(np.abs(data).max()), bits.activation_bits)
-    for layer in model.layers:
+    for layer in chain:
         layers.append(_layer(layer, form, peaks, bits))
         form = layers[-1].output_format
-    return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
+    return tuple(layers)
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     if isinstance(layer, reference.Linear):
-        return _linear(layer, input, peaks, bits)
+        matrix = _product(layer, layer.weight, input, peaks, bits)
+        return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+    if isinstance(layer, reference.Conv):
+        matrix = _product(layer, layer.matrix, input, peaks, bits)
+        return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
+    if isinstance(layer, reference.Pool):
+        mean = peaks.fit(bits.activation_bits, f"{layer.name}.y") if layer.mode == "average" else input
+        return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
+    if isinstance(layer, reference.Flatten):
+        return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
+    if isinstance(layer, reference.Scale):
+        factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
+        output = peaks.fit(bits.activation_bits, f"{layer.name}.y", bias=layer.shift)
+        return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
+                     input, output, layer.relu)
+    if isinstance(layer, reference.Residual):
+        body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
+        output = peaks.fit(bits.activation_bits, f"{layer.name}.y")
+        return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
     if isinstance(layer, reference.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
@@ -52,13 +82,14 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
-def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
-    p, _, k = layer.weight.shape
+def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: Format, peaks: Peaks,
+             bits: Widths) -> Product:
+    """The product with first columns (p, q, k) and the layer's bias."""
+    p, _, k = weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
     output = peaks.fit(bits.activation_bits, seen, bias=layer.bias)
-    matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+    return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
 
 
 def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
