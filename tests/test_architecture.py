@@ -19,7 +19,8 @@ OURS = {
     "circulant.training.capture": {"circulant.training", "circulant.training.capture", "circulant.sim"},
     "circulant.training.data": {"circulant.training.data", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
-    "circulant.hw": {"circulant.hw", "circulant.sim"},
+    "circulant.hw": {"circulant.hw", "circulant.hw.array", "circulant.sim"},
+    "circulant.hw.array": {"circulant.hw", "circulant.hw.array", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
     "circulant.sim": {"circulant.sim"},
     "circulant.sim.cosim": {"circulant.sim.cosim", "circulant.sim"},
@@ -33,6 +34,7 @@ THEIRS = {
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
+    "circulant.hw.array": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
     "circulant.sim": {"numpy", "scipy"},
     "circulant.sim.cosim": {"numpy", "cocotb", "cocotb_tools", "find_libpython"},
@@ -149,6 +151,7 @@ def mirrored(test: Path) -> Path:
 WITHOUT_A_SOURCE = {
     "tests/flow/test_readme.py",  # What a user reads first.
     "tests/hw/test_proofs.py",    # Properties that all units with streams have in common.
+    "tests/hw/test_random.py",    # Random layers through all units.
 }
 
 MIRRORS = [path for path in sorted((ROOT / "tests").glob("*/**/test_*.py"))

@@ -154,4 +154,5 @@ def test_the_verilog_equals_golden(tmp_path, returns, options):
     result = verify(tmp_path / "design", net.vectors(x))
     assert (result.mismatches, result.first) == (0, None)
     assert result.words_compared > 3 * result.words
-    assert result.cycles_per_step == max(each.cycles for each in design.plans)
+    # Whole sequences wait between the layers, so that the steps of one may leave faster than the slowest layer works.
+    assert result.cycles_per_step <= max(each.cycles for each in design.plans)
