@@ -95,7 +95,7 @@ def layer_multiplications(layer: Layer) -> int:
     """Real multiplications of one step: block products, activations, gates."""
     if isinstance(layer, Bidirectional):
         return sum(map(layer_multiplications, layer.directions.values()))
-    work = sum(product.multiplications for product in layer.products.values())
+    work = sum(product.multiplications for product in _simple(layer).products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
 
 
@@ -150,7 +150,14 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
 
 def _arrays(layer: Layer) -> list[Simple]:
     """The layers with an array of their own that a layer is made of."""
-    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [layer]
+    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [_simple(layer)]
+
+
+def _simple(layer: Layer) -> Simple:
+    if not isinstance(layer, Linear | Gru | Lstm):
+        raise Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
+                      f"kind {layer.kind!r}; the golden model computes it")
+    return layer
 
 
 def _joined_blocks(layer: Bidirectional) -> int:

@@ -16,6 +16,7 @@ from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reverse import Limit
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 
@@ -40,6 +41,7 @@ def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int) -> wiring.Co
     assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
         return _recurrent(layer, plan)
+    assert isinstance(layer, Linear)
     return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing))
 
 

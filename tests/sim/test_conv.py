@@ -60,7 +60,7 @@ def test_init_wrong_size():
     with pytest.raises(Refusal) as refusal:
         dataclasses.replace(conv(), inputs=9)
     assert str(refusal.value) == (
-        "Layer 'conv': the matrix for 9 input and 7 output channels and 6 kernel positions must be 8x72 in blocks of 4, "
-        "not 8x48; export it again")
-    with pytest.raises(Refusal, match="^Layer 'conv': the kernel must fit into the padded image, but 3 x 2 is larger"):
+        "Layer 'conv': the matrix for 9 input and 7 output channels and 6 kernel positions must be 8x72 in blocks of "
+        "4, not 8x48; export it again")
+    with pytest.raises(Refusal, match=r"^Layer 'conv': the kernel must fit into the padded image, but 3 x 2 is larger"):
         dataclasses.replace(conv(), grid=(0, 4))

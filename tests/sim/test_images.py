@@ -118,13 +118,13 @@ def test_data_of_wrong_shape(shape, message):
 
 def test_layers_that_do_not_fit():
     model = small()
-    with pytest.raises(Refusal, match="^Layer 'pool' must take the images of 8 x 7 with 8 channels that come before"):
+    with pytest.raises(Refusal, match=r"^Layer 'pool' must take the images of 8 x 7 with 8 channels that come before"):
         reference.Model("bad", 3, False, (conv("first", 3, 8, (8, 7), 1, SAME), model.layers[2]), (3, 8, 7))
-    with pytest.raises(Refusal, match="^Layer 'out' must take vectors, not the images of 8 x 7 with 16 channels"):
+    with pytest.raises(Refusal, match=r"^Layer 'out' must take vectors, not the images of 8 x 7 with 16 channels"):
         reference.Model("bad", 3, False, (conv("first", 3, 16, (8, 7), 1, SAME), model.layers[-1]), (3, 8, 7))
-    with pytest.raises(Refusal, match="^Layer 'sum': both branches must give the same, not images of 8 x 7 with 4"):
+    with pytest.raises(Refusal, match=r"^Layer 'sum': both branches must give the same, not images of 8 x 7 with 4"):
         reference.Model("bad", 3, False, (
             reference.Residual("sum", 3, (8, 7), (conv("a", 3, 4, (8, 7), 1, SAME),), ()),), (3, 8, 7))
-    with pytest.raises(Refusal, match="^The layers of network 'bad' must have different names, but two are called 'a'"):
+    with pytest.raises(Refusal, match=r"^The layers of network 'bad' must have different names, but two are called"):
         reference.Model("bad", 3, False, (reference.Residual(
             "sum", 3, (8, 7), (conv("a", 3, 3, (8, 7), 1, SAME),), (conv("a", 3, 3, (8, 7), 1, SAME),)),), (3, 8, 7))

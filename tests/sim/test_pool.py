@@ -46,7 +46,7 @@ def test_reciprocal(count):
 def test_refusals():
     with pytest.raises(Refusal, match=r"^Layer 'pool' must pool by 'max' or 'average', not 'least'; choose one$"):
         pool("least")
-    with pytest.raises(Refusal, match="^Layer 'pool': the padding must be at most half of the kernel"):
+    with pytest.raises(Refusal, match=r"^Layer 'pool': the padding must be at most half of the kernel"):
         pool("max", window=Window((2, 2), padding=(2, 0)))
-    with pytest.raises(Refusal, match="^Layer 'pool': a maximum must keep the Format"):
+    with pytest.raises(Refusal, match=r"^Layer 'pool': a maximum must keep the Format"):
         dataclasses.replace(pool("max"), output_format=Format(9, 6))

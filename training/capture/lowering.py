@@ -2,7 +2,11 @@
 import re
 from typing import Any
 
+import numpy as np
+from torch import Tensor
+
 from circulant.sim import images
+from circulant.sim.fixed import Reals
 from circulant.sim.reference import Layer, Linear
 from circulant.sim.refusal import Refusal
 from circulant.sim.window import Flow, Grid, Window
@@ -24,7 +28,7 @@ Made = tuple[list[Layer], Flow | None]
 
 def missing(graph: Graph) -> dict[str, str]:
     """The nodes for which the golden model has no layer, with the reason."""
-    return Lowering(graph).problems
+    return Lowering(graph, judging=True).problems
 
 
 def lower(graph: Graph) -> "Lowering":
@@ -50,9 +54,13 @@ class Lowering:
         layers: of the reference, in their order. Their names are letters, digits and underscores, start with a letter,
             and differ from one another.
         problems: the nodes that have no layer, with the reason.
+
+    Parameters:
+        judging: only `problems` are wanted, of a model with any weights; recurrent layers are then left out.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, judging: bool = False) -> None:
+        self._judging = judging
         self.problems: dict[str, str] = {}
         self.shape: tuple[int, ...] = ()
         self._graph = graph
@@ -127,6 +135,8 @@ class Lowering:
             name = moves[-1].name if moves else f"{at.name}_flat"
             layer = images.Flatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
             return [layer], Flow(layer.outputs, sequence=layer.rows)
+        elif not moves and users:
+            return [], flow
         for move in moves or [at]:
             self._problem(move, NO_LAYER if moves else f"{NO_LAYER} for images behind it; flatten them")
         return [], None
@@ -178,11 +188,11 @@ class Lowering:
         options, relu = node.options, bool(node.options.get("relu"))
         if node.op == "linear" and flow.grid is None:
             layer = Linear(self._name(node.name, "linear"), flow.size, options["constraint"].rows,
-                           as_numpy(options["first"])[0], as_numpy(options["bias"]), relu)
+                           self._values(options["first"])[0], self._values(options["bias"]), relu)
             return [layer], Flow(layer.outputs, sequence=flow.sequence)
         if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
-            return [images.Scale(self._name(node.name, "scale"), flow.size, as_numpy(options["scale"]),
-                                 as_numpy(options["shift"]), relu)], flow
+            return [images.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
+                                 self._values(options["shift"]), relu)], flow
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
@@ -203,7 +213,8 @@ class Lowering:
             return self._problem(node, str(refusal))
         if node.op == "conv":
             conv = images.Conv(self._name(node.name, "conv"), flow.size, options["constraint"].rows, grid, window,
-                               as_numpy(options["first"]), as_numpy(options["bias"]), bool(options.get("relu")))
+                               self._values(options["first"]), self._values(options["bias"]),
+                               bool(options.get("relu")))
             return [conv], Flow(conv.outputs, after)
         mode = "max" if node.op in ("max_pool", "maximum") else "average"
         return [images.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)], Flow(flow.size, after)
@@ -216,12 +227,19 @@ class Lowering:
                                        "of a recurrent layer must share one")
         if flow is None or not flow.sequence:
             return ([], None) if flow is None else self._problem(node)
+        after = Flow(node.shape[-1] or 0, sequence=node.options["returns"] != "last")
+        if self._judging:
+            return [], after
         layers: list[Layer] = []
         for number in range(module.num_layers):
             path = f"{node.name}.l{number}" if module.num_layers > 1 else node.name
             last = node.options["returns"] == "last" and number == module.num_layers - 1
             layers.append(level(self._name(path, node.op), module, number, "last" if last else "sequence"))
-        return layers, Flow(layers[-1].outputs, sequence=node.options["returns"] != "last")
+        return layers, after
+
+    def _values(self, tensor: Tensor) -> Reals:
+        """Weights, those that are not finite as 0 while nobody asks for them."""
+        return np.nan_to_num(as_numpy(tensor), posinf=0, neginf=0) if self._judging else as_numpy(tensor)
 
     def _name(self, path: str, kind: str) -> str:
         """A name that no other layer has."""
