@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
+from circulant.hw.convplan import ConvPlan, StreamPlan
 from circulant.hw.cost import chart, limit
-from circulant.hw.plan import LayerPlan, PairPlan, layer_multiplications, plan, require_positive
+from circulant.hw.plan import LayerPlan, PairPlan, Plan, layer_multiplications, plan, require_positive
 from circulant.hw.programs import layer_program
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
@@ -33,7 +34,7 @@ class Design:
     """
 
     network: Network
-    plans: list[LayerPlan | PairPlan]
+    plans: list[Plan]
     verilog: str
     images: dict[str, str]
     manifest: dict[str, Any]
@@ -93,7 +94,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     return Design(network, plans, verilog, target.images, manifest)
 
 
-def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, counted: Census,
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
               images: list[str]) -> dict[str, Any]:
     def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
@@ -119,13 +120,21 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
     }
 
 
-def _layer(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
+def _layer(layer: Layer, plan: Plan) -> dict[str, Any]:
     """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan)
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
                 "floor": -(-layer_multiplications(layer) // plan.multipliers),
                 **{direction: _layer(each, getattr(plan, direction)) for direction, each in layer.directions.items()}}
+    floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    if isinstance(plan, ConvPlan):
+        lines = plan.shape
+        return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
+                "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
+                "cycles": plan.cycles, "floor": floor}
+    if isinstance(plan, StreamPlan):
+        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor}
     assert isinstance(plan, LayerPlan)
     shape = plan.shape
     entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,

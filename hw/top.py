@@ -7,18 +7,24 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.bidirectional import BidirectionalLayer
+from circulant.hw.conv import ConvLayer
+from circulant.hw.convplan import ConvPlan
+from circulant.hw.flatten import FlattenLayer
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.hw.plan import LayerPlan, PairPlan, Plan
+from circulant.hw.pool import PoolLayer
 from circulant.hw.programs import layer_program
 from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reverse import Limit
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.pool import Pool
 
 __all__ = ["Top", "container_bits"]
 
@@ -33,7 +39,24 @@ def _recurrent(layer: Gru | Lstm, plan: LayerPlan) -> RecurrentLayer:
                           streams=plan.streams)
 
 
-def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int) -> wiring.Component:
+def _units(network: Network, plans: Sequence[Plan], max_steps: int) -> list[Any]:
+    """The layers' units; pooling and flattening take the blocks of the unit before."""
+    units: list[Any] = []
+    for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
+        k = units[-1].o.payload.shape().members["data"].length if units else 1
+        if isinstance(layer, Pool):
+            units.append(PoolLayer(layer, k=k))
+        elif isinstance(layer, Flatten):
+            following = [getattr(each, "product", None) for each in network.layers[n + 1:n + 2]]
+            units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
+        else:
+            units.append(_unit(layer, plan, max_steps))
+    return units
+
+
+def _unit(layer: Layer, plan: Plan, max_steps: int) -> wiring.Component:
+    if isinstance(plan, ConvPlan):
+        return ConvLayer(plan.shape)
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan)
         return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward),
@@ -64,12 +87,11 @@ class Top(wiring.Component):
         overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
     """
 
-    def __init__(self, network: Network, plans: Sequence[LayerPlan | PairPlan], *, max_steps: int = 128) -> None:
+    def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> None:
         self._network = network
         limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
         self.max_steps = max_steps if limited else None
-        self._units: list[Any] = [
-            _unit(layer, plan, max_steps) for layer, plan in zip(network.layers, plans, strict=True)]
+        self._units = _units(network, plans, max_steps)
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
