@@ -8,7 +8,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cells, cnn, digits, golden, rnn, training
+from benchmarks import cells, cnn, digits, golden, place, rnn, synthesis, training
+from circulant.boards.placement import DEVICES
+from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
 
 _json = click.option(
@@ -68,25 +70,83 @@ def _cnn(path: str | None, **options: Any) -> None:
     _show(figures, path)
 
 
+_SHAPE = [
+    click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
+                 help="An LSTM with peepholes, or torch's GRU."),
+    click.option("--inputs", default=153, show_default=True),
+    click.option("--hidden", default=1024, show_default=True),
+    click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]"),
+    click.option("--block", default=16, show_default=True, help="Block size."),
+    click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060."),
+    click.option("--weight-bits", default=12, show_default=True),
+    click.option("--activation-bits", default=16, show_default=True),
+    click.option("--seed", default=0, show_default=True),
+    _json,
+]
+
+
+def _recurrent(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of a recurrent layer."""
+    for option in reversed(_SHAPE):
+        function = option(function)
+    return function
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    if options["projection"] is None:
+        options["projection"] = 512 if options["cell"] == "lstm" else 0
+    return options
+
+
 @main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")
-@click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
-              help="An LSTM with peepholes, or torch's GRU.")
-@click.option("--inputs", default=153, show_default=True)
-@click.option("--hidden", default=1024, show_default=True)
-@click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]")
-@click.option("--block", default=16, show_default=True, help="Block size.")
-@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--steps", default=24, show_default=True, help="Of a sequence.")
 @click.option("--streams", default=3, show_default=True, help="Interleaved sequences of the second design.")
-@click.option("--weight-bits", default=12, show_default=True)
-@click.option("--activation-bits", default=16, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@_json
-def _rnn(path: str | None, projection: int | None, **options: Any) -> None:
+@_recurrent
+def _rnn(path: str | None, **options: Any) -> None:
     """A recurrent layer at the papers' scale: cycles per step under Verilator, single stream and interleaved."""
-    if projection is None:
-        projection = 512 if options["cell"] == "lstm" else 0
-    _show(rnn.measure(projection=projection, **options), path)
+    _show(rnn.measure(**_options(options)), path)
+
+
+@main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
+@click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
+@click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
+@_recurrent
+def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
+    """When each unit of such a layer works on a step, as it is planned; nothing is generated."""
+    figures, drawn = rnn.schedule(**_options(options))
+    _show(figures, path)
+    if picture is not None:
+        atomic_bytes(picture, drawn)
+
+
+@main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")
+@click.option("--levels/--no-levels", default=True, show_default=True,
+              help="Map the logic too, and count the look-up tables on the longest way.")
+@click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
+              help="Only this one, by its number; may be given several times.")
+@_json
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
+    """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
+    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    try:
+        figures = synthesis.measure(points, levels=levels, note=lambda text: click.echo(text, err=True))
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
+@main.command("place", epilog="Example: python -m benchmarks place --json -")
+@click.option("--device", type=click.Choice(list(DEVICES)), default="LFE5U-85F", show_default=True)
+@click.option("--mhz", default=110.0, show_default=True, help="Clock that nextpnr is asked for.")
+@click.option("--seed", default=1, show_default=True, help="Of nextpnr.")
+@_json
+def _place(path: str | None, **options: Any) -> None:
+    """The engine with 14 lanes placed and routed on an ECP5: the clock that it reaches."""
+    try:
+        figures = place.measure(**options)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from circulant import schedule as charts
 from circulant.hw import generate
-from circulant.hw.plan import LayerPlan
+from circulant.hw.design import layer_entry
+from circulant.hw.plan import LayerPlan, plan
+from circulant.pictures import png
 from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 from circulant.sim.reference import Model
 
-__all__ = ["layer", "measure"]
+__all__ = ["layer", "measure", "schedule"]
 
 CLOCK = 200e6
 """Hz; that of the papers' devices."""
@@ -49,9 +52,7 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
             streams: int, weight_bits: int, activation_bits: int, seed: int) -> dict[str, Any]:
     """Both designs, generated, built and simulated: figures, and a table."""
     rng = np.random.default_rng(seed)
-    model = Model(f"{cell}_{hidden}", inputs, True, (layer(cell, inputs, hidden, projection, block, seed),))
-    network = quantize(model, rng.normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
-                       activation_bits=activation_bits)
+    network = _network(cell, inputs, hidden, projection, block, weight_bits, activation_bits, seed, rng)
     single = _run(network, multipliers, 1, rng.normal(0, 0.5, (2, steps, inputs)))
     many = _run(network, multipliers, streams, rng.normal(0, 0.5, (2 * streams, steps, inputs)))
     work = single.pop("multiplications")
@@ -84,6 +85,27 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
     return {"benchmark": "rnn", "table": rows, **figures, "single": single, "interleaved": many, "machine": machine}
 
 
+def schedule(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, streams: int,
+             weight_bits: int, activation_bits: int, seed: int) -> tuple[dict[str, Any], bytes]:
+    """When each unit works on a step, without generating anything: figures with a table, and the picture as PNG."""
+    network = _network(cell, inputs, hidden, projection, block, weight_bits, activation_bits, seed,
+                       np.random.default_rng(seed))
+    entries = [layer_entry(each, got) for each, got in
+               zip(network.layers, plan(network, multipliers, streams=streams), strict=True)]
+    figure = charts.draw(entries)
+    assert figure is not None, "a recurrent layer has a chart"
+    row, = charts.rows(entries)
+    table = {name: row[name] for name in ("array", "chains", "elements", "cycles", "floor", "limit")}
+    return {"benchmark": "schedule", "table": table, "layer": entries[0]}, png(figure)
+
+
+def _network(cell: str, inputs: int, hidden: int, projection: int, block: int, weight_bits: int, activation_bits: int,
+             seed: int, rng: np.random.Generator) -> Network:
+    model = Model(f"{cell}_{hidden}", inputs, True, (layer(cell, inputs, hidden, projection, block, seed),))
+    return quantize(model, rng.normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
+                    activation_bits=activation_bits)
+
+
 def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
         start = time.perf_counter()
@@ -91,13 +113,13 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
         design.write(Path(folder) / "design")
         seconds = time.perf_counter() - start
         result = verify(Path(folder) / "design", network.vectors(x), stalls=False)
-    plan = design.plans[0]
-    assert isinstance(plan, LayerPlan), "one layer of one direction"
+    got = design.plans[0]
+    assert isinstance(got, LayerPlan), "one layer of one direction"
     return {
-        "streams": streams, "shape": [plan.shape.rows, plan.shape.columns, plan.shape.chains],
-        "elements": plan.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,
+        "streams": streams, "shape": [got.shape.rows, got.shape.columns, got.shape.chains],
+        "elements": got.elements, "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": design.manifest["multiplications"]["per_step"], "cycles_per_step": result.cycles_per_step,
-        "cycles_predicted": plan.cycles, "latency": result.latency_cycles, "words": result.words_compared,
+        "cycles_predicted": got.cycles, "latency": result.latency_cycles, "words": result.words_compared,
         "mismatches": result.mismatches, "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds,
         "seconds_build": result.seconds_build, "seconds_simulate": result.seconds_simulate,
         "simulated_cycles": result.cycles,

@@ -1,4 +1,4 @@
-"""The command line: one command for a whole run, one for each of its steps, and one that shows data sets."""
+"""The command line: a command for a whole run, one for each of its steps, one that shows data sets, and sweeps."""
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from circulant import __version__
+from circulant.boards.device import devices
 from circulant.experiment import DEFAULT, FILE, load, shipped
 from circulant.extras import extras
 from circulant.progress import Bars, leads
@@ -15,12 +16,13 @@ from circulant.records import CHECKPOINT, Run
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.refusal import Refusal
+from circulant.sweep.command import sweep
 
 __all__ = ["main"]
 
 RUNS = Path("runs")
 
-STEPS = ("train", "quantize", "generate", "simulate", "report")
+STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 
 WRONG, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -71,18 +73,21 @@ def cli() -> None:
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
     circulant data fsdd                  what a data set holds
+    circulant sweep recurrent            block sizes × widths × multipliers
     """
 
 
-def step(short: str, doc: str, *examples: str, trains: bool = False) -> Callable[[Callable[..., int]], click.Command]:
+def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False
+         ) -> Callable[[Callable[..., int]], click.Command]:
     """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars.
 
-    Options of its own are added above it and given by their names; one that trains also gets ``resume``.
+    Options of its own are added above it and given by their names; one that trains also gets ``resume``, and one that
+    is ``sized`` takes --multipliers and --device, which are keys of the experiment.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
         name = function.__name__
-        option = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
+        resume = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
 
         @cli.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
                      epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
@@ -93,13 +98,45 @@ def step(short: str, doc: str, *examples: str, trains: bool = False) -> Callable
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                       help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
         def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
+            if sized:
+                overrides += size(overrides, own.pop("multipliers"), own.pop("part"), own.get("target", "verilog"))
             run = find(name, experiment, out, overrides, resume=own.get("resume", False))
             with Bars(Console(stderr=True)) as bars:
                 return function(run, bars, **own)
 
-        return option(command) if trains else command
+        for option in ([resume] if trains else []) + (SIZE if sized else []):
+            command = option(command)
+        return command
 
     return decorate
+
+
+SIZE = [
+    click.option("--device", "part", metavar="NAME", help=f"FPGA that the design must fit ({', '.join(devices())}), "
+                 "with all of its multipliers unless a number is given."),
+    click.option("--multipliers", type=int, metavar="N",
+                 help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
+]
+
+
+def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, target: str) -> tuple[str, ...]:
+    """What --multipliers and --device say, as ``key=value``.
+
+    Raises:
+        Refusal: when --set says it too, or nothing is built from multipliers.
+    """
+    if part is not None:
+        part = {name.lower(): name for name in devices()}.get(part.lower(), part)
+    given = {"hardware.multipliers": ("--multipliers", multipliers), "board.device": ("--device", part)}
+    said = {override.partition("=")[0].strip() for override in overrides}
+    for key, (option, value) in given.items():
+        if value is not None and target != "verilog":
+            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers to share out")
+        if value is not None and key in said:
+            raise Refusal(f"{option} and --set {key} must not both be given, as they say the same; leave one out")
+    if part is not None and multipliers is None and "hardware.multipliers" not in said:
+        given["hardware.multipliers"] = ("", 0)
+    return tuple(f"{key}={value}" for key, (_, value) in given.items() if value is not None)
 
 
 def find(command: str, source: str | None, out: Path | None, overrides: tuple[str, ...], resume: bool = False) -> Run:
@@ -125,7 +162,8 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
 
 
 @step("All five steps", "Train, quantize, generate, simulate and report.",
-      "circulant run digits-gru --set training.seed=1 --out runs/seed-1", trains=True)
+      "circulant run digits-gru --set training.seed=1 --out runs/seed-1",
+      "circulant run digits-gru --device LFE5U-85F --out runs/ecp5", trains=True, sized=True)
 def run(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
@@ -158,13 +196,15 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
     return 0
 
 
+@click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
       "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10")
-def quantize(this: Run, bars: Bars) -> int:
+def quantize(this: Run, bars: Bars, like: Path | None) -> int:
     from circulant import steps
 
-    done = steps.quantize(this, bars)
+    done = steps.quantize(this, bars, like=like)
     bars.close()
     click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
                "quantized")
@@ -174,8 +214,9 @@ def quantize(this: Run, bars: Bars) -> int:
 @click.option("--target", type=click.Choice(["verilog", "c"]), default="verilog", show_default=True,
               help="Verilog in the folder hardware, or C99 for processors in the folder c.")
 @step("Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
-      "circulant generate runs/digits-gru --set hardware.multipliers=32",
-      "circulant generate runs/digits-gru --target c")
+      "circulant generate runs/digits-gru --multipliers 32",
+      "circulant generate runs/digits-gru --device XC7Z020",
+      "circulant generate runs/digits-gru --target c", sized=True)
 def generate(this: Run, bars: Bars, target: str) -> int:
     from circulant import steps
 
@@ -185,10 +226,13 @@ def generate(this: Run, bars: Bars, target: str) -> int:
         click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
                    "its self-test")
         return 0
+    from circulant.schedule import closing
+
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
     click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
                f"{hardware['memory_bits']:,} memory bits")
+    click.echo(closing(hardware))
     return 0
 
 
@@ -204,6 +248,22 @@ def simulate(this: Run, bars: Bars) -> int:
     click.echo(f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
                f"{check['mismatches']:,} mismatches")
     return _verdict(simulated)
+
+
+@click.option("--network", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
+              help="Run folder of the other network, which was quantized --like this one.")
+@step("Words that load another network",
+      "Make the words that load another network into a reloadable design, and check under Verilator that they do.",
+      "circulant reload runs/digits-gru --network runs/seed-1")
+def reload(this: Run, bars: Bars, network: Path) -> int:
+    from circulant.reload import reload as words_of
+
+    check = words_of(this, network, bars)["exchange"]
+    bars.close()
+    click.echo(f"{this.path('reload.bin')}: {check['words_written']:,} words; with one network and the other "
+               f"{check['words_compared']:,} words of output and {check['values_compared']:,} of states compared, "
+               f"{check['mismatches'] + check['wrong_values']:,} mismatches")
+    return WRONG if check["mismatches"] or check["wrong_values"] else 0
 
 
 @step("Every figure of the run, with pictures",
@@ -245,6 +305,9 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
         artifact.atomic_bytes(picture, holdings.picture(data))
         click.echo(picture)
     return 0
+
+
+cli.add_command(sweep)
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

@@ -139,6 +139,8 @@ class Hardware(Table):
                           "cycle", low=1, high=8)
     max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
                               "whole sequences; a longer one is cut", low=1, high=65536)
+    reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
+                                  "run time; see reload.md")
 
 
 @dataclass(frozen=True)

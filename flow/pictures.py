@@ -1,4 +1,4 @@
-"""The pictures of a report, as PNG: training curves, accuracy of each stage, cycles against the floor, ranges."""
+"""The pictures of a report, as PNG: training, accuracy of each stage, cycles against the floor, schedule, ranges."""
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,14 @@ INK, GRID = "#2b2f36", "#e3e5e8"
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
     """PNG data by the picture's name, from the figures of a report and the epochs of its training."""
+    from circulant import schedule
+
     pictures = {"training": _training(history, report["metric"]), "accuracy": _stages(report),
                 "cycles": _cycles(report)}
     if report.get("ranges"):
         pictures["ranges"] = _ranges(report["ranges"])
+    if (strips := schedule.draw(report["hardware"].get("layers", []))) is not None:
+        pictures["schedule"] = strips
     return {name: png(figure) for name, figure in pictures.items()}
 
 

@@ -52,6 +52,7 @@ STEPS = {step.name: step for step in (
 
 BRANCHES = {step.name: step for step in (
     Step("generate --target c", (), ("c/manifest.json",), "generation-c.json", "quantize"),
+    Step("reload", (), ("reload.bin",), "reload.json", "generate"),
 )}
 """Steps that a run can do without, and that no other one follows."""
 

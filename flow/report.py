@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 from rich.table import Table
 
+from circulant import schedule
 from circulant.boards.device import device, fits
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
@@ -81,6 +82,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "cycles_per_sequence": verification["cycles_per_sequence"],
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
         "latency_cycles": verification["latency_cycles"],
+        "layers": generated.get("layers", []),
     }
     if run.experiment.board.device != "none":
         part = device(run.experiment.board.device)
@@ -111,7 +113,8 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
     environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    return environment.get_template("report.html").render(report=figures, pictures=encoded, rows=list(rows(figures)))
+    return environment.get_template("report.html").render(
+        report=figures, pictures=encoded, rows=list(rows(figures)), layers=schedule.rows(figures["hardware"]["layers"]))
 
 
 def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -4,21 +4,24 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 """
 import shutil
 import time
+from pathlib import Path
 from typing import Any
 
 from circulant import report as reports
 from circulant.boards.device import device, fits
-from circulant.experiment import save
+from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.network import Network
+from circulant.sim.quantize_like import quantize_like
 from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["generate", "generate_c", "quantize", "report", "simulate", "train"]
+__all__ = ["budget", "design_hash", "generate", "generate_c", "network_of", "quantize", "report", "simulate", "train",
+           "vectors_of", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -83,8 +86,12 @@ def words(metric: str) -> str:
     return metric.replace("_", " ")
 
 
-def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``."""
+def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
+    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
+
+    Parameters:
+        like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+    """
     with extras("circulant quantize"):
         from circulant import training
     trained = require(run, "train")
@@ -95,7 +102,10 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     data = training.load_data(**tables["data"], progress=show)
     show("calibration", 0, 0)
     model = training.load_trained(run.path("model.pt")).model
-    network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+    if like is None:
+        network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+    else:
+        network = quantize_like(training.reference(model, data.train_x, name=run.experiment.name), Network.load(like))
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
@@ -105,6 +115,7 @@ def quantize(run: Run, show: Show = silent) -> dict[str, Any]:
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
+        "like": None if like is None else Network.load(like).hash,
         "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
         "seconds": time.perf_counter() - start,
     })
@@ -119,24 +130,33 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant generate"):
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
-    network = _network(run, quantized)
+    network = network_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    part = None if tables["board"]["device"] == "none" else device(tables["board"]["device"])
-    budget = tables["hardware"].pop("multipliers") or (part.multipliers if part else 0)
-    if not budget:
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
-                      "'none'; give a number or a device")
-    design = design_of(network, multipliers=budget, **tables["hardware"])
-    if part is not None:
-        fits(part, design.multipliers, design.memory_bits)
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment)})
+    if run.experiment.board.device != "none":
+        fits(device(run.experiment.board.device), design.multipliers, design.memory_bits)
     design.write(run.path("hardware"))
     return record(run, "generate", {
-        "hashes": {"network": network.hash, "design": _design_hash(run)},
+        "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
     })
+
+
+def budget(experiment: Experiment) -> int:
+    """The multipliers that a design may have: the experiment's, or all of its device's.
+
+    Raises:
+        Refusal: when it names neither.
+    """
+    name = experiment.board.device
+    found = experiment.hardware.multipliers or (device(name).multipliers if name != "none" else 0)
+    if not found:
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    return found
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
@@ -148,7 +168,7 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     from circulant.hw.c import generate_c as c_of
 
     quantized = require(run, "quantize")
-    network, vectors = _network(run, quantized), _vectors(run, quantized)
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start = time.perf_counter()
     show("C", 0, 0)
     design = c_of(network, vectors)
@@ -164,10 +184,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
-    vectors = _vectors(run, quantized)
-    if _design_hash(run) != generated["hashes"]["design"]:
-        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
-                      f"run {run.command('generate')} again")
+    vectors = vectors_of(run, quantized)
+    design_hash(run, generated)
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
@@ -183,7 +201,7 @@ def report(run: Run, show: Show = silent) -> dict[str, Any]:
     return reports.write(run)
 
 
-def _network(run: Run, quantized: dict[str, Any]) -> Network:
+def network_of(run: Run, quantized: dict[str, Any]) -> Network:
     network = Network.load(run.folder)
     if network.hash != quantized["hashes"]["network"]:
         raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
@@ -191,7 +209,7 @@ def _network(run: Run, quantized: dict[str, Any]) -> Network:
     return network
 
 
-def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
+def vectors_of(run: Run, quantized: dict[str, Any]) -> Vectors:
     vectors = Vectors.load(run.path("vectors.npz"))
     if vectors.network != quantized["hashes"]["network"]:
         raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
@@ -199,8 +217,16 @@ def _vectors(run: Run, quantized: dict[str, Any]) -> Vectors:
     return vectors
 
 
-def _design_hash(run: Run) -> str:
-    return str(artifact.read_json(run.path("hardware/manifest.json"), "circulant-design", 1)["hash"])
+def design_hash(run: Run, generated: dict[str, Any] | None = None) -> str:
+    """
+    Raises:
+        Refusal: when the design is not that of the record ``generated``.
+    """
+    found = str(artifact.read_json(run.path("hardware/manifest.json"), "circulant-design", 1)["hash"])
+    if generated is not None and found != generated["hashes"]["design"]:
+        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
+                      f"run {run.command('generate')} again")
+    return found
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:

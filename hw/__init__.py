@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from circulant.hw.design import Design, generate
+    from circulant.hw.reload import writes
 
-__all__ = ["Design", "generate"]
+_HOME = {"Design": "design", "generate": "design", "writes": "reload"}
+
+__all__ = ["Design", "generate", "writes"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("circulant.hw.design"), name)
+    value = getattr(import_module(f"circulant.hw.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

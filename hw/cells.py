@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.activation import Activation
+from circulant.hw.config import Config
 from circulant.hw.fixed import round_shift, saturate
 from circulant.hw.pipeline import delay
 from circulant.sim.activation import Pwl
@@ -28,8 +29,8 @@ class Cell(wiring.Component):
     own = "state"
     """The memory that takes ``next``; "" without one."""
 
-    def __init__(self, layer: Any, *, name: str) -> None:
-        self._layer, self._name = layer, name
+    def __init__(self, layer: Any, *, name: str, config: Config | None = None) -> None:
+        self._layer, self._name, self._config = layer, name, config
         pre, memories = signed(layer.pre_format.width), self.memories(layer)
         super().__init__({
             **{row: In(pre) for row in self.rows}, **{memory: In(signed(width)) for memory, width in memories.items()},
@@ -60,6 +61,11 @@ class Cell(wiring.Component):
     def _more(layer: Any) -> dict[str, Any]:
         return {}
 
+    def _activation(self, m: Module, pwl: Pwl, x: Any, *, name: str, table: str) -> Any:
+        m.submodules[name] = unit = Activation(pwl, image=f"{self._name}_{table}", config=self._config)
+        m.d.comb += unit.x.eq(x)
+        return unit.y
+
 
 def cells_of(layer: Gru | Lstm) -> list[type[Cell]]:
     """The cells of a layer: what takes the rows of each stage, if it is no projection."""
@@ -72,12 +78,6 @@ def _register(m: Module, value: Any, width: int, name: str) -> Signal:
     register = Signal(signed(width), name=name, reset_less=True)
     m.d.sync += register.eq(value)
     return register
-
-
-def _activation(m: Module, pwl: Pwl, x: Any, *, name: str, image: str) -> Any:
-    m.submodules[name] = unit = Activation(pwl, image=image)
-    m.d.comb += unit.x.eq(x)
-    return unit.y
 
 
 class GruCell(Cell):
@@ -98,14 +98,14 @@ class GruCell(Cell):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        layer, a, name = self._layer, Activation.latency, self._name
+        layer, a = self._layer, Activation.latency
         width, state = layer.pre_format.width, layer.output_format
-        r, z = (_activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", image=f"{name}_sigmoid")
+        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
                 for gate, x in (("r", self.r), ("z", self.z)))
         reset = _register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
         pre = _register(m, saturate(delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac), width),
                         width, "pre")
-        n = _activation(m, layer.tanh, pre, name="tanh_n", image=f"{name}_tanh")
+        n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
         value = _updated(m, n, delay(m, z, a + 2, name="z_wait"), delay(m, self.state, 2 * a + 2, name="h_late"), state)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
@@ -142,7 +142,7 @@ class ResetCell(Cell):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, state = self._layer, self._layer.output_format
-        r, z = (_activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", image=f"{self._name}_sigmoid")
+        r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
                 for gate, x in (("r", self.r), ("z", self.z)))
         product = _register(m, r * delay(m, self.state, Activation.latency, name="h_late"), 2 * state.width, "product")
         value = _register(m, saturate(round_shift(product, state.frac), state.width), state.width, "value")
@@ -172,7 +172,7 @@ class CandidateCell(Cell):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
-        n = _activation(m, layer.tanh, self.n, name="tanh_n", image=f"{self._name}_tanh")
+        n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh")
         z, h = delay(m, self.gate, a, name="z_wait"), delay(m, self.state, a, name="h_late")
         value = _updated(m, n, z, h, layer.output_format)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
@@ -205,18 +205,18 @@ class LstmCell(Cell):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        layer, a, image = self._layer, Activation.latency, self._name
+        layer, a = self._layer, Activation.latency
         gate, cell = layer.sigmoid.output, layer.cell
         peek = 0 if layer.peephole is None else 2
         i = self._sigmoid(m, "i", self.i, self.state, 0)
         f = self._sigmoid(m, "f", self.f, self.state, 0)
-        g = _activation(m, layer.tanh, delay(m, self.g, peek, name="g_late"), name="tanh_g", image=f"{image}_tanh")
+        g = self._activation(m, layer.tanh, delay(m, self.g, peek, name="g_late"), name="tanh_g", table="tanh")
         kept = _register(m, f * delay(m, self.state, peek + a, name="c_late"), gate.width + cell.width, "kept")
         new = _register(m, i * g, 2 * gate.width, "new")
         total = round_shift(kept, gate.frac) + round_shift(new, 2 * gate.frac - cell.frac)
         c = _register(m, saturate(total, cell.width), cell.width, "cell")
         o = self._sigmoid(m, "o", delay(m, self.o, peek + a + 2, name="o_late"), c, peek + a + 2)
-        t = _activation(m, layer.tanh_cell, c, name="tanh_c", image=f"{image}_tanh_cell")
+        t = self._activation(m, layer.tanh_cell, c, name="tanh_c", table="tanh_cell")
         product = _register(m, o * delay(m, t, peek, name="tanh_late"), 2 * gate.width, "output")
         value = _register(m, saturate(round_shift(product, gate.frac), gate.width), gate.width, "value")
         m.d.comb += [self.y.eq(value), self.next.eq(delay(m, c, peek + a + 2, name="c_wait"))]
@@ -231,4 +231,4 @@ class LstmCell(Cell):
             product = _register(m, weight * c, form.width + layer.cell.width, f"peephole_{gate}")
             seen = round_shift(product, form.frac + layer.cell.frac - layer.pre_format.frac)
             pre = _register(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), width, f"peeked_{gate}")
-        return _activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", image=f"{self._name}_sigmoid")
+        return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid")

@@ -1,5 +1,6 @@
 """What a generated design is made of, counted in its Verilog through the hierarchy: multiplications and memory bits."""
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 __all__ = ["Census", "census"]
@@ -20,8 +21,8 @@ class Census:
     memory_bits: int
 
 
-RAM = "circulant_ram"
-"""The memory without an image."""
+MEMORIES = ("circulant_rom", "circulant_loadable", "circulant_ram")
+"""Modules written by hand: fixed, with a port to write, without an image."""
 
 _NAME = r"(\\\S+|[A-Za-z_]\w*)"
 _MODULE = re.compile(rf"^module\s+{_NAME}\s*(.*?)^endmodule", re.M | re.S)
@@ -32,8 +33,8 @@ _INSTANCE = re.compile(rf"^\s*{_NAME}\s+(?:#\((.*?)\)\s*)?{_NAME}\s*\(\s*\.", re
 _PARAMETER = re.compile(r"\.(\w+)\(\s*(?:\d+'[sS]?[dh])?(\w+)\s*\)")
 
 
-def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
-    """Count what ``top`` and all below it hold; instances of ``rom`` and of `RAM` count by WIDTH and DEPTH.
+def census(verilog: str, top: str, memories: Collection[str] = MEMORIES) -> Census:
+    """Count what ``top`` and all below it hold; instances of ``memories`` count by their parameters WIDTH and DEPTH.
 
     Raises:
         ValueError: when an instantiated module is missing, or a line multiplies more than two values.
@@ -49,7 +50,7 @@ def census(verilog: str, top: str, rom: str = "circulant_rom") -> Census:
             module = modules[name]
             multipliers, bits = module.multipliers, module.memory_bits
             for child, parameters in module.children:
-                if child in (rom, RAM):
+                if child in memories:
                     bits += parameters["WIDTH"] * parameters["DEPTH"]
                     continue
                 below = total(child)

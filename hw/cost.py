@@ -3,19 +3,19 @@
 The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them
 for the Gantt chart. Held to the simulated hardware by its tests.
 """
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from amaranth.utils import ceil_log2, exact_log2
 
-from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Program
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
 from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline"]
+__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline", "vector_limit"]
 
 
 @dataclass
@@ -39,12 +39,12 @@ class Timeline:
 
 def fft_latency(k: int) -> int:
     levels = exact_log2(k)
-    return levels + max(0, levels - 2)
+    return levels + 2 * max(0, levels - 2)
 
 
 def array_latency(k: int, columns: int) -> int:
     """Cycles from a pass's last issue to its first row."""
-    return 2 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
+    return 3 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
     second = bool(program.commands[SECOND])
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
+    before = SECOND + 1
     for command, step in commands(program, streams, steps):
         line = lines[step]
         have = line.seconds if command == SECOND else lines[step - streams].results if step >= streams else []
@@ -99,7 +100,8 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
         ended: list[int] = []
         for position, issue in enumerate(program.commands[command]):
             if issue.need and have:
-                now = max(now, have[issue.need - 1] + wait)
+                # What follows a command for the same vector sees a cycle later how much of it is left.
+                now = max(now + (not position and command == before), have[issue.need - 1] + wait)
             if issue.ends:
                 now = max(now, drained + shape.slots - shape.fold + 1)
                 drained = now + shape.fold - 1
@@ -108,6 +110,7 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
                 starts[step] = now
             line.issues.append((command, program.passes[issue.number].matrix, now))
             now += shape.fold
+        before = command
         ends = [issue.number for issue in program.commands[command] if issue.ends]
         for number, end in zip(ends, ended, strict=True):
             p = program.passes[number]
@@ -147,6 +150,13 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: int) -> st
     if period <= len(program.passes) * program.shape.slots + 1:
         return "inverse FFTs: rows leave in every cycle"
     return "latency: the state's way from the last product to the first one of the next step"
+
+
+def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape) -> str:
+    """What keeps a layer without a state from taking less time for a vector."""
+    if all(-(-matrix.columns // shape.columns) * shape.fold >= shape.slots for matrix in matrices):
+        return "multipliers: the array works in every cycle"
+    return "inverse FFTs: rows leave in every cycle"
 
 
 def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:

@@ -5,20 +5,20 @@ from typing import Any
 
 from circulant.hw.census import Census, census
 from circulant.hw.convplan import ConvPlan, StreamPlan
-from circulant.hw.cost import chart, limit
-from circulant.hw.plan import LayerPlan, PairPlan, Plan, layer_multiplications, plan, require_positive
-from circulant.hw.programs import layer_program
+from circulant.hw.cost import chart, limit, vector_limit
+from circulant.hw.plan import LayerPlan, PairPlan, Plan, each_step, layer_multiplications, plan, require_positive
+from circulant.hw.programs import layer_program, matrices
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
-from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Design", "generate"]
+__all__ = ["Design", "generate", "layer_entry"]
 
 TOP = "circulant_top"
 
@@ -52,6 +52,18 @@ class Design:
         """Bits of all memories, counted in the Verilog."""
         return int(self.manifest["memory_bits"])
 
+    @property
+    def configuration(self) -> Configuration:
+        """Address map and protocol of the configuration port.
+
+        Raises:
+            Refusal: when the design has none.
+        """
+        if "configuration" not in self.manifest:
+            raise Refusal(f"A design must be reloadable for that, but that of {self.network.name!r} has fixed images; "
+                          "generate it with reloadable=True (hardware.reloadable)")
+        return Configuration.from_json(self.manifest["configuration"])
+
     def write(self, folder: str | Path) -> Path:
         """Write the design as ``folder``, which holds a whole design or is left as it was.
 
@@ -72,21 +84,29 @@ class Design:
         return folder
 
 
-def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128) -> Design:
+def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
+             reloadable: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
         streams: independent sequences that are interleaved, a step of each in turn; see `plan`.
         max_steps: vectors of a sequence at the most, where a layer is bidirectional: memories hold two whole ones. A
             longer one is cut, see `Top`.
+        reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
+    if reloadable and streams > WORD:
+        raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
+                      f"{streams}; interleave fewer")
+    if reloadable and network.flow.grid is not None:
+        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but network "
+                      f"{network.name!r} takes images; set hardware.reloadable to false")
     plans = plan(network, multipliers, streams=streams)
-    top = Top(network, plans, max_steps=max_steps)
+    top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
     target = VerilogTarget()
     verilog = target.convert(top, TOP)
     counted = census(verilog, TOP)
@@ -100,13 +120,8 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
-    per_step, per_sequence, steps = 0, 0, network.sequence
-    for layer in network.layers:
-        if steps:
-            per_step += layer_multiplications(layer)
-        else:
-            per_sequence += layer_multiplications(layer)
-        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
+    more = {} if top.config is None else {"configuration": top.config.map.as_json()}
+    work = list(zip(each_step(network), map(layer_multiplications, network.layers), strict=True))
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -114,34 +129,39 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
-        "multiplications": {"per_step": per_step, "per_sequence": per_sequence},
+        "multiplications": {"per_step": sum(each for steps, each in work if steps),
+                            "per_sequence": sum(each for steps, each in work if not steps)},
         "streams": plans[0].streams, "max_steps": top.max_steps,
-        "layers": [_layer(layer, plan) for layer, plan in zip(network.layers, plans, strict=True)],
-    }
+        "layers": [layer_entry(layer, plan) | {"per": "step" if steps else "sequence"} for layer, plan, steps
+                   in zip(network.layers, plans, each_step(network), strict=True)],
+    } | more
 
 
-def _layer(layer: Layer, plan: Plan) -> dict[str, Any]:
+def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
     """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan)
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
                 "floor": -(-layer_multiplications(layer) // plan.multipliers),
-                **{direction: _layer(each, getattr(plan, direction)) for direction, each in layer.directions.items()}}
+                **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
     floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
     if isinstance(plan, ConvPlan):
         lines = plan.shape
         return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
                 "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
-                "cycles": plan.cycles, "floor": floor}
+                "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
+                "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
+                "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}
     if isinstance(plan, StreamPlan):
-        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor}
+        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, "multipliers": 0,
+                "limit": "a value or a block in each cycle"}
     assert isinstance(plan, LayerPlan)
     shape = plan.shape
     entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
              "floor": -(-layer_multiplications(layer) // plan.multipliers)}
     if not isinstance(layer, Gru | Lstm):
-        return entry
+        return entry | {"limit": vector_limit(matrices(layer), shape)}
     program = layer_program(layer, shape, plan.spacing)
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles),
                     "chart": chart(layer, program, plan.elements, plan.streams)}

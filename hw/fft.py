@@ -33,9 +33,9 @@ class FftShape:
 
     @property
     def latency(self) -> int:
-        """Levels of butterflies, and one more stage for the twiddle products of each level from n = 8 on."""
+        """Levels of butterflies, and two more stages for the twiddle products of each level from n = 8 on."""
         levels = exact_log2(self.k)
-        return levels + max(0, levels - 2)
+        return levels + 2 * max(0, levels - 2)
 
     @property
     def inverse_width(self) -> int:
@@ -92,7 +92,8 @@ class ForwardFft(wiring.Component):
                 return registers.stage([x[0] + x[1], x[0] - x[1]])
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
-                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._shape.twiddle_bits, sign=-1))
+                even = registers.stage(registers.stage(even))
+                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=-1)
             y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
             middle = n // 4
             y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
@@ -160,7 +161,8 @@ class InverseFft(wiring.Component):
                 odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
             even, odd = registers.stage(even), registers.stage(odd)
             if n >= 8:
-                even, odd = registers.stage(even), registers.stage(_turned(odd, n, self._shape.twiddle_bits, sign=1))
+                even = registers.stage(registers.stage(even))
+                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=1)
             x: list[Value] = [y[0]] * n
             x[0::2], x[1::2] = transform(even), transform(odd)
             return x
@@ -171,18 +173,21 @@ class InverseFft(wiring.Component):
         return m
 
 
-def _turned(odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
-    """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are."""
-    turned = list(odd)
+def _turned(registers: Registers, odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
+    """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are.
+
+    Two stages: where both parts of the factor are equal a sum and then its product, else products and then their sum.
+    """
+    turned = registers.stage(odd[:2])
     for j in range(1, n // 4):
         c, s = fft.twiddle(j, n, twiddle_bits)
         re, im = odd[2 * j], odd[2 * j + 1]
         if c == s:
-            total, difference = re + im, im - re
-            parts = (constant_product(re - im, c), constant_product(total, c)) if sign > 0 else (
-                constant_product(total, c), constant_product(difference, c))
+            sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re))
+            parts = [constant_product(x, c) for x in sums]
         else:
-            parts = (constant_product(re, c) - constant_product(im, sign * s),
-                     constant_product(im, c) + constant_product(re, sign * s))
-        turned[2 * j], turned[2 * j + 1] = (round_shift(part, twiddle_bits) for part in parts)
-    return turned
+            re_c, im_s, im_c, re_s = registers.stage(
+                constant_product(x, factor) for x, factor in ((re, c), (im, s), (im, c), (re, s)))
+            parts = [re_c - im_s, im_c + re_s] if sign > 0 else [re_c + im_s, im_c - re_s]
+        turned += [round_shift(part, twiddle_bits) for part in parts]
+    return registers.stage(turned)

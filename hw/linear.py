@@ -9,6 +9,7 @@ from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.program import Program
+from circulant.hw.config import Config
 from circulant.hw.pipeline import Queue, block, connect
 from circulant.sim.linear import Linear
 
@@ -21,21 +22,25 @@ class LinearLayer(wiring.Component):
     Parameters:
         layer: the golden layer.
         program: the passes of a vector, and the array.
+        config: the port of a reloadable design; None otherwise.
 
     Members:
         i: stream of blocks of x.
         o: stream of blocks of y; what lies behind the last output is zero.
+        busy: of a reloadable design: a vector is under way.
     """
 
-    def __init__(self, layer: Linear, *, program: Program) -> None:
+    def __init__(self, layer: Linear, *, program: Program, config: Config | None = None) -> None:
+        self._config = config
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
         self._engine = Engine(name=layer.name, program=program, banks=BankShape(program.shape.columns, product),
-                              blocks=self._blocks, room=self._queue.depth)
+                              blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({
             "i": In(stream.Signature(block(product.block_size, product.input.width))),
             "o": Out(stream.Signature(block(product.block_size, product.output.width))),
+            **({} if config is None else {"busy": Out(1)}),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -47,7 +52,7 @@ class LinearLayer(wiring.Component):
         valid, final, ends = Signal(), Signal(), Signal()
         finished, step = Signal(range(PLACES)), Signal(step_layout(1))
         m.d.comb += [
-            rows.fetch.eq(rows.waiting != 0),
+            rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
             engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
             ends.eq(valid & final), step.eq(engine.steps[finished]),
@@ -61,4 +66,6 @@ class LinearLayer(wiring.Component):
             if self._layer.relu:
                 value = Mux(value[-1], 0, value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
+        if self._config is not None:
+            m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]
         return m

@@ -13,13 +13,14 @@ from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
+from circulant.sim.layers import Recurrent
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
 
-__all__ = ["LayerPlan", "PairPlan", "Plan", "layer_multiplications", "plan", "require_positive"]
+__all__ = ["LayerPlan", "PairPlan", "Plan", "each_step", "layer_multiplications", "plan", "require_positive"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
@@ -111,6 +112,15 @@ def layer_multiplications(layer: Layer) -> int:
 Plan = LayerPlan | PairPlan | ConvPlan | StreamPlan
 
 P = TypeVar("P", LayerPlan, ConvPlan)
+
+
+def each_step(network: Network) -> list[bool]:
+    """Whether each layer works at every step; behind one that returns its last state, a layer works once a sequence."""
+    found, steps = [], network.sequence
+    for layer in network.layers:
+        found.append(steps)
+        steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
+    return found
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:

@@ -8,17 +8,18 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.cells import Cell
+from circulant.hw.config import Config, Opening
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, packed
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise", "pointwise_latency", "write_signature"]
+__all__ = ["Pointwise", "first_block", "pointwise_latency", "write_signature"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
-    """Cycles from ``fetch`` to the result: memories, elements in turn, the cell, the block's register."""
-    return 1 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
+    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
 
 
 def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
@@ -28,7 +29,7 @@ def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.
         "data": Out(data.ArrayLayout(signed(width), k))})
 
 
-def _base(stream: Any, streams: int, blocks: int) -> Any:
+def first_block(stream: Any, streams: int, blocks: int) -> Any:
     """Address of the first block of a stream's state."""
     return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
@@ -42,6 +43,8 @@ class Pointwise(wiring.Component):
         layer: the golden layer.
         elements: per cycle, a divisor of the block size.
         streams: sequences that are interleaved, each with a state of its own.
+        config, state: the port through which tables can be written, and its window onto the memory ``state``; only that
+            of an LSTM, which nobody else has, is read.
 
     Members:
         waiting, block: blocks that wait; the number of the next.
@@ -54,13 +57,14 @@ class Pointwise(wiring.Component):
         o: a block of each output of the cell, with its number and its step; ``valid`` for one cycle.
     """
 
-    def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int) -> None:
+    def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int,
+                 config: Config | None = None, state: Opening | None = None) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
         self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
         self._blocks = blocks = -(-layer.hidden // k)
-        self._cell = cell
+        self._cell, self._config, self._state = cell, config, state
         self._memories = cell.memories(layer)
         self._outputs = cell.outputs(layer)
         row = data.ArrayLayout(signed(layer.pre_format.width), k)
@@ -90,7 +94,7 @@ class Pointwise(wiring.Component):
         written = self._own_write(m)
         operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
         operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
-        latency = self._cell.latency(layer)
+        latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
@@ -101,10 +105,12 @@ class Pointwise(wiring.Component):
             collected["next"] = written.data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
-            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name)
+            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
             for name, operand in operands.items():
                 value = self._element(operand, phase, lane)
-                m.d.comb += getattr(cell, name).eq(Mux(step.first, 0, value) if name == "state" else value)
+                register = Signal.like(getattr(cell, name), name=f"element_{name}", reset_less=True)
+                m.d.sync += register.eq(Mux(step.first, 0, value) if name == "state" else value)
+                m.d.comb += getattr(cell, name).eq(register)
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)
@@ -138,11 +144,19 @@ class Pointwise(wiring.Component):
         write, read = mem.write_port(), mem.read_port()
         m.d.comb += [
             read.en.eq(self.fetch),
-            read.addr.eq(_base(self.step.stream, self._streams, self._blocks) + self.block),
+            read.addr.eq(first_block(self.step.stream, self._streams, self._blocks) + self.block),
             write.en.eq(given.valid),
-            write.addr.eq(_base(given.stream, self._streams, self._blocks) + given.block),
+            write.addr.eq(first_block(given.stream, self._streams, self._blocks) + given.block),
             write.data.eq(given.data),
         ]
+        state = self._state
+        if name == "state" and state is not None:
+            with m.If(state.write):
+                m.d.comb += [write.en.eq(1), write.addr.eq(state.index), write.data.eq(state.word)]
+            if isinstance(self._layer, Lstm):
+                with m.If(state.open):
+                    m.d.comb += [read.en.eq(1), read.addr.eq(state.index)]
+                m.d.comb += state.data.eq(read.data)
         return read.data
 
     def _element(self, values: Any, phase: Signal, lane: int) -> Any:
@@ -160,6 +174,7 @@ class Pointwise(wiring.Component):
             words=packed(table.swapaxes(0, 1).reshape(self._blocks, -1), width),
             width=3 * k * width,
             image=f"{layer.name}_peephole",
+            config=self._config,
         )
         m.d.comb += [rom.en.eq(self.fetch), rom.addr.eq(self.block)]
         weights = data.View(data.ArrayLayout(data.ArrayLayout(signed(width), k), 3), rom.data)

@@ -18,9 +18,13 @@ from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.program import SECOND, Program
 from circulant.hw.cells import cells_of
+from circulant.hw.config import Config, Opening
+from circulant.hw.fft import FftShape
 from circulant.hw.pipeline import Queue, block, connect, delay
 from circulant.hw.pointwise import Pointwise, pointwise_latency
+from circulant.hw.restore import Restore
 from circulant.sim.circulant import JointProduct
+from circulant.sim.configuration import StateShape
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
@@ -44,25 +48,55 @@ class RecurrentLayer(wiring.Component):
         program: the passes of a step, and the array.
         elements: of the pointwise unit per cycle, a divisor of the block size.
         streams: independent sequences that are interleaved, a step of each in turn.
+        config: the port of a reloadable design, which must have as many streams; None otherwise.
+        keeps: with ``config``: whether the state can be saved and restored through it.
 
     Members:
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         o: stream of blocks of h (or y), of the last or of every step, in the same turns.
+        busy: of a reloadable design: a step is under way.
+        resuming: with ``keeps``: streams whose next step is not the first of its sequence.
     """
 
-    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1) -> None:
-        self._layer, self._streams, self.program = layer, streams, program
+    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1,
+                 config: Config | None = None, keeps: bool = False) -> None:
+        self._layer, self._streams, self.program, self._config = layer, streams, program, config
+        self.keeps = keeps
         k = layer.gates.block_size
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
         self._engine = Engine(
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
-            banks=bank_shape(layer, columns=program.shape.columns, streams=streams))
+            banks=bank_shape(layer, columns=program.shape.columns, streams=streams), config=config)
         self._elements = elements
-        self._pointwise = Pointwise(cells_of(layer)[0], layer, elements=elements, streams=streams)
+        self._restore, self._own_state = None, None
+        if keeps:
+            assert config is not None
+            self._own_state = self._outputs = self._opening("y", layer.outputs, self._blocks, layer.output_format.width)
+            if isinstance(layer, Lstm):
+                self._own_state = self._opening("c", layer.hidden, self._hidden_blocks, layer.cell.width)
+            h = layer.gates.parts[1]
+            self._restore = Restore(
+                opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
+                settle=FftShape(k, h.input.width, h.twiddle_bits).latency + 4)
+            config.restoring.append(self._restore.busy)
+        self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)
-        super().__init__(
-            {"i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state))})
+        super().__init__({
+            "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
+            **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
+
+    def _opening(self, part: str, size: int, blocks: int, width: int) -> Opening:
+        """The window onto a part of the state."""
+        assert self._config is not None
+        layer, k = self._layer, self._layer.gates.block_size
+        return self._config.claim(
+            f"{layer.name}_{part}", words=self._streams * blocks, width=k * width,
+            state=StateShape(layer.name, part, size, k, blocks, self._streams, width))
+
+    def _unit(self, stage: int) -> Pointwise:
+        return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
+                         config=self._config, state=self._own_state)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -100,14 +134,35 @@ class RecurrentLayer(wiring.Component):
             queue.i.payload.data.eq(results.y),
             queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
         ]
+        if self._config is not None:
+            m.d.comb += self.busy.eq(engine.busy)
+            if self.keeps:
+                self._keep(m, self._config, results)
+            else:
+                m.d.comb += [engine.restart.eq(0), engine.resume.eq(0)]
         return m
+
+    def _keep(self, m: Module, config: Config, results: Any) -> None:
+        """Keep the outputs of each stream, and take them back at a restart."""
+        engine, own = self._engine, self._engine.own
+        m.submodules.restore = restore = self._restore
+        assert restore is not None
+        m.d.comb += [
+            restore.w.valid.eq(results.valid), restore.w.block.eq(results.block), restore.w.data.eq(results.y),
+            restore.w.stream.eq(results.step.stream),
+            restore.restart.eq(config.restart), restore.resume.eq(config.resume), restore.turn.eq(engine.turn),
+            engine.restart.eq(config.restart), engine.resume.eq(config.resume),
+            self.resuming.eq(engine.resuming),
+        ]
+        with m.If(restore.valid):
+            m.d.comb += [own.valid.eq(1), own.second.eq(0), own.drop.eq(restore.drop), own.data.eq(restore.data)]
 
     def _feed(self, m: Module, rows: Any, unit: Pointwise) -> Value:
         """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
         fetched, computed = Signal(), Signal(range(PLACES))
         m.d.comb += [
             fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
-            unit.waiting.eq(rows.waiting != 0),
+            unit.waiting.eq(rows.ready),
             unit.block.eq(rows.block),
             rows.fetch.eq(unit.fetch),
             unit.step.eq(self._engine.steps[computed]),
@@ -120,7 +175,7 @@ class RecurrentLayer(wiring.Component):
         """Rows of the projection are the results."""
         m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
         projected = Signal(range(PLACES))
-        m.d.comb += rows.fetch.eq((rows.waiting != 0) & ~self._pointwise.comes)  # one transform serves both
+        m.d.comb += rows.fetch.eq(rows.ready & ~self._pointwise.comes)  # one transform serves both
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)
         valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
@@ -136,8 +191,7 @@ class RecurrentLayer(wiring.Component):
         """Rows of the candidate go through a pointwise unit of their own."""
         layer, first = self._layer, self._pointwise
         m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
-        m.submodules.renewal = unit = Pointwise(
-            cells_of(layer)[1], layer, elements=self._elements, streams=self._streams)
+        m.submodules.renewal = unit = self._unit(1)
         # One transform serves both: the unit with the shorter way gives way.
         ahead, behind = (pointwise_latency(cell, layer, self._elements) for cell in cells_of(layer))
         self._feed(m, rows, unit)

@@ -9,7 +9,7 @@ from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Shape, Shape
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.target import VerilogTarget
+from circulant.hw.target import VerilogTarget, ram_style
 
 __all__ = ["DeepQueue", "Ram"]
 
@@ -18,7 +18,8 @@ RAM = """\
 module circulant_ram #(
   parameter WIDTH = 1,
   parameter DEPTH = 1,
-  parameter ADDRESS = 1
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
 ) (
   input clk,
   input w_en,
@@ -28,7 +29,7 @@ module circulant_ram #(
   input [ADDRESS-1:0] r_addr,
   output reg [WIDTH-1:0] r_data
 );
-  reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   always @(posedge clk) begin
     if (w_en) mem[w_addr] <= w_data;
     if (r_en) r_data <= mem[r_addr];
@@ -58,6 +59,7 @@ class Ram(wiring.Component):
             platform.add_module("circulant_ram", RAM)
             m.submodules.ram = Instance(
                 "circulant_ram", p_WIDTH=self._width, p_DEPTH=self._depth, p_ADDRESS=self._address,
+                p_STYLE=ram_style(self._depth),
                 i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data,
                 i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data)
             return m

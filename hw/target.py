@@ -2,21 +2,26 @@
 
 Amaranth elaborates every instance anew and inlines the contents of its memories. Under a `VerilogTarget` a component
 that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
-which reads its image with ``$readmemh``. Anywhere else both are plain Amaranth, for its simulator.
+which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
+of that is plain Amaranth, for its simulator.
 """
+import gc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
-from amaranth.back import verilog
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
+from amaranth.back import rtlil, verilog
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-__all__ = ["Rom", "VerilogTarget", "instances", "packed"]
+from circulant.hw.config import Config
+
+__all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
 
 ROM = """\
 (* keep_hierarchy = 0 *)
@@ -24,18 +29,55 @@ module circulant_rom #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
-  parameter ADDRESS = 1
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
 ) (
   input clk,
   input en,
   input [ADDRESS-1:0] addr,
   output reg [WIDTH-1:0] data
 );
-  (* ram_style = "block" *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* rom_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   initial $readmemh(IMAGE, mem);
   always @(posedge clk) if (en) data <= mem[addr];
 endmodule
 """
+
+LOADABLE = """\
+(* keep_hierarchy = 0 *)
+module circulant_loadable #(
+  parameter IMAGE = "",
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
+) (
+  input clk,
+  input en,
+  input [ADDRESS-1:0] addr,
+  output reg [WIDTH-1:0] data,
+  input wen,
+  input [ADDRESS-1:0] waddr,
+  input [WIDTH-1:0] wdata
+);
+  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  initial $readmemh(IMAGE, mem);
+  always @(posedge clk) if (wen) mem[waddr] <= wdata;
+  always @(posedge clk) if (en) data <= mem[addr];
+endmodule
+"""
+
+
+def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) -> str:
+    """Where a memory of ``depth`` words lies: in block RAM, in look-up tables that can be written ("distributed"), or
+    in those that cannot ("logic").
+
+    Said to every tool, so that none has an opinion of its own. A table of six inputs holds 64 bits; weights and
+    activations belong into block RAM.
+    """
+    if not writable:
+        return "logic" if depth <= 16 else "block"
+    return "distributed" if asynchronous or depth <= 64 else "block"
 
 
 class VerilogTarget:
@@ -59,33 +101,53 @@ class VerilogTarget:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return file
 
+    def get_memory(self, mem: memory.Memory) -> Any:
+        """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook."""
+        if mem.depth > 1:
+            asynchronous = any(port.domain == "comb" for port in mem.read_ports)
+            mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
+        return mem.elaborate(None)
+
     def add_module(self, name: str, text: str) -> None:
         """Take in a Verilog module that is written by hand."""
         self._texts[name] = text
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
-        """Emit a component once as the Verilog module ``module``; equal names must mean equal components.
+        """Emit a component once as the module ``module``; equal names must mean equal components.
 
         Returns:
             The component's signature, and which of clk and rst its module has: one without registers has neither.
         """
         if module not in self._modules:
             component = make()
-            text = _convert(component, module, self)
-            header = re.search(rf"^module {module}\(([^;]*)\);", text, re.M)
-            names = re.findall(r"\w+", header[1]) if header else []
-            self._modules[module] = (component.signature, [name for name in ("clk", "rst") if name in names], text)
+            text = self._rtlil(component, module)
+            body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
+            controls = [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
+            self._modules[module] = (component.signature, controls, text)
         signature, controls, _ = self._modules[module]
         return signature, controls
 
     def convert(self, top: wiring.Component, name: str) -> str:
         """The Verilog of ``top`` and of everything that it shares."""
-        text = _convert(top, name, self)
-        return "\n".join([text, *(shared for _, _, shared in self._modules.values()), *self._texts.values()])
+        with _no_collection():
+            text = "\n".join([self._rtlil(top, name), *(shared for _, _, shared in self._modules.values())])
+        # What amaranth.back.verilog.convert does with one component, here for all of them in one run of Yosys.
+        return "\n".join([verilog._convert_rtlil_text(text, strip_internal_attrs=True), *self._texts.values()])
+
+    def _rtlil(self, component: wiring.Component, name: str) -> str:
+        return str(rtlil.convert(component, name=name, platform=self, emit_src=False))
 
 
-def _convert(component: wiring.Component, name: str, target: VerilogTarget) -> str:
-    return str(verilog.convert(component, name=name, platform=target, emit_src=False, strip_internal_attrs=True))
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No search for garbage: nearly all that elaboration makes stays, and is looked through again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
@@ -131,12 +193,13 @@ def packed(words: NDArray[np.int64], width: int) -> list[int]:
 
 
 class Rom(wiring.Component):
-    """A memory with fixed contents: ``data`` is word ``addr`` one cycle after ``en``.
+    """A memory with given contents: ``data`` is word ``addr`` one cycle after ``en``.
 
     Parameters:
         words: contents, each taken modulo 2**width.
         width: bits of a word.
         image: name of the image, unique in the design.
+        config: the port through which the contents can be written; None for contents that are fixed.
 
     Members:
         en: read in this cycle; ``data`` is kept otherwise.
@@ -144,22 +207,37 @@ class Rom(wiring.Component):
         data: of the word read last.
     """
 
-    def __init__(self, *, words: Sequence[int], width: int, image: str) -> None:
+    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Config | None = None) -> None:
         self._words = [int(word) & ((1 << width) - 1) for word in words]
         self._width = width
-        self._image = image
+        self._image, self._config = image, config
         self._address = max(1, (len(words) - 1).bit_length())
         super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        depth, writer = len(self._words), None
+        if self._config is not None:
+            opening = self._config.claim(self._image, words=depth, width=self._width)
+            writer = {"wen": Signal(), "waddr": Signal(self._address), "wdata": Signal(self._width)}
+            m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
+                         writer["wdata"].eq(opening.word)]
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
+            kind = "circulant_rom"
+            if writer is not None:
+                kind = "circulant_loadable"
+                platform.add_module(kind, LOADABLE)
             m.submodules.rom = Instance(
-                "circulant_rom", p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=len(self._words), p_ADDRESS=self._address,
-                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data)
+                kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
+                p_STYLE=ram_style(depth, writable=writer is not None),
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
+                **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m
-        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=len(self._words), init=self._words)
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=depth, init=self._words)
         port = mem.read_port()
         m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]
+        if writer is not None:
+            write = mem.write_port()
+            m.d.comb += [write.en.eq(writer["wen"]), write.addr.eq(writer["waddr"]), write.data.eq(writer["wdata"])]
         return m

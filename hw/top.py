@@ -2,11 +2,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.bidirectional import BidirectionalLayer
+from circulant.hw.config import Config
 from circulant.hw.conv import ConvLayer
 from circulant.hw.convplan import ConvPlan
 from circulant.hw.flatten import FlattenLayer
@@ -19,6 +20,7 @@ from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reverse import Limit
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
@@ -28,18 +30,24 @@ from circulant.sim.pool import Pool
 
 __all__ = ["Top", "container_bits"]
 
+CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
+"""Members of the configuration port."""
+
+IN_FLIGHT = 24
+"""Bits that count the sequences in a design, of which each is a step of a memory at the least."""
+
 
 def container_bits(width: int) -> int:
     """Bits that a value takes on an AXI4-Stream port: whole bytes."""
     return 8 * -(-width // 8)
 
 
-def _recurrent(layer: Gru | Lstm, plan: LayerPlan) -> RecurrentLayer:
+def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLayer:
     return RecurrentLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), elements=plan.elements,
-                          streams=plan.streams)
+                          streams=plan.streams, **reload)
 
 
-def _units(network: Network, plans: Sequence[Plan], max_steps: int) -> list[Any]:
+def _units(network: Network, plans: Sequence[Plan], max_steps: int | None, config: Config | None) -> list[Any]:
     """The layers' units; pooling and flattening take the blocks of the unit before."""
     units: list[Any] = []
     for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
@@ -50,22 +58,23 @@ def _units(network: Network, plans: Sequence[Plan], max_steps: int) -> list[Any]
             following = [getattr(each, "product", None) for each in network.layers[n + 1:n + 2]]
             units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
         else:
-            units.append(_unit(layer, plan, max_steps))
+            units.append(_unit(layer, plan, max_steps, config))
     return units
 
 
-def _unit(layer: Layer, plan: Plan, max_steps: int) -> wiring.Component:
+def _unit(layer: Layer, plan: Plan, max_steps: int | None, config: Config | None) -> wiring.Component:
     if isinstance(plan, ConvPlan):
         return ConvLayer(plan.shape)
+    reload = {"config": config, "keeps": config is not None and max_steps is None}
     if isinstance(layer, Bidirectional):
-        assert isinstance(plan, PairPlan)
-        return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward),
-                                  backward=_recurrent(layer.backward, plan.backward), steps=max_steps)
+        assert isinstance(plan, PairPlan) and max_steps is not None
+        return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward, **reload),
+                                  backward=_recurrent(layer.backward, plan.backward, **reload), steps=max_steps)
     assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
-        return _recurrent(layer, plan)
+        return _recurrent(layer, plan, **reload)
     assert isinstance(layer, Linear)
-    return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing))
+    return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), config=config)
 
 
 class Top(wiring.Component):
@@ -80,18 +89,23 @@ class Top(wiring.Component):
     Parameters:
         plans: of the layers.
         max_steps: vectors of a sequence at the most; None afterwards where all layers go forward, and any will do.
+        reloadable: whether there is a configuration port, through which weights are exchanged and, where all layers go
+            forward, states saved and restored.
 
     Members:
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
         overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
+        cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
-    def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> None:
+    def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
+                 reloadable: bool = False) -> None:
         self._network = network
+        self.config = config = Config(streams=plans[0].streams) if reloadable else None
         limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
         self.max_steps = max_steps if limited else None
-        self._units = _units(network, plans, max_steps)
+        self._units = _units(network, plans, self.max_steps, config)
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -100,11 +114,12 @@ class Top(wiring.Component):
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
             **({"overflow": Out(1)} if limited else {}),
+            **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        network, units = self._network, self._units
+        network, units, between = self._network, self._units, [unit.o for unit in self._units]
         for layer, unit in zip(network.layers, units, strict=True):
             m.submodules[layer.name] = unit
         for layer, before, after in zip(network.layers, units, units[1:], strict=False):
@@ -113,6 +128,7 @@ class Top(wiring.Component):
                 m.submodules[f"{layer.name}_reblock"] = reblock = Reblock(
                     size=layer.outputs, width=layer.output_format.width, k_in=k_in, k_out=k_out)
                 connect(m, before.o, reblock.i)
+                between.append(reblock.o)
                 before = reblock
             connect(m, before.o, after.i)
 
@@ -140,4 +156,39 @@ class Top(wiring.Component):
             self.m_axis_tvalid.eq(tail.valid), self.m_axis_tlast.eq(tail.payload.last),
             tail.ready.eq(self.m_axis_tready),
         ]
+        if self.config is not None:
+            self._configure(m, self.config, head, between)
         return m
+
+    def _configure(self, m: Module, config: Config, head: Any, between: list[Any]) -> None:
+        """The port; held, nothing enters but a beat that is on its way in. It comes behind all memories."""
+        m.submodules.config = config
+        entering = Signal()
+        m.d.sync += entering.eq(head.valid & ~head.ready)
+        holds: Value = config.hold & ~entering
+        if self.max_steps is None:
+            busy: Value = Cat(*(unit.busy for unit in self._units), *(each.valid for each in between)).any()
+        else:
+            inside, busy = self._sequences(m, self._units[0].i, self._units[-1].o)
+            holds = holds & ~inside
+        m.d.comb += [config.busy.eq(busy), *(
+            mine.eq(its) if member.flow is Out else its.eq(mine) for name, member in CONFIG.items()
+            for mine, its in [(getattr(self, f"cfg_{name}"), getattr(config, name))])]
+        with m.If(holds):
+            m.d.comb += [head.valid.eq(0), self.s_axis_tready.eq(0)]
+        for unit in self._units[::-1]:
+            if isinstance(unit, RecurrentLayer) and unit.keeps:
+                m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
+
+    def _sequences(self, m: Module, first: Any, final: Any) -> tuple[Signal, Value]:
+        """Whether a sequence has begun to enter the first layer, and whether one has not left the final one: what a
+        bidirectional layer keeps of it comes out only if the whole of it gets in."""
+        inside, whole = Signal(), Signal(IN_FLIGHT)
+        enters, ends, leaves = Signal(), Signal(), Signal()
+        m.d.comb += [enters.eq(first.valid & first.ready), ends.eq(enters & first.payload.last),
+                     leaves.eq(final.valid & final.ready & final.payload.last)]
+        m.d.sync += whole.eq(whole + ends - leaves)
+        with m.If(enters):
+            m.d.sync += inside.eq(~first.payload.last)
+        return inside, inside | (whole != 0)
+

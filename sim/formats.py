@@ -64,9 +64,14 @@ HEADROOM = 1.25
 
 
 class Peaks:
-    """The greatest magnitude of every tensor that a reference model shows on calibration data."""
+    """The greatest magnitude of every tensor that a reference model shows on calibration data.
+
+    Members:
+        input: that of the data themselves.
+    """
 
     def __init__(self, model: reference.Model, calibration: Reals) -> None:
+        self.input = float(np.abs(calibration).max())
         self._peaks: dict[str, float] = {}
         for start in range(0, len(calibration), BATCH):
             model.compute(calibration[start:start + BATCH], self._see)

@@ -5,8 +5,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
+from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.circulant import JointProduct, Product, pad
+from circulant.sim.circulant import Product, pad
 from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format, Reals, fit
 from circulant.sim.flatten import Flatten
@@ -22,25 +23,34 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "quantize"]
 
 
-def quantize(model: reference.Model, calibration: ArrayLike, **widths: int) -> Network:
-    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
-
-    Parameters:
-        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come.
-        widths: the fields of `Widths`.
+def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
+    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
 
     Raises:
-        Refusal: when a width is out of range, or the data is empty, not finite, or of the wrong shape.
+        Refusal: when the data is empty, not finite, or of the wrong shape.
     """
-    bits = Widths(**widths)
     data = reference.check_data("Calibration data", calibration, model.flow, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    peaks = Peaks(model, data)
-    layers = _chain(model.layers, fit(float(np.abs(data).max()), bits.activation_bits), peaks, bits)
+    return Peaks(model, data)
+
+
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: int) -> Network:
+    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
+
+    Parameters:
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
+        widths: the fields of `Widths`.
+
+    Raises:
+        Refusal: when a width is out of range; as `calibrate`.
+    """
+    bits = Widths(**widths)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
+    layers = _chain(model.layers, fit(peaks.input, bits.activation_bits), peaks, bits)
     return Network(model.name, model.inputs, model.sequence, layers, model.shape)
 
 
@@ -119,18 +129,7 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-
-    def part(of: int, gates: slice, bias: Reals | None) -> Product:
-        return shared.part((layer.weight_ih, layer.weight_hh)[of][gates], bias, pre, of)
-
-    first, n = slice(0, 2), slice(2, 3)
-    gates = JointProduct((part(0, first, merged[first]), part(1, first, None)))
-    candidate: Product | JointProduct = part(0, n, layer.bias_ih[n])
-    if not after:
-        candidate = JointProduct((part(0, n, merged[n]), part(1, n, None)))
-    return Gru(layer.name, layer.inputs, layer.hidden, layer.returns, layer.reset, gates, candidate,
-                   part(1, n, layer.bias_hh[n]) if after else None,
-                   table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+    return assemble_gru(layer, shared, pre, table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
 
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
@@ -139,12 +138,10 @@ def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bit
     cell = peaks.fit(bits.activation_bits, f"{name}.c")
     shared = spectral(name, peaks, bits, ("gates",), [
         (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
-    gates = JointProduct((shared.part(layer.weight_ih, bias, pre, 0), shared.part(layer.weight_hh, None, pre, 1)))
     projection = None
     if layer.projection is not None:
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
         projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
-    return Lstm(name, layer.inputs, layer.hidden, layer.outputs, layer.returns, gates, projection,
-                None if layer.peephole is None else peephole.quantize(layer.peephole), peephole, cell,
-                table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits))
+    tables = table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits)
+    return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

@@ -14,6 +14,7 @@ FOLDERS = {package: ROOT / folder for package, folder in PYPROJECT["tool"]["setu
 
 OURS = {
     "circulant": set(FOLDERS),
+    "circulant.sweep": set(FOLDERS),
     "circulant.training": {"circulant.training", "circulant.training.capture", "circulant.training.data",
                            "circulant.sim"},
     "circulant.training.capture": {"circulant.training", "circulant.training.capture", "circulant.sim"},
@@ -29,6 +30,7 @@ OURS = {
 
 THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
+    "circulant.sweep": {"click", "rich", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz"},
     "circulant.training.capture": {"numpy", "torch"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},

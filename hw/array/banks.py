@@ -91,20 +91,25 @@ def _blocks(product: Product | None) -> int:
 class Banks(wiring.Component):
     """Two writers, the input's stream and the layer's own blocks, and one reader.
 
+    Parameters:
+        reloadable: whether there is a ``restart``.
+
     Members:
         i: stream of blocks of the input.
         inputs: whole inputs that wait, the one that is read included.
         last: for each place of the ring, whether its input was the last of a sequence.
         own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
             but has its place, as after the last step of a sequence.
-        have: blocks of the recurrent and of the second vector that have come and are not read to the end.
+        have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
+            in the cycle in which it is written, and can be read in the next one.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
-        spectra: of the columns read in the cycle before.
+        spectra: of the columns read two cycles before.
+        restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 
-    def __init__(self, shape: BankShape) -> None:
-        self.shape = shape
+    def __init__(self, shape: BankShape, *, reloadable: bool = False) -> None:
+        self.shape, self._reloadable = shape, reloadable
         state = shape.x.input.width if shape.h is None else shape.h.input.width
         super().__init__({
             "i": In(stream.Signature(block(shape.k, shape.x.input.width))),
@@ -118,6 +123,7 @@ class Banks(wiring.Component):
             "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
             "done_input": In(1), "done_h": In(1), "done_second": In(1),
             "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
+            **({"restart": In(1)} if reloadable else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -131,7 +137,7 @@ class Banks(wiring.Component):
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
         m.d.comb += x_fft.o.ready.eq(~(comes & (own_bank == x_bank)))
         spectrum = self.spectra.shape().elem_shape
-        group, zero = delay(m, self.group, 1, name="group"), delay(m, self.zero, 1, name="zero")
+        group, zero = delay(m, self.group, 2, name="group"), delay(m, self.zero, 2, name="zero")
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
             write, read = mem.write_port(), mem.read_port()
@@ -142,7 +148,8 @@ class Banks(wiring.Component):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
             recurrent = group >= max(0, -(-(shape.x_blocks - bank) // shape.columns))
-            m.d.comb += self.spectra[bank].eq(Mux(zero & recurrent, 0, Value.cast(read.data)))
+            m.d.comb += self.spectra[bank].eq(Mux(zero & recurrent, 0, delay(
+                m, Value.cast(read.data), 1, name=f"spectrum_{bank}")))
         return m
 
     def _input(self, m: Module, platform: Any) -> tuple[Any, Signal, Signal, Signal]:
@@ -181,13 +188,20 @@ class Banks(wiring.Component):
         latency = _fft(h).latency + 1
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
-        second, drop = (delay(m, value, latency, name=name)
-                        for name, value in (("second", self.own.second), ("drop", self.own.drop)))
+        soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)
+        second_soon, drop_soon = (delay(m, value, latency - 1, name=f"{name}_soon")
+                                  for name, value in (("second", self.own.second), ("drop", self.own.drop)))
+        second = delay(m, second_soon, 1, name="second")
         comes, comes_h, comes_second = Signal(), Signal(), Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
-        bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following)
-        m.d.sync += self.have[0].eq(self.have[0] + (comes_h & ~drop) - Mux(self.done_h, shape.h_blocks, 0))
+        h_soon = soon & ~second_soon & ~drop_soon
+        restart = self.restart if self._reloadable else None
+        bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following, restart)
+        m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
+        if restart is not None:
+            with m.If(restart):
+                m.d.sync += self.have[0].eq(0)
         if shape.second is not None:
             m.d.comb += transform.other.eq(self.own.second)
             places = self._places(m, "second", comes_second, 0, shape.second_blocks, shape.second_bases)
@@ -195,12 +209,15 @@ class Banks(wiring.Component):
             m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
             bank, address = own_bank, own_address
             m.d.sync += self.have[1].eq(
-                self.have[1] + comes_second - Mux(self.done_second, shape.second_blocks, 0))
+                self.have[1] + (soon & second_soon) - Mux(self.done_second, shape.second_blocks, 0))
         return comes, bank, address, transform.o.payload
 
-    def _places(self, m: Module, name: str, step: Value, first: int, count: int,
-                bases: list[int]) -> tuple[Signal, Signal, Signal]:
-        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn."""
+    def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
+                half: Value | None = None) -> tuple[Signal, Signal, Signal]:
+        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn.
+
+        With ``half``, between two vectors, it goes half the bases back, which is as well half of them on.
+        """
         c, depth = self.shape.columns, self.shape.depth
         starts = [base + first // c for base in bases]
         bank = Signal(range(max(2, c)), name=f"{name}_bank", init=first % c)
@@ -221,6 +238,13 @@ class Banks(wiring.Component):
                     turn.eq(Mux(turn == len(bases) - 1, 0, turn + 1)),
                     address.eq(Array([Const(start, range(max(2, depth)))
                                       for start in starts[1:] + starts[:1]])[turn]),
+                ]
+        if half is not None:
+            n = len(bases) // 2
+            with m.If(half):
+                m.d.sync += [
+                    turn.eq(Mux(turn < n, turn + n, turn - n)),
+                    address.eq(Array([Const(start, range(max(2, depth))) for start in starts[n:] + starts[:n]])[turn]),
                 ]
         return bank, address, ends
 

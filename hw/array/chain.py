@@ -13,15 +13,16 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from circulant.hw.array.program import Program
+from circulant.hw.config import Config
 from circulant.hw.fft import FftShape, InverseFft
 from circulant.hw.fixed import requantize, round_shift, saturate
 from circulant.hw.pipeline import delay, per_matrix
 from circulant.hw.target import Rom, instances, packed
 
-__all__ = ["Chain", "chain_output"]
+__all__ = ["Chain", "chain_output", "route_layout"]
 
 
-def _route(program: Program) -> data.StructLayout:
+def route_layout(program: Program) -> data.StructLayout:
     """Where a row goes: the memory of its gate, and the place of its block there."""
     return data.StructLayout(
         {
@@ -37,7 +38,7 @@ def _route(program: Program) -> data.StructLayout:
 def chain_output(program: Program) -> wiring.Signature:
     """Members: valid; the row's matrix and gate; the address of its block; whether that block is now whole; whether it
     belongs to every second step; and its k values."""
-    members = {name: Out(field.shape) for name, field in _route(program)}
+    members = {name: Out(field.shape) for name, field in route_layout(program)}
     width = max(matrix.product.output.width for matrix in program.matrices)
     row = data.ArrayLayout(signed(width), program.matrices[0].product.block_size)
     return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
@@ -51,6 +52,7 @@ class Chain(wiring.Component):
         program: the passes.
         chain: number of this chain.
         sums: layout of the sums of a row.
+        config: see `Rom`.
 
     Members:
         start: the sums of a pass's first row are there; those of the others follow, one per cycle.
@@ -59,8 +61,9 @@ class Chain(wiring.Component):
         o: rows, see `chain_output`.
     """
 
-    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout) -> None:
-        self._name = name
+    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout,
+                 config: Config | None = None) -> None:
+        self._name, self._config = name, config
         self._program = program
         self._chain = chain
         self._products = [matrix.product for matrix in program.matrices]
@@ -107,13 +110,13 @@ class Chain(wiring.Component):
 
         steps = 2 + self._fft.latency
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
-        route, biases = self._image(m, delay(m, starts + slot, steps, name="address"))
+        route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
         live = delay(m, passes, steps + 1, name="live", reset_less=False)
         matrix = delay(m, at, steps - 1, name="matrix")
         final = delay(m, matrix, 1, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
-        m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in _route(self._program)]
+        m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in route_layout(self._program)]
         m.d.comb += [self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second"))]
         shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
         for j in range(self._fft.k):
@@ -150,8 +153,8 @@ class Chain(wiring.Component):
         return numbers
 
     def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
-        """Route and biases of a row, one cycle after its address."""
-        layout, words = _route(self._program), []
+        """Route and biases of a row, two cycles after its address."""
+        layout, words = route_layout(self._program), []
         for index, row in self._program.leaving(self._chain):
             matrix = self._program.matrices[index]
             if row < 0:
@@ -170,9 +173,10 @@ class Chain(wiring.Component):
             (bias,) = packed(matrix.bias[row : row + 1], self._width)
             words.append(Value.cast(route).value << (self._width * self._fft.k) | bias)
         width = self._width * self._fft.k
-        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name)
+        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name, config=self._config)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
-        return data.View(layout, rom.data[width:]), rom.data[:width]
+        word = delay(m, rom.data, 1, name="word")
+        return data.View(layout, word[width:]), word[:width]
 
 
 def _requantized(x: Value, key: tuple[int, int]) -> Value:

@@ -14,7 +14,7 @@ from circulant.hw.array.banks import BankShape
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.sequencer import command
 
-__all__ = ["PLACES", "Dispatch", "step_layout"]
+__all__ = ["PLACES", "Dispatch", "reload_members", "step_layout"]
 
 PLACES = 8
 """Steps under way at the most, from their start to the last block of their output."""
@@ -25,6 +25,12 @@ def step_layout(streams: int) -> data.StructLayout:
     return data.StructLayout({"first": 1, "last": 1, "stream": range(max(2, streams))})
 
 
+def reload_members(streams: int) -> dict[str, Any]:
+    """What a reloadable design adds to a `Dispatch`."""
+    return {"busy": Out(1), "turn": Out(range(max(2, streams))), "resuming": Out(streams),
+            "restart": In(1), "resume": In(streams)}
+
+
 class Dispatch(wiring.Component):
     """Commands for the `Sequencer`.
 
@@ -33,6 +39,7 @@ class Dispatch(wiring.Component):
         banks: the vectors.
         blocks: of a step's output.
         room: blocks of output that there is room for.
+        reloadable: whether the members behind ``leaves`` are there.
 
     Members:
         inputs, last: see `Banks`.
@@ -44,10 +51,15 @@ class Dispatch(wiring.Component):
         ends: the last block of a step's output is there.
         skipped: that output is not wanted.
         leaves: a block of output left.
+        busy: an input waits, or a step is under way.
+        turn: stream of the next step.
+        resuming: streams whose next step is not the first of its sequence.
+        restart, resume: for one cycle, while nothing is under way: those streams are to be ``resuming``.
     """
 
-    def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int) -> None:
+    def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int, reloadable: bool = False) -> None:
         self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
+        self._reloadable = reloadable
         super().__init__({
             "inputs": In(range(banks.ring + 1)),
             "last": In(banks.ring),
@@ -57,6 +69,7 @@ class Dispatch(wiring.Component):
             "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
             "second": Out(3),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+            **(reload_members(banks.streams) if reloadable else {}),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -132,6 +145,8 @@ class Dispatch(wiring.Component):
             unfetched.eq(unfetched + starts - self.fetched),
             promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
         ]
+        if self._reloadable:
+            m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
         return ((self.inputs > reading) & (under_way != PLACES - 1) & (unfetched < 2)
                 & (promised <= self._capacity - blocks))
 
@@ -153,4 +168,8 @@ class Dispatch(wiring.Component):
                 with m.If(place == number):
                     step = self.steps[number]
                     m.d.sync += [step.first.eq(fresh), step.last.eq(last), step.stream.eq(turn)]
+        if self._reloadable:
+            m.d.comb += [self.turn.eq(turn), self.resuming.eq(~firsts)]
+            with m.If(self.restart):
+                m.d.sync += firsts.eq(~self.resume)
         return fresh, bases[at]

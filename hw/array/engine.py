@@ -15,11 +15,12 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.banks import Banks, BankShape
 from circulant.hw.array.chain import chain_output
-from circulant.hw.array.dispatch import PLACES, Dispatch, step_layout
+from circulant.hw.array.dispatch import PLACES, Dispatch, reload_members, step_layout
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.rows import RowMemories
 from circulant.hw.array.sequencer import Sequencer
+from circulant.hw.config import Config
 from circulant.hw.pipeline import connect
 
 __all__ = ["Engine"]
@@ -34,18 +35,22 @@ class Engine(wiring.Component):
         banks: the vectors.
         blocks: of a step's output.
         room: blocks of output that there is room for behind the layer.
+        config: the port of a reloadable design; None otherwise.
 
     Members:
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         own: see `Banks`.
         o0, o1, …: rows, see `chain_output`.
         steps, fetched, ends, skipped, leaves: see `Dispatch`.
+        busy, turn, resuming, restart, resume: of a reloadable design, see `Dispatch` and `Banks`.
     """
 
-    def __init__(self, *, name: str, program: Program, banks: BankShape, blocks: int, room: int) -> None:
-        self._name, self._program = name, program
-        self._banks = Banks(banks)
-        self._dispatch = Dispatch(program, banks=banks, blocks=blocks, room=room)
+    def __init__(self, *, name: str, program: Program, banks: BankShape, blocks: int, room: int,
+                 config: Config | None = None) -> None:
+        self._name, self._program, self._config = name, program, config
+        reloadable = config is not None
+        self._banks = Banks(banks, reloadable=reloadable)
+        self._dispatch = Dispatch(program, banks=banks, blocks=blocks, room=room, reloadable=reloadable)
         self._chains = [f"o{c}" for c in range(program.shape.chains)]
         super().__init__({
             "i": self._banks.signature.members["i"],
@@ -53,6 +58,7 @@ class Engine(wiring.Component):
             **{chain: Out(chain_output(program)) for chain in self._chains},
             "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+            **(reload_members(banks.streams) if reloadable else {}),
         })
 
     def rows(self, m: Module, *, stage: int) -> RowMemories:
@@ -67,7 +73,7 @@ class Engine(wiring.Component):
         program, banks, dispatch = self._program, self._banks, self._dispatch
         shape = banks.shape
         m.submodules.banks, m.submodules.dispatch = banks, dispatch
-        m.submodules.array = array = LaneArray(name=self._name, program=program)
+        m.submodules.array = array = LaneArray(name=self._name, program=program, config=self._config)
         m.submodules.sequencer = sequencer = Sequencer(
             program, depth=max(2, shape.depth), most=shape.most, image=f"{self._name}_program")
         connect(m, wiring.flipped(self.i), banks.i)
@@ -91,4 +97,8 @@ class Engine(wiring.Component):
             *(getattr(array, name).eq(getattr(sequencer, name))
               for name in ("weight", "number", "valid", "phase", "slot", "first", "ends")),
         ]
+        if self._config is not None:
+            m.d.comb += [
+                self.busy.eq(dispatch.busy), self.turn.eq(dispatch.turn), self.resuming.eq(dispatch.resuming),
+                dispatch.restart.eq(self.restart), dispatch.resume.eq(self.resume), banks.restart.eq(self.restart)]
         return m

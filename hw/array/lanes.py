@@ -14,10 +14,25 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
 from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
+from circulant.hw.config import Config
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom, instances, packed
 
-__all__ = ["LaneArray"]
+__all__ = ["LaneArray", "row_shape"]
+
+
+def row_shape(program: Program) -> RowShape:
+    """The rows of the array that a program asks for."""
+    products = [part.product for matrix in program.matrices for part in matrix.parts]
+    return RowShape(
+        k=products[0].block_size,
+        columns=program.shape.columns,
+        data_width=max(product.spectrum.width for product in products),
+        weight_width=max(product.weight.width for product in products),
+        terms=max(matrix.columns for matrix in program.matrices),
+        slots=program.slots,
+        fold=program.shape.fold,
+    )
 
 
 class LaneArray(wiring.Component):
@@ -26,31 +41,24 @@ class LaneArray(wiring.Component):
     Parameters:
         name: of the layer; names the memory images.
         program: the passes.
+        config: see `Rom`.
 
     Members:
         weight, number, valid, slot, first, ends: of the group of columns that is read in this cycle, see `Sequencer`.
         phase: of the products of that group.
         second: its step is every second one.
-        spectra: that group, one cycle later.
+        spectra: that group, two cycles later.
         o0, o1, …: rows, see `chain_output`.
     """
 
-    def __init__(self, *, name: str, program: Program) -> None:
-        self._name = name
+    def __init__(self, *, name: str, program: Program, config: Config | None = None) -> None:
+        self._name, self._config = name, config
         self._program = program
-        parts = [part.product for matrix in program.matrices for part in matrix.parts]
         shape = program.shape
-        self.row = RowShape(
-            k=parts[0].block_size,
-            columns=shape.columns,
-            data_width=max(part.spectrum.width for part in parts),
-            weight_width=max(part.weight.width for part in parts),
-            terms=max(matrix.columns for matrix in program.matrices),
-            slots=program.slots,
-            fold=shape.fold,
-        )
+        self.row = row_shape(program)
         self._chains = [
-            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums) for c in range(shape.chains)
+            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums, config=config)
+            for c in range(shape.chains)
         ]
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
         super().__init__(
@@ -70,27 +78,28 @@ class LaneArray(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from the last group of columns of a pass to its first row: memory, operands, row, drain, chain."""
-        return 2 + self.row.latency + self._chains[0].latency
+        """Cycles from the last group of columns of a pass to its first row: memory, its register, operands, row, drain,
+        chain."""
+        return 3 + self.row.latency + self._chains[0].latency
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         program, row, shape = self._program, self.row, self._program.shape
         operands = Signal(row.operands, reset_less=True)
-        phase = delay(m, self.phase, 1, name="phase")
+        phase = delay(m, self.phase, 2, name="phase")
         part = delay(m, phase, row.latency, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
-        add = delay(m, self.valid, 1 + row.latency, name="add", reset_less=False)
+        add = delay(m, self.valid, 2 + row.latency, name="add", reset_less=False)
         slot, first = (
-            delay(m, value, 1 + row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
+            delay(m, value, 2 + row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
         )
-        load = delay(m, self.ends, 1 + row.latency, name="load", reset_less=False)
+        load = delay(m, self.ends, 2 + row.latency, name="load", reset_less=False)
         start = delay(m, load, 1, name="start", reset_less=False)
         number, second = (
-            delay(m, value, 2 + row.latency, name=name)
+            delay(m, value, 3 + row.latency, name=name)
             for name, value in (("number", self.number), ("second", self.second))
         )
 
@@ -112,8 +121,10 @@ class LaneArray(wiring.Component):
                     words=packed(program.weights(r, c), row.weight_width),
                     width=row.k * row.weight_width,
                     image=f"{self._name}_weights_{r}_{c}",
+                    config=self._config,
                 )
-                m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(rom.data)]
+                weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
+                m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(weights)]
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [

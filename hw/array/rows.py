@@ -25,9 +25,10 @@ class RowMemories(wiring.Component):
 
     Members:
         i0, i1, …: the chains.
-        fetch: read the next block, in a cycle in which ``waiting`` is not 0.
+        fetch: read the next block, in a cycle with ``ready``.
         block: number of that block.
         waiting: whole blocks that came and were not fetched.
+        ready: there are such.
         rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on.
     """
 
@@ -43,6 +44,7 @@ class RowMemories(wiring.Component):
                 "fetch": In(1),
                 "block": Out(range(max(2, self.blocks))),
                 "waiting": Out(range(2 * self.blocks + 1)),
+                "ready": Out(1),
                 "rows": Out(
                     data.StructLayout({kind: self._row for _, matrix in self._chosen for kind in matrix.kinds})
                 ),
@@ -54,7 +56,9 @@ class RowMemories(wiring.Component):
         chains = [getattr(self, f"i{c}") for c in range(self._program.shape.chains)]
         second = Signal()
         complete = sum(chain.completes & (chain.matrix == number) for number, _ in self._chosen for chain in chains)
-        m.d.sync += self.waiting.eq(self.waiting + complete - self.fetch)
+        come = Signal(range(2 * self.blocks + len(chains) + 1))
+        m.d.comb += come.eq(self.waiting + complete)
+        m.d.sync += [self.waiting.eq(come - self.fetch), self.ready.eq(Mux(self.fetch, come != 1, come != 0))]
         with m.If(self.fetch):
             m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
             with m.If(self.block == self.blocks - 1):

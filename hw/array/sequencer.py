@@ -8,12 +8,24 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.target import Rom
 
-__all__ = ["Sequencer", "command"]
+__all__ = ["Sequencer", "command", "program_word"]
 
 
 def command(depth: int) -> data.StructLayout:
     """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero."""
     return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1})
+
+
+def program_word(program: Program) -> data.StructLayout:
+    """An issue as the memory holds it."""
+    issues = [issue for issues in program.commands for issue in issues]
+    return data.StructLayout({
+        "number": range(max(2, len(program.passes))),
+        "slot": range(max(2, program.slots)),
+        "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
+        "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
+        "first": 1, "ends": 1, "done": 1,
+    })
 
 
 class Sequencer(wiring.Component):
@@ -28,7 +40,7 @@ class Sequencer(wiring.Component):
     Members:
         go: stream of commands; one without issues must not come.
         second: for each command, whether its step is every second one.
-        have: blocks of the recurrent and of the second vector that have come.
+        have: blocks of the recurrent and of the second vector that can be read in the next cycle.
         command, zero: of the command at work.
         group, address: the group of columns of this cycle, and where the banks have it.
         weight: address of the weights.
@@ -39,14 +51,7 @@ class Sequencer(wiring.Component):
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
         self._program, self._image = program, image
-        issues = [issue for issues in program.commands for issue in issues]
-        self._word = data.StructLayout({
-            "number": range(max(2, len(program.passes))),
-            "slot": range(max(2, program.slots)),
-            "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
-            "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
-            "first": 1, "ends": 1, "done": 1,
-        })
+        self._word = program_word(program)
         layout = command(depth)
         super().__init__({
             "go": In(stream.Signature(layout)),
@@ -63,28 +68,33 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         program = self._program
-        m.submodules.rom = rom = Rom(words=self._words(), width=self._word.size, image=self._image)
-        word = data.View(self._word, rom.data)
-        active, ready, base = Signal(), Signal(), Signal.like(self.address)
-        draining = Signal(range(max(2, program.shape.slots)))
-        fold = program.shape.fold
+        words = self._words()
+        m.submodules.rom = rom = Rom(words=words, width=self._word.size, image=self._image)
+        # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
+        # waits for a memory; the first two words of a command are known.
+        word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(self.weight)
+        active, enough, base = Signal(), Signal(), Signal.like(self.address)
+        draining, drained = Signal(range(max(2, program.shape.slots))), Signal(init=1)
+        fold, slots = program.shape.fold, program.shape.slots
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(self.weight)
-        begins = Array([Const(program.start(n), Signal.like(self.weight).shape()) for n in (AHEAD, MAIN, SECOND)])
+        given = self.go.payload
+        starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
+        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(3)]
+        begins, thirds = (Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2))
+        firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
         m.d.comb += [
-            ready.eq(Mux(self.command == SECOND, self.have[1] >= word.need, self.zero | (self.have[0] >= word.need))),
             # A pass may only end when its sums will find the drain empty.
-            self.valid.eq(active & ((self.phase != 0) | (ready | (word.need == 0)) & ~(
-                word.ends & (draining > fold - 1)))),
+            self.valid.eq(active & ((self.phase != 0) | (enough & (drained | ~word.ends)))),
             whole.eq(self.phase == fold - 1),
             moves.eq(self.valid & whole),
             self.ends.eq(moves & word.ends),
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            following.eq(Mux(accepts, begins[self.go.payload.command], self.weight + moves)),
-            rom.en.eq(1),
-            rom.addr.eq(following),
+            following.eq(Mux(accepts, begins[given.command], self.weight + moves)),
+            rom.en.eq(accepts | moves),
+            rom.addr.eq(Mux(accepts, thirds[given.command], ahead)),
             self.address.eq(base + word.group),
             *(getattr(self, name).eq(word[name]) for name in ("number", "group", "first")),
             self.slot.eq(word.slot),
@@ -94,13 +104,23 @@ class Sequencer(wiring.Component):
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += self.slot.eq(word.slot - program.joined)
         m.d.sync += self.weight.eq(following)
+        with m.If(rom.en):
+            m.d.sync += [
+                ahead.eq(rom.addr + 1),
+                Value.cast(behind).eq(Mux(accepts, seconds[given.command], rom.data)),
+                Value.cast(word).eq(Mux(accepts, firsts[given.command], behind)),
+            ]
+        # The three words that may be the next one are compared at once, and the decision chooses.
+        m.d.sync += enough.eq(Mux(accepts, self._can_begin(active), Mux(
+            moves, self._enough(behind.need), self._enough(word.need))))
         if fold > 1:
             with m.If(self.valid):
                 m.d.sync += self.phase.eq(Mux(whole, 0, self.phase + 1))
+        m.d.sync += drained.eq(Mux(self.ends, slots <= fold, draining <= fold))
         with m.If(draining != 0):
             m.d.sync += draining.eq(draining - 1)
         with m.If(self.ends):
-            m.d.sync += draining.eq(program.shape.slots - 1)
+            m.d.sync += draining.eq(slots - 1)
         with m.If(self.done):
             m.d.sync += active.eq(0)
         with m.If(accepts):
@@ -109,6 +129,24 @@ class Sequencer(wiring.Component):
                 self.zero.eq(self.go.payload.zero),
             ]
         return m
+
+    def _enough(self, need: Value) -> Value:
+        """Whether the command at work has the blocks that a word needs."""
+        return Mux(self.command == SECOND, self.have[1] >= need, self.zero | (self.have[0] >= need) | (need == 0))
+
+    def _can_begin(self, active: Value) -> Value:
+        """The same for the first word of the command that comes.
+
+        The blocks of a vector that is read to its end in this cycle still count, so that a command for the same vector
+        waits for the next one.
+        """
+        needs = [issues[0].need if issues else 0 for issues in self._program.commands]
+        zero = (Const(1), self.go.payload.zero, Const(0))
+        enough: list[Value] = []
+        for n, need in enumerate(needs):
+            come = (self.have[int(n == SECOND)] >= need) & ~(active & (self.command == n))
+            enough.append(zero[n] | come if need else Const(1))
+        return Array(enough)[self.go.payload.command]
 
     def _words(self) -> list[int]:
         words = []

@@ -92,10 +92,10 @@ def _split(manifest: Manifest) -> tuple[str, ...]:
 
 def _visible(manifest: Manifest) -> str:
     """The Verilator control file that opens the ports to cocotb."""
-    ports = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
-             for signal in ("data", "valid", "ready", "last")]
-    return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n'
-                                           for name in (manifest.clock, manifest.reset, *ports))
+    streams = [f"{port.prefix}_t{signal}" for port in (manifest.input, manifest.output)
+               for signal in ("data", "valid", "ready", "last")]
+    ports = manifest.clock, manifest.reset, *streams, *manifest.config.values()
+    return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n' for name in ports)
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:

@@ -6,7 +6,6 @@ that is about 100,000 cycles a second, many times what a coroutine for each of t
 import random
 import time
 from collections.abc import Callable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
+from circulant.sim.cosim.config import Config
 from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.streams import Fault, Monitor, Port, Sink, Source
@@ -42,9 +42,11 @@ class Bench:
         self._reset = getattr(dut, job.reset)
         self._input = Port.of(dut, job.input)
         self._output = Port.of(dut, job.output)
+        self._config = Config(dut, job.config, self._step, job.patience) if job.config else None
         last = job.last_beats(job.beats.shape[1], job.input_vectors).tolist()
         self._beats = [[(int.from_bytes(beat.tobytes(), "little"), int(ends))
                         for beat, ends in zip(sequence, last, strict=True)] for sequence in job.beats]
+        self._read = np.empty(0, np.int64)
         self._sequence_cycles = 1
         self._done = 0
         self._told = 0.0
@@ -65,6 +67,9 @@ class Bench:
             draw = random.Random(run.name)
             if run.interrupted:
                 await self._interrupt(run, draw)
+            self._read = np.empty(0, np.int64)
+            if run.script is not None and self._config is not None:
+                self._read = np.array(await self._config.play(self._job.scripts[run.script].tolist()), np.int64)
             start = self.cycle
             await self._play(run, draw)
             if index == 0:
@@ -79,13 +84,13 @@ class Bench:
             self.recordings.append(Recording(
                 np.array(source.accepted, np.int64), np.array(monitor.cycles, np.int64),
                 np.frombuffer(b"".join(word.to_bytes(width, "little") for word in monitor.data), np.uint8)
-                .reshape(-1, width), np.array(monitor.last, np.bool_)))
+                .reshape(-1, width), np.array(monitor.last, np.bool_), self._read))
 
     async def _exchange(self, run: Run, source: Source, sink: Sink, monitor: Monitor) -> None:
         """All sequences of a run, and then as many cycles as a late beat might need."""
         length, outputs = self._job.beats.shape[1], self._job.output_beats
         before, start, quiet = self._done, self.cycle, 0
-        while len(source.accepted) < length * len(run.sequences) or len(monitor.cycles) < outputs * len(run.sequences):
+        while len(source.accepted) < length * len(run.sequences) or len(monitor.cycles) < self._job.due(run):
             await self._edge
             self.cycle += 1
             taken = monitor.edge(self.cycle)
@@ -138,6 +143,11 @@ class Bench:
         source.stop()
         await self._pulse_reset()
 
+    async def _step(self) -> int:
+        await self._edge
+        self.cycle += 1
+        return self.cycle
+
     async def _pulse_reset(self) -> None:
         """Reset for a few cycles, nothing offered; from the second on nothing may be offered by the circuit either."""
         self._reset.value = 1
@@ -151,7 +161,7 @@ class Bench:
         self._reset.value = 0
 
     def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
-        beats = list(chain.from_iterable(self._beats[i] for i in sequences))
+        beats = [(beat, last & run.ends) for i in sequences for beat, last in self._beats[i]]
         source = Source(self._input, beats, wait=self._spells(run.idle, self._job.input_vectors, draw),
                         limit=0 if run.isolated else len(beats))
         sink = Sink(self._output, pause=self._spells(run.pause, self._job.output_vectors, draw),

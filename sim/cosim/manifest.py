@@ -1,4 +1,4 @@
-"""What a simulation reads of a design's ``manifest.json``: files, clock, reset, and the two AXI4-Stream ports."""
+"""What a simulation reads of a design's ``manifest.json``: files, clock, reset, and the ports."""
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim import artifact
+from circulant.sim.configuration import Configuration
 from circulant.sim.refusal import Refusal
 
 __all__ = ["KIND", "VERSION", "Manifest", "Port"]
 
 KIND = "circulant-design"
 VERSION = 1
+CONFIG = "cfg"
+SIGNALS = ("addr", "wdata", "we", "re", "rdata", "rvalid")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Manifest:
         per_step: whether there is an output vector for each step, not one for each sequence.
         streams: sequences that are interleaved, a vector of each in turn.
         max_steps: vectors of a sequence at the most; None where any length will do.
+        configuration: address map of the configuration port; None without one.
     """
 
     folder: Path
@@ -78,6 +82,22 @@ class Manifest:
     per_step: bool
     streams: int
     max_steps: int | None
+    configuration: Configuration | None = None
+
+    def require_configuration(self) -> Configuration:
+        """
+        Raises:
+            Refusal: when the design has no configuration port.
+        """
+        if self.configuration is None:
+            raise Refusal(f"{self.folder / 'manifest.json'} must be of a reloadable design, but it has fixed images; "
+                          "generate it with hardware.reloadable=true")
+        return self.configuration
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The signals of the configuration port by what they are, if there is one."""
+        return {} if self.configuration is None else {name: f"{CONFIG}_{name}" for name in SIGNALS}
 
     @classmethod
     def load(cls, folder: str | Path) -> "Manifest":
@@ -95,6 +115,7 @@ class Manifest:
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
                 body["streams"], body["max_steps"],
+                Configuration.from_json(body["configuration"]) if "configuration" in body else None,
             )
         except KeyError as error:
             raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None

@@ -22,6 +22,9 @@ class Run:
             was sent is done.
         interrupted: sequences that are played before, until reset cuts them off.
         reset_after: when that is, in times of a sequence; None: once an output beat is waiting, which is not taken.
+        script: which of the scripts of the configuration port is played before, if any.
+        ends: the last vector of a sequence is marked; otherwise what follows goes on with it.
+        silent: no outputs come.
     """
 
     name: str
@@ -31,6 +34,9 @@ class Run:
     isolated: bool = False
     interrupted: tuple[int, ...] = ()
     reset_after: float | None = None
+    script: int | None = None
+    ends: bool = True
+    silent: bool = False
 
 
 def make(count: int, stalls: bool) -> tuple[Run, ...]:

@@ -1,9 +1,5 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
-import shutil
-import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,20 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check, plan, worker
+from circulant.sim.cosim import check, plan
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import Mismatch, SimulationError
-from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.toolchain import Toolchain, find
+from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
+from circulant.sim.cosim.toolchain import find
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["Progress", "Verification", "verify"]
-
-Progress = Callable[[str, int, int], None]
-SEED = 1
-LOG = "simulation.log"
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = (_interleaved(array, manifest.streams) for array in _fitted(manifest, vectors))
+    inputs, outputs = (interleaved(array, manifest.streams) for array in _fitted(manifest, vectors))
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
@@ -87,12 +79,9 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     tell("build", 1, 1)
 
     runs = plan.make(len(inputs), stalls)
-    sent = manifest.input.pack(inputs)
-    job = Job(manifest.clock, manifest.reset, manifest.input.prefix, manifest.output.prefix,
-              outputs.shape[1] * manifest.output.beats, manifest.output.beat_bytes, inputs.shape[1], outputs.shape[1],
-              patience, manifest.streams, runs, sent.reshape(len(inputs), -1, manifest.input.beat_bytes))
+    job = job_of(manifest, runs, inputs, outputs, patience)
     start = time.monotonic()
-    outcome = _simulate(manifest, toolchain, built.folder, job, tell)
+    outcome = simulate(manifest, toolchain, built.folder, job, tell)
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, outputs)
@@ -101,14 +90,6 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
                         toolchain.simulator, figures.step, figures.sequence, figures.latency, outcome.cycles,
                         built.seconds, seconds)
-
-
-def _interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
-    """Sequences (N, T, elements) as groups (⌈N / streams⌉, T · streams, elements), a vector of each in turn; the first
-    ones fill up the last group."""
-    count, steps, elements = vectors.shape
-    filled = vectors[np.arange(-(-count // streams) * streams) % count]
-    return filled.reshape(-1, streams, steps, elements).swapaxes(1, 2).reshape(-1, steps * streams, elements)
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -137,38 +118,3 @@ def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], ND
         raise Refusal(f"Inputs must be integers of {manifest.input.width} bits for {where}, not from {inputs.min()} to "
                       f"{inputs.max()}; make them anew with Network.vectors")
     return inputs, outputs.reshape(count, -1, manifest.output.elements)
-
-
-def _simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
-              tell: Callable[[str, int, int], None]) -> Outcome:
-    """Run the harness in a temporary folder with copies of the images, which are read under their bare names."""
-    total = sum(len(run.sequences) for run in job.runs)
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
-        folder = Path(temporary)
-        for image in manifest.images:
-            shutil.copyfile(image, folder / image.name)
-        job.save(folder)
-        count = folder / "progress"
-
-        def poll() -> None:
-            with suppress(FileNotFoundError, ValueError):
-                tell("simulate", int(count.read_text()), total)
-
-        quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
-        specification = {
-            "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
-            "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": [f"+verilator+seed+{SEED}", "+verilator+rand+reset+2"], "extra_env": quiet}
-        log = folder / LOG
-        tell("simulate", 0, total)
-        worker.run("test", specification, folder=folder, log=log, environment=toolchain.environment(), poll=poll)
-        kept = manifest.folder / LOG
-        try:
-            outcome = Outcome.load(folder)
-        except Refusal:
-            shutil.copyfile(log, kept)
-            raise SimulationError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "
-                                  f"see {kept}") from None
-        kept.unlink(missing_ok=True)
-    tell("simulate", total, total)
-    return outcome

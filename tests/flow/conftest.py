@@ -40,11 +40,22 @@ def make_quantized(run, seed=1):
                                     "ranges": [each.as_json() for each in analyse(network, inputs)]})
 
 
+LAYERS = [
+    {"name": "gru", "kind": "gru", "rows": 2, "columns": 1, "chains": 1, "fold": 2, "elements": 1, "cycles": 12,
+     "floor": 8, "per": "step", "limit": "latency: the state's way from the last product to the first one",
+     "chart": {"period": 12, "rows": {"array: input": [[-3, -1]], "array: recurrent": [[0, 5], [6, 8]],
+                                      "pointwise": [[7, 11]], "output": [[10, 14]]}}},
+    {"name": "linear", "kind": "linear", "rows": 1, "columns": 1, "chains": 1, "fold": 1, "elements": 0, "cycles": 24,
+     "floor": 24, "per": "sequence", "limit": "multipliers: the array works in every cycle"},
+]
+
+
 def make_generated(run):
     body = {"name": "small", "multipliers": 20}
     design = artifact.write_json(run.path("hardware/manifest.json"), "circulant-design", 1, body)
     artifact.atomic_text(run.path("hardware/top.v"), "module circulant_top; endmodule\n")
-    figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24}}
+    figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24},
+               "layers": LAYERS}
     return record(run, "generate", {"hashes": {"design": design}, "hardware": figures, "seconds": 1.0})
 
 

@@ -31,3 +31,11 @@ def test_ranges_have_a_picture_where_there_are_some():
     few, many = (struct.unpack(">II", draw(REPORT | {"ranges": ranges}, [])["ranges"][16:24])
                  for ranges in ([tensor, beyond], 10 * [tensor, beyond]))
     assert many[0] == few[0] and many[1] > few[1] > 100
+
+
+def test_a_schedule_has_a_picture_where_a_layer_has_a_chart():
+    from tests.flow.conftest import LAYERS
+
+    assert "schedule" not in draw(REPORT | {"hardware": REPORT["hardware"] | {"layers": LAYERS[1:]}}, [])
+    found = draw(REPORT | {"hardware": REPORT["hardware"] | {"layers": LAYERS}}, [])["schedule"]
+    assert found.startswith(b"\x89PNG")

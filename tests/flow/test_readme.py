@@ -60,7 +60,7 @@ def test_the_table_has_the_rows_that_the_benchmark_measures():
               "hardware": {"multipliers": 1, "cycles_per_step": 1.0, "floor_cycles": 1, "cycles_per_sequence": 1.0,
                            "floor_cycles_sequence": 1, "memory_bits": 1},
               "verification": {"words": 1, "sequences": 1, "mismatches": 0}}
-    rows = re.findall(r"^\| (.*?) \| (.*?) \|$", README.partition("## Measured")[2].partition("\n## ")[0], re.M)
+    rows = re.findall(r"^\| ([^|]*) \| ([^|]*) \|$", README.partition("## Measured")[2].partition("\n## ")[0], re.M)
     assert [name for name, _ in rows[1:] if set(name) != {"-"}] == list(digits.table(report, 1.0))
     assert all(value for _, value in rows)
 
@@ -76,7 +76,7 @@ def test_shell_commands_of_the_documents_exist():
 def test_the_benchmarks_name_themselves():
     done = subprocess.run([sys.executable, "-m", "benchmarks", "digit"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "'digit' is not" in done.stderr and "digits" in done.stderr and "golden" in done.stderr
+    assert "No such command 'digit'" in done.stderr and "digits" in done.stderr
 
 
 def test_the_benchmark_of_the_golden_model(monkeypatch):

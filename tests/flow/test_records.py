@@ -19,7 +19,7 @@ def refusal(run, step):
 @pytest.mark.parametrize("step", STEPS)
 def test_a_finished_step_is_found(finished, step):
     found = require(finished, step)
-    assert found["experiment"] == finished.experiment.tables(STEPS[step].tables)
+    assert found["experiment"] == json.loads(json.dumps(finished.experiment.tables(STEPS[step].tables)))
     assert len(found["hash"]) == 64
 
 

@@ -11,7 +11,7 @@ from circulant.report import collect, compression, rows, summary, write
 from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
-from tests.flow.conftest import make_generated, make_simulated
+from tests.flow.conftest import LAYERS, make_generated, make_simulated
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -26,7 +26,8 @@ def test_report_json_holds_every_figure(finished):
         "sequences": 7, "words": 21, "mismatches": 0, "simulator": "Verilator 5.48.0"}
     assert report["hardware"] == {
         "multipliers": 20, "memory_bits": 4000, "multiplications_per_step": 130, "cycles_per_step": 10.0,
-        "floor_cycles": 7, "cycles_per_sequence": 52.0, "floor_cycles_sequence": 34, "latency_cycles": 40.0}
+        "floor_cycles": 7, "cycles_per_sequence": 52.0, "floor_cycles_sequence": 34, "latency_cycles": 40.0,
+        "layers": LAYERS}
     assert report["experiment"] == json.loads(json.dumps(finished.experiment.tables()))
     assert report["hashes"]["network"] == Network.load(finished.folder).hash
     gates = next(each for each in report["ranges"] if each["name"] == "gru.gates.output")
@@ -39,7 +40,7 @@ def test_report_json_holds_every_figure(finished):
 
 def test_pictures_and_page(finished):
     write(finished)
-    for name in ("training", "accuracy", "cycles", "ranges"):
+    for name in ("training", "accuracy", "cycles", "schedule", "ranges"):
         assert finished.path(f"{name}.png").read_bytes().startswith(PNG)
     text = finished.path("report.html").read_text()
     assert "21 output words of 7 sequences equal the golden model, bit for bit" in text
@@ -53,10 +54,12 @@ def test_pictures_and_page(finished):
             self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
 
     assert "<td><code>gru.gates.output</code></td><td>16, " in text
+    assert "<td>12</td><td>8 (1.50×)</td><td>latency: the state&#39;s way from the last product" in text
+    assert "<td>24</td><td>24 (1.00×)</td><td>multipliers: the array works in every cycle</td>" in text
 
     check = Check()
     check.feed(text)
-    assert check.images == 4
+    assert check.images == 5
     assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
 
 

@@ -60,7 +60,7 @@ def test_counts_of_handwritten_verilog(verilog, multipliers, memory_bits):
 
 def test_another_name_of_the_memory_with_an_image():
     text = "module top(clk);\n  store #(.WIDTH(8), .DEPTH(3)) a (.clk(clk));\nendmodule\n"
-    assert census(text, "top", rom="store") == Census(0, 24)
+    assert census(text, "top", memories=("store",)) == Census(0, 24)
 
 
 def test_only_what_lies_below_the_top_counts():

@@ -1,4 +1,6 @@
 """A convolution in hardware equals golden, whatever its window, its array and the stalls; and it leaves no gap."""
+import math
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ CASES = {  # layer, and its array: positions, blocks, rows, chains, fold
 }
 
 
-def made(name, images=3):
+def made(name, images=2):
     layer, array = CASES[name]
     shape = LineShape(layer, *array)
     x = numbers(layer.input_format, images, *layer.grid, layer.inputs)
@@ -36,23 +38,27 @@ def made(name, images=3):
     return shape, given, wanted
 
 
-@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.4), (0.0, 0.9)])
-@pytest.mark.parametrize("name", CASES)
-def test_equals_golden(name, stalls):
-    shape, given, wanted = made(name)
-    assert stream(ConvLayer(shape), given, stall_i=stalls[0], stall_o=stalls[1], quiet=600) == wanted
+STALLS = [(0.0, 0.0), (0.4, 0.4), (0.0, 0.8)]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=list(CASES))
+def test_equals_golden(number):
+    shape, given, wanted = made(list(CASES)[number])
+    stall_i, stall_o = STALLS[number % len(STALLS)]
+    assert stream(ConvLayer(shape), given, stall_i=stall_i, stall_o=stall_o, quiet=100 + 4 * shape.cycles) == wanted
 
 
 def test_right_images_after_a_reset():
     shape, given, wanted = made("blocks, in turns")
-    assert stream(ConvLayer(shape), given, stall_i=0.2, stall_o=0.2, reset_at=61, quiet=600) == wanted
+    assert stream(ConvLayer(shape), given, stall_i=0.2, stall_o=0.2, reset_at=61, quiet=100) == wanted
 
 
-@pytest.mark.parametrize("name", ["dense, all at once", "dense, in turns", "blocks, in turns", "folded"])
-def test_an_image_takes_the_cycles_that_the_plan_says(name):
+@pytest.mark.parametrize("name", ["dense, all at once", "blocks, all at once", "lines that nobody sees"])
+def test_an_image_takes_the_cycles_of_its_pixels_or_of_its_input(name):
+    """Behind each other, without a gap between them; what the plan says is that."""
     shape, given, wanted = made(name, images=4)
-    _, went = cycles(ConvLayer(shape), given, quiet=600)
+    _, went = cycles(ConvLayer(shape), given, quiet=100)
     ends = went[len(wanted) // 4 - 1::len(wanted) // 4]
-    (plan,) = {plan.cycles for plan in conv_plans(shape.layer) if plan.shape.array == shape.array
-               and plan.shape.positions == shape.positions} or {shape.cycles * len(wanted) // 4}
-    assert np.diff(ends)[-2:].tolist() == [plan, plan]
+    due = max(math.prod(shape.layer.output_grid) * shape.cycles, len(given) // 4)
+    assert np.diff(ends)[-2:].tolist() == [due, due]
+    assert due in {plan.cycles for plan in conv_plans(shape.layer)}

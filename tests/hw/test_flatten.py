@@ -7,10 +7,9 @@ from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import stream
 
 
-@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.6)])
-@pytest.mark.parametrize("rows", [False, True])
-@pytest.mark.parametrize("order", ["pixels", "channels"])
-@pytest.mark.parametrize(("k", "k_out", "channels"), [(4, 8, 6), (1, 1, 3), (8, 4, 5)])
+@pytest.mark.parametrize(("k", "k_out", "channels", "order", "rows", "stalls"), [
+    (4, 8, 6, "pixels", False, (0.0, 0.0)), (4, 8, 6, "channels", False, (0.4, 0.6)),
+    (8, 4, 5, "channels", True, (0.4, 0.6)), (1, 1, 3, "pixels", True, (0.0, 0.0))])
 def test_equals_golden(k, k_out, channels, order, rows, stalls):
     layer = Flatten("flatten", channels, (3, 4), order, rows, Format(9, 5))
     x = numbers(Format(9, 5), 4, 3, 4, channels)

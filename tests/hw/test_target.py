@@ -88,7 +88,7 @@ def test_a_rom_in_verilog_reads_its_image():
 
 def test_equal_components_are_one_module():
     text = VerilogTarget().convert(Holder(LaneRow, 3, shape=SHAPE), "top")
-    assert modules(text) == ["top", "circulant_lanerow_2_1_6_5_3_2_1"]
+    assert modules(text) == ["circulant_lanerow_2_1_6_5_3_2_1", "top"]
     assert re.findall(r"^  circulant_lanerow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
 
 
@@ -103,8 +103,8 @@ def test_names_tell_parameters_apart():
     target = VerilogTarget()
     text = target.convert(Holder(ForwardFft, 1, **FORWARD), "top")
     other = target.convert(Holder(ForwardFft, 1, **FORWARD | {"shift": 1}), "top")
-    assert modules(text) == ["top", "circulant_forwardfft_2_6_4_m1_7"]
-    assert modules(other) == ["top", "circulant_forwardfft_2_6_4_m1_7", "circulant_forwardfft_2_6_4_1_7"]
+    assert set(modules(text)) == {"top", "circulant_forwardfft_2_6_4_m1_7"}
+    assert set(modules(other)) == {"top", "circulant_forwardfft_2_6_4_m1_7", "circulant_forwardfft_2_6_4_1_7"}
 
 
 @pytest.mark.parametrize(("kind", "parameters", "controls"), [
@@ -115,7 +115,7 @@ def test_an_instance_has_the_clock_and_the_reset_that_its_module_has(kind, param
     holder = Holder(kind, 1, **parameters)
     text = VerilogTarget().convert(holder, "top")
     connected = ports(text, "unit_0")
-    declared = re.search(rf"^module {modules(text)[1]}\((.*?)\);", text, re.M)[1].split(", ")
+    declared = re.search(r"^module circulant_\w+\((.*?)\);", text, re.M)[1].split(", ")
     assert set(connected) == set(declared)
     assert {port for port in connected if port in ("clk", "rst")} == controls
     assert {port: connected[port] for port in controls} == {port: port for port in controls}

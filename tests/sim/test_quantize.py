@@ -7,7 +7,7 @@ import pytest
 
 from circulant.sim import reference
 from circulant.sim.fixed import Format, fit
-from circulant.sim.quantize import HEADROOM, Peaks, Widths, quantize
+from circulant.sim.quantize import HEADROOM, Peaks, Widths, calibrate, quantize
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
@@ -60,6 +60,14 @@ def test_each_width_counts(model, field, values, others):
     errors = [error(model, **others, **{field: value}) for value in values]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < errors[0] / 10
+
+
+@kinds
+def test_one_calibration_serves_all_widths(model):
+    x = samples.data(model)
+    peaks = calibrate(model, x)
+    for widths in ({}, {"weight_bits": 5, "activation_bits": 9}):
+        assert quantize(model, peaks, **widths).hash == quantize(model, x, **widths).hash
 
 
 def test_twiddle_bits_count():

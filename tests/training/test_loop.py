@@ -119,11 +119,18 @@ def test_evaluate_keeps_the_mode():
 
 
 def test_small_models_train_on_one_thread(monkeypatch):
-    seen = []
-    before = torch.get_num_threads()
-    note = lambda epoch, metrics: seen.append(torch.get_num_threads())  # noqa: E731
-    fit(model(), points(), epochs=1, lr=0.1, on_epoch=note)
-    monkeypatch.setattr(loop, "SMALL", 1)
-    fit(model(), points(), epochs=1, lr=0.1, on_epoch=note)
-    assert seen == [1, before]
-    assert torch.get_num_threads() == before, "the number of threads must be put back"
+    before, few = torch.get_num_threads(), loop.SMALL
+
+    def threads(small):
+        monkeypatch.setattr(loop, "SMALL", small)
+        net, seen = model(), set()
+        net.register_forward_pre_hook(lambda *_: seen.add(torch.get_num_threads()))
+        fit(net, points(), epochs=1, lr=0.1)
+        return seen
+
+    torch.set_num_threads(2)
+    try:
+        assert (threads(few), threads(1)) == ({1}, {2})
+        assert torch.get_num_threads() == 2, "the number of threads must be put back"
+    finally:
+        torch.set_num_threads(before)

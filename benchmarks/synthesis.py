@@ -1,0 +1,153 @@
+"""What Yosys makes of ten designs, against what `circulant.hw.resources` says of them without it.
+
+DSP blocks, block RAMs, products before mapping, and the look-up tables on the longest way between two registers, over
+cells, block sizes, widths, lanes, folds and streams; and the prediction for the designs of the papers' scale.
+"""
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rnn import layer
+from circulant.boards.device import device
+from circulant.boards.levels import Netlist
+from circulant.boards.synthesis import synthesize
+from circulant.hw import generate
+from circulant.hw.design import TOP
+from circulant.hw.plan import LayerPlan, plan
+from circulant.hw.resources import predict
+from circulant.sim import reals
+from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
+from circulant.sim.reference import Model
+
+__all__ = ["LARGE", "POINTS", "Point", "measure", "network"]
+
+FAMILY = "xcu"
+"""UltraScale, that of the papers' XCKU060."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A layer of random weights, and what it is generated for."""
+
+    cell: str
+    inputs: int
+    outputs: int
+    block: int
+    multipliers: int
+    projection: int = 0
+    weight_bits: int = 12
+    activation_bits: int = 16
+    streams: int = 1
+
+    @property
+    def title(self) -> str:
+        projection = f"/{self.projection}" if self.projection else ""
+        streams = f", {self.streams} streams" if self.streams > 1 else ""
+        return (f"{self.cell} {self.inputs} → {self.outputs}{projection}, k = {self.block}, "
+                f"{self.weight_bits}×{self.activation_bits} bits{streams}")
+
+
+POINTS = [
+    Point("linear", 40, 24, 4, 4, weight_bits=8, activation_bits=12),
+    Point("linear", 24, 18, 1, 6),
+    Point("linear", 96, 64, 8, 44),
+    Point("linear", 64, 64, 16, 23, weight_bits=16),
+    Point("gru", 12, 20, 4, 15),
+    Point("gru", 10, 16, 2, 14, weight_bits=8, activation_bits=12, streams=3),
+    Point("gru before", 8, 24, 4, 20),
+    Point("lstm", 20, 24, 4, 26, projection=12),
+    Point("lstm", 12, 16, 8, 22, activation_bits=12, streams=2),
+    Point("lstm", 16, 32, 16, 60, projection=16, streams=3),
+]
+LARGE = [
+    Point("lstm", 153, 1024, 8, 2760, projection=512), Point("lstm", 153, 1024, 16, 2760, projection=512),
+    Point("gru", 153, 1024, 16, 2760),
+]
+"""The papers' scale: predicted only, because Yosys takes hours."""
+
+
+def network(point: Point) -> Network:
+    """The quantized layer of a point."""
+    rng = np.random.default_rng(0)
+    steps = () if point.cell == "linear" else (6,)
+    model = Model("point", point.inputs, bool(steps), (_layer(point, rng),))
+    return quantize(model, rng.normal(0, 0.5, (8, *steps, point.inputs)), weight_bits=point.weight_bits,
+                    activation_bits=point.activation_bits)
+
+
+def _layer(point: Point, rng: np.random.Generator) -> reals.Linear | reals.Lstm | reals.Gru:
+    k, inputs, outputs = point.block, point.inputs, point.outputs
+    if point.cell == "linear":
+        weight = rng.normal(0, 1 / np.sqrt(inputs), (-(-outputs // k), -(-inputs // k), k))
+        return reals.Linear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
+    made = layer(point.cell.split()[0], inputs, outputs, point.projection, k)
+    if isinstance(made, reals.Gru) and point.cell == "gru before":
+        return reals.Gru(made.name, inputs, outputs, made.weight_ih, made.weight_hh, made.bias_ih, made.bias_hh,
+                         made.returns, "before")
+    return made
+
+
+def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Rows of figures, and a table.
+
+    Parameters:
+        levels: map the logic too, which takes most of the time.
+        note: told which point is next.
+    """
+    rows = []
+    for point in points:
+        note(point.title)
+        rows.append(_point(point, levels))
+    large = [_large(point) for point in LARGE]
+    table = {row["point"]: _line(row) for row in rows} | {row["point"]: _line(row) for row in large}
+    return {"benchmark": "synthesis", "family": FAMILY, "table": table, "points": rows, "large": large}
+
+
+def _point(point: Point, levels: bool) -> dict[str, Any]:
+    design = generate(network(point), multipliers=point.multipliers, streams=point.streams)
+    expected = predict(design.network, design.plans, FAMILY)
+    (chosen,) = design.plans
+    assert isinstance(chosen, LayerPlan), "one layer of one direction"
+    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
+        folder = design.write(Path(temporary) / "design")
+        file = Path(temporary) / "netlist.json"
+        found = synthesize(folder, FAMILY, logic=levels, netlist=file if levels else None)
+        row: dict[str, Any] = {
+            "point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": design.multipliers,
+            "products": found.products, "dsps_predicted": expected.dsps, "dsps": found.dsps,
+            "block_rams_predicted": expected.block_rams, "block_rams": found.block_rams,
+            "latches": found.latches, "warnings": found.warnings, "seconds": found.seconds,
+        }
+        if levels:
+            netlist = Netlist(file, TOP)
+            (way,) = netlist.ways(1)
+            row |= {"luts": found.luts, "lut_rams": found.lut_rams, "flip_flops": found.flip_flops,
+                    "levels": way.levels, "carries": way.carries, "way": [way.start, way.end],
+                    "bare_products": len(netlist.bare_products())}
+    return row
+
+
+def _large(point: Point) -> dict[str, Any]:
+    made = network(point)
+    plans = plan(made, point.multipliers, streams=point.streams)
+    expected, held = predict(made, plans, FAMILY), device("XCKU060")
+    (chosen,) = plans
+    assert isinstance(chosen, LayerPlan), "one layer of one direction"
+    return {"point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": chosen.multipliers,
+            "dsps_predicted": expected.dsps, "block_rams_predicted": expected.block_rams,
+            "dsps_held": held.multipliers, "block_rams_held": held.memory_bits // (36 * 1024)}
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "dsps" not in row:
+        return (f"{row['lanes']} lanes: {row['dsps_predicted']:,} DSP of {row['dsps_held']:,}, "
+                f"{row['block_rams_predicted']:g} RAMB36 of {row['block_rams_held']:,} predicted")
+    levels = (f"; {row['levels']} levels, {row['bare_products']} products without registers" if "levels" in row else "")
+    return (f"{row['lanes']} lanes, fold {row['fold']}: {row['dsps_predicted']} DSP predicted, {row['dsps']} found, "
+            f"{row['products']} products; {row['block_rams_predicted']:g} RAMB36 predicted, {row['block_rams']:g} found"
+            f"{levels}")

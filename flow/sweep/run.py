@@ -1,0 +1,127 @@
+"""A whole sweep: every training, then every point, in this process or in several; rows in the order of the points."""
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from circulant.progress import Show, silent
+from circulant.sweep.grid import Point, Sweep
+from circulant.sweep.work import Found, epochs, evaluate, reason, train
+
+__all__ = ["Row", "run"]
+
+Row = dict[str, Any]
+"""What a point is and what was found: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
+
+
+def run(sweep: Sweep, *, jobs: int = 1, show: Show = silent) -> list[Row]:
+    """Train and evaluate every point. What fails becomes a row with its reason, and the others go on.
+
+    Parameters:
+        jobs: processes; 1 for this one alone.
+
+    Raises:
+        KeyboardInterrupt: what is computed by then is kept, and found by the next run.
+    """
+    points = sweep.points
+    trainings = _grouped(points, range(len(points)), lambda point: point.training)
+    models = _trained([points[group[0]] for group in trainings], jobs, show)
+    trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
+    networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
+    found = trained | _evaluated(points, networks, trained, sweep.measure, jobs, show)
+    return [_row(point, sweep.measure, trained[at], found[at]) for at, point in enumerate(points)]
+
+
+def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
+    experiment = point.experiment
+    row = {"experiment": point.label, "block_size": point.block_size,
+           "weight_bits": experiment.quantization.weight_bits,
+           "activation_bits": experiment.quantization.activation_bits, "budget": experiment.hardware.multipliers,
+           "measure": measure, "reason": ""}
+    if "reason" not in trained:
+        row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"],
+                "dense": trained["scores"]["dense"], "circulant": trained["scores"]["circulant"]}
+    return row | found
+
+
+def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Point], dict[str, Any]]
+             ) -> list[list[int]]:
+    """Indices of points whose tables are the same."""
+    groups: dict[str, list[int]] = {}
+    for at in among:
+        groups.setdefault(json.dumps(tables(points[at])), []).append(at)
+    return list(groups.values())
+
+
+def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
+    """The training of each point; progress counts epochs."""
+    total, before = sum(map(epochs, points)), 0
+    found: list[Found] = [{} for _ in points]
+
+    def note(point: Point, done: int, words: str) -> None:
+        show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
+
+    # Only in this process can a training report its epochs.
+    tasks = [partial(train, point, *[partial(note, point)][:jobs == 1]) for point in points]
+    for at, result in _each(tasks, jobs):
+        found[at] = result
+        before += epochs(points[at])
+        show("training", before, total, f"{sum(map(bool, found))} of {len(points)} models")
+    return found
+
+
+def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Found], measure: str,
+               jobs: int, show: Show) -> dict[int, Found]:
+    """The figures of each point; progress counts points."""
+    total, found = sum(map(len, networks)), dict[int, Found]()
+    show("points", 0, total)
+    tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
+    for number, results in _each(tasks, jobs):
+        group = networks[number]
+        if isinstance(results, dict):  # Why its process ended.
+            results = [results] * len(group)
+        found |= zip(group, results, strict=True)
+        failed = sum("reason" in each for each in found.values())
+        show("points", len(found), total, f"{failed} failed" if failed else "")
+    return found
+
+
+def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
+    """Index and result of each task, as they end; a task whose process ends has the reason as its result."""
+    if jobs == 1:
+        yield from ((at, task()) for at, task in enumerate(tasks))
+        return
+    with _pool(min(jobs, max(1, len(tasks)))) as pool:
+        futures: dict[Future[Any], int] = {pool.submit(task): at for at, task in enumerate(tasks)}
+        for future in as_completed(futures):
+            try:
+                result = future.result()
+            except Exception as error:  # A task returns its failures; this is the end of a process.
+                result = {"reason": reason(error)}
+            yield futures[future], result
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one's interruption, which they do not see: their files are whole at any time."""
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+def _begin() -> None:
+    """One thread a process, and Ctrl-C is the first one's business."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

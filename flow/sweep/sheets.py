@@ -1,0 +1,139 @@
+"""The rows of a sweep as CSV, as a table for the terminal, as Markdown and as a page; the same columns everywhere."""
+import base64
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jinja2
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from circulant.sweep.pareto import fronts
+
+__all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "page", "terminal"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+COLUMNS = {
+    "experiment": "experiment", "block_size": "k", "weight_bits": "w", "activation_bits": "a",
+    "budget": "budget", "dense": "float", "circulant": "circulant", "quantized": "quantized",
+    "weight_memory_bits": "weight bits", "multipliers": "multipliers", "cycles_per_step": "cycles",
+    "floor_cycles": "floor", "front": "front",
+}
+"""Columns of the tables for people, with their headings."""
+
+EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "measure", "metric", "dense",
+         "circulant", "quantized", "weights", "weight_memory_bits", "memory_bits", "multipliers", "cycles_per_step",
+         "floor_cycles", "front", "reason")
+"""Columns of the CSV."""
+
+SHORT = 40
+"""Rows that a terminal shows; of a longer sweep only those on a front."""
+
+
+def comma_separated(rows: Rows) -> str:
+    """CSV (RFC 4180) of all rows with every figure in full; a failed point has its reason and no figures."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, EXACT, extrasaction="ignore", restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_with_fronts(rows))
+    return buffer.getvalue()
+
+
+def terminal(name: str, rows: Rows) -> Table:
+    """The table that ends a sweep: all rows, or of a long sweep those on a front."""
+    marked = _with_fronts(rows)
+    shown = marked if len(marked) <= SHORT else [row for row in marked if row["front"]]
+    title = f"{name}: {_counted(rows)}" + ("" if shown is marked else f"; the {len(shown)} that nothing beats")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=0)
+    for column, heading in COLUMNS.items():
+        left = column in ("experiment", "block_size", "front")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for row in shown:
+        table.add_row(*_marked(row), style="red" if row["reason"] else "green" if row["front"] else None)
+    return table
+
+
+def failures(rows: Rows) -> dict[str, int]:
+    """How many points failed for each reason."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row["reason"]:
+            found[row["reason"]] = found.get(row["reason"], 0) + 1
+    return found
+
+
+def markdown(name: str, rows: Rows, command: str, picture: str) -> str:
+    """A page of the documentation: what was run, the picture, the fronts, failures, and every point.
+
+    Parameters:
+        command: that wrote it.
+        picture: the address of the picture from the page.
+    """
+    marked = _with_fronts(rows)
+    best = [row for row in marked if row["front"]]
+    parts = [f"# Sweep `{name}`\n\nWritten by `{command}`; {_counted(rows)}.\n", _notes(rows),
+             f"![Accuracy against weight bits, and against cycles × multipliers]({picture})\n",
+             f"## Points that nothing beats\n\n{_markdown(best)}"]
+    if wrong := failures(rows):
+        parts.append("## Points that failed\n\n" + "".join(f"- {count}: {why}\n" for why, count in wrong.items()))
+    parts.append(f"## All points\n\n<details><summary>{len(rows)} rows</summary>\n\n{_markdown(marked)}\n</details>\n")
+    return "\n".join(parts)
+
+
+def page(name: str, rows: Rows, command: str, picture: bytes) -> str:
+    """The same as one self-contained HTML page."""
+    environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
+                                     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    marked = _with_fronts(rows)
+    return environment.get_template("sweep.html").render(
+        name=name, command=command, counted=_counted(rows), notes=_notes(rows).split("\n\n"),
+        headings=list(COLUMNS.values()), failures=failures(rows), picture=base64.b64encode(picture).decode(),
+        rows=[(row, _cells(row)) for row in marked])
+
+
+def _with_fronts(rows: Rows) -> list[dict[str, Any]]:
+    on = fronts(rows)
+    return [{**row, "front": " ".join(cost for cost, points in on.items() if at in points)}
+            for at, row in enumerate(rows)]
+
+
+def _counted(rows: Rows) -> str:
+    failed = sum(failures(rows).values())
+    return f"{len(rows)} points, {failed} failed" if failed else f"{len(rows)} points"
+
+
+def _notes(rows: Rows) -> str:
+    metrics = sorted({str(row["metric"]).replace("_", " ") for row in rows if row.get("metric")})
+    where = {"plan": "predicted exactly from the schedule", "verilog": "predicted exactly from the schedule, and the "
+             "multipliers counted in the Verilog", "simulate": "measured under Verilator"}[rows[0]["measure"]]
+    return (f"*float*, *circulant* and *quantized* are the {' or '.join(metrics) or 'metric'} of the dense baseline, "
+            "of the block-circulant network in float, and of its golden model in integers, each on the whole test "
+            "split. *w* and *a* are the widths of weights and activations; *weight bits* is what the weight memories "
+            f"hold. *cycles* are those from step to step, {where}; *floor* is ⌈multiplications / multipliers⌉.\n\n"
+            "*front* marks the points that no other one of the experiment beats: in weight bits (*memory*), and in "
+            "cycles × multipliers (*work*).\n")
+
+
+def _marked(row: Mapping[str, Any]) -> list[str]:
+    """The cells of a row; one that failed says so where others have their front."""
+    return [*_cells(row)[:-1], "failed" if row["reason"] else row["front"]]
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    return [_cell(column, row.get(column, "")) for column in COLUMNS]
+
+
+def _cell(column: str, value: Any) -> str:
+    if value == "":
+        return ""
+    if column in ("dense", "circulant", "quantized"):
+        return f"{value:.2%}"
+    return value if isinstance(value, str) else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _markdown(rows: Rows) -> str:
+    lines = [list(COLUMNS.values()), ["---"] * len(COLUMNS)]
+    lines += [_marked(row) for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

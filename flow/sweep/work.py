@@ -1,0 +1,214 @@
+"""What a worker does: train the model of a point, and evaluate the points that share a golden network.
+
+Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
+"""
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.device import device, fits
+from circulant.experiment import Experiment
+from circulant.extras import extras
+from circulant.records import sha256
+from circulant.sim import artifact
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.lstm import Lstm
+from circulant.sim.network import Layer, Network
+from circulant.sim.refusal import Refusal
+from circulant.steps import budget, words
+from circulant.sweep import store
+from circulant.sweep.grid import Point
+
+__all__ = ["Found", "epochs", "evaluate", "reason", "train"]
+
+Found = dict[str, Any]
+"""Figures by name, or some and ``reason``: why there are no more."""
+
+Note = Callable[[int, str], None]
+"""Called with the epochs that a training has done, and a remark."""
+
+KIND, VERSION = "circulant-sweep-training", 1
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, in one line; what is no refusal is said with its type."""
+    text = "; ".join(str(error).splitlines())
+    return text if isinstance(error, Refusal) else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def epochs(point: Point) -> int:
+    """Epochs that its training has at the most."""
+    settings = point.experiment.training
+    late = settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
+    return settings.dense_epochs + late
+
+
+def train(point: Point, note: Note = lambda done, words: None) -> Found:
+    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
+
+    One that was interrupted goes on from its checkpoint.
+    """
+    try:
+        return _train(point.training, note)
+    except Exception as error:
+        return {"reason": reason(error)}
+
+
+def _train(tables: dict[str, Any], note: Note) -> Found:
+    with extras("circulant sweep"):
+        from circulant import training
+
+    data = _data(json.dumps(tables["data"]))
+    folder = store.training_folder(tables, data.digest())
+    if (kept := _kept(folder)) is not None:
+        return kept
+    start, done = time.perf_counter(), 0
+
+    def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
+        nonlocal done
+        done += 1
+        metric = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
+        note(done, f"{phase} {epoch} of {total}, {words(metric)} {metrics[metric]:.2%}")
+
+    trained = training.train(data, training.TrainingSettings(**tables["training"]),
+                             model=training.ModelSettings(**tables["model"]),
+                             block_size=tables["compression"]["block_size"], progress=progress,
+                             checkpoint=folder / "checkpoint.pt", resume=None)
+    training.save_trained(folder / "model.pt", trained)
+    artifact.write_json(folder / "training.json", KIND, VERSION, {
+        "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
+        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
+    (folder / "checkpoint.pt").unlink(missing_ok=True)
+    return _read(folder)
+
+
+def _kept(folder: Path) -> Found | None:
+    """The training that is finished in ``folder``; None where there is none, or its files are damaged."""
+    try:
+        found = _read(folder)
+        return found if sha256(folder / "model.pt") == found["model"] else None
+    except (Refusal, FileNotFoundError):
+        return None
+
+
+def _read(folder: Path) -> Found:
+    found = artifact.read_json(folder / "training.json", KIND, VERSION)
+    return {"folder": folder} | {name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
+
+
+def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Found]:
+    """The figures of points that share a training and a golden network, and differ in their hardware."""
+    golden: tuple[Network, Any, float] | None = None
+    found = []
+    for point in points:
+        try:
+            tables = point.experiment.tables(("quantization", "hardware", "board"))
+            key = store.point_key(trained["model"], tables, measure)
+            if (kept := store.figures(key)) is None:
+                golden = golden or _golden(point, trained)
+                kept = _figures(point.experiment, *golden, measure)
+                if "reason" not in kept:
+                    store.keep(key, kept)
+            found.append(kept)
+        except Exception as error:
+            found.append({"reason": reason(error)})
+    return found
+
+
+def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
+    """Of a network for which there may be no hardware."""
+    found = {"quantized": score, **_weights(network)}
+    try:
+        return found | _hardware(experiment, network, vectors, measure)
+    except Exception as error:
+        return found | {"reason": reason(error)}
+
+
+@lru_cache(maxsize=2)
+def _data(table: str) -> Any:
+    from circulant import training
+
+    return training.load_data(**json.loads(table))
+
+
+@lru_cache(maxsize=2)
+def _calibrated(folder: Path, table: str, name: str) -> tuple[Any, Any]:
+    """The reference of a trained model, and what its widths have to hold."""
+    from circulant import training
+    from circulant.sim.quantize import calibrate
+
+    x = _data(table).train_x
+    reference = training.reference(training.load_trained(folder / "model.pt").model, x, name=name)
+    return reference, calibrate(reference, x)
+
+
+def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
+    """The golden network, its vectors of the whole test split, and their score."""
+    with extras("circulant sweep"):
+        from circulant import training
+        from circulant.sim.quantize import quantize
+
+    table = json.dumps(point.training["data"])
+    data, (reference, peaks) = _data(table), _calibrated(trained["folder"], table, point.experiment.name)
+    network = quantize(reference, peaks, **point.experiment.tables(("quantization",))["quantization"])
+    vectors = network.vectors(data.test_x)
+    return network, vectors, training.task_of(data).score(vectors.outputs, data)
+
+
+def _weights(network: Network) -> Found:
+    """Numbers that stand in the weight memories, and their bits."""
+    sizes = [each for layer in network.layers for each in _matrices(layer)]
+    return {"weights": sum(size for size, _ in sizes), "weight_memory_bits": sum(size * width for size, width in sizes)}
+
+
+def _matrices(layer: Layer) -> list[tuple[int, int]]:
+    """(numbers, width) of each matrix, and of the peepholes."""
+    if isinstance(layer, Bidirectional):
+        return [size for each in layer.directions.values() for size in _matrices(each)]
+    found = [(product.weights.size, product.weight.width) for product in layer.products.values()]
+    if isinstance(layer, Lstm) and layer.peephole is not None:
+        found.append((layer.peephole.size, layer.peephole_format.width))
+    return found
+
+
+def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
+    with extras("circulant sweep"):
+        from circulant.hw import generate
+        from circulant.hw.plan import each_step, layer_multiplications, plan
+
+    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
+    design = None
+    if measure == "plan":
+        plans = plan(network, options["multipliers"], streams=options["streams"])
+        multipliers, memory = sum(each.multipliers for each in plans), _weights(network)["weight_memory_bits"]
+    else:
+        design = generate(network, **options)
+        plans, multipliers, memory = design.plans, design.multipliers, design.memory_bits
+    if experiment.board.device != "none":
+        fits(device(experiment.board.device), multipliers, memory)
+    steps = each_step(network)
+    layers = [at for at, each in enumerate(steps) if each or not any(steps)]
+    work = sum(layer_multiplications(network.layers[at]) for at in layers)
+    found: Found = {"multipliers": multipliers, "cycles_per_step": max(plans[at].cycles for at in layers),
+                    "floor_cycles": math.ceil(work / multipliers)}
+    if design is not None:
+        found["memory_bits"] = memory
+    if measure == "simulate":
+        found["cycles_per_step"] = _simulated(design, vectors)
+    return found
+
+
+def _simulated(design: Any, vectors: Any) -> float:
+    with extras("circulant sweep"):
+        from circulant.sim.cosim import verify
+
+    with tempfile.TemporaryDirectory(prefix="circulant-sweep-") as folder:
+        check = verify(design.write(Path(folder) / "design"), vectors)
+    if check.mismatches:
+        raise AssertionError(f"{check.mismatches} of {check.words_compared} words differ from the golden model")
+    return check.cycles_per_step

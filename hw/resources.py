@@ -1,0 +1,183 @@
+"""What a design takes of a device, from its plan alone: every memory, every product, hence block RAMs and DSP blocks.
+
+Where a memory lies is not up to a tool: `target.ram_style` says it. How many block RAMs it fills there follows from
+their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
+"""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.chain import route_layout
+from circulant.hw.array.lanes import row_shape
+from circulant.hw.array.sequencer import program_word
+from circulant.hw.bidirectional import SLACK
+from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
+from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.hw.programs import layer_program
+from circulant.hw.recurrent import bank_shape
+from circulant.hw.target import ram_style
+from circulant.sim.activation import Pwl
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
+from circulant.sim.network import Layer, Network
+
+__all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", "products"]
+
+
+class Memory(NamedTuple):
+    """Some memories of one shape."""
+
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
+    width: int
+    depth: int
+    writable: bool = True
+    asynchronous: bool = False
+
+    @property
+    def bits(self) -> int:
+        return self.count * self.width * self.depth
+
+
+@dataclass(frozen=True)
+class Family:
+    """The blocks of a family.
+
+    Parameters:
+        multiplier: operand widths of a DSP block, signed.
+        blocks: (words, width, size): the forms that a block RAM takes, and its size in the unit in which data sheets
+            count block RAMs.
+    """
+
+    multiplier: tuple[int, int]
+    blocks: tuple[tuple[int, int, float], ...]
+
+    def dsps(self, a: int, b: int) -> int:
+        """DSP blocks of a product of a and b signed bits."""
+        wide, narrow = max(a, b), min(a, b)
+        return -(-(wide - 1) // (self.multiplier[0] - 1)) * -(-(narrow - 1) // (self.multiplier[1] - 1))
+
+    def block_rams(self, memory: Memory) -> float:
+        """Block RAMs of memories, the form chosen that takes the least."""
+        if memory.depth < 2 or ram_style(memory.depth, writable=memory.writable,
+                                         asynchronous=memory.asynchronous) != "block":
+            return 0
+        return memory.count * min(
+            -(-memory.depth // words) * -(-memory.width // width) * size for words, width, size in self.blocks)
+
+
+def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, int, float], ...]:
+    """A block of ``bits`` data bits; every ninth bit, if any, is one of parity."""
+    return tuple((bits // (width - width // 9), width, size) for width in widths)
+
+
+_XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
+
+FAMILIES = {
+    "xcu": Family((27, 18), _XILINX),
+    "xc7": Family((25, 18), _XILINX),
+    "ecp5": Family((18, 18), _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)),
+}
+"""By the names that Yosys gives them."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """DSP blocks and block RAMs, the latter in the unit of the data sheets: half a RAMB36 is a RAMB18."""
+
+    dsps: int
+    block_rams: float
+
+
+def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str, *,
+            max_steps: int = 128) -> Prediction:
+    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and ``max_steps``."""
+    blocks = FAMILIES[family]
+    dsps, rams = 0, 0.0
+    for layer, plan in zip(network.layers, plans, strict=True):
+        dsps += sum(count * blocks.dsps(a, b) for count, a, b in products(layer, plan))
+        rams += sum(map(blocks.block_rams, memories(layer, plan, max_steps=max_steps)))
+    return Prediction(dsps, rams)
+
+
+def memories(layer: Layer, plan: LayerPlan | PairPlan, *, max_steps: int = 128) -> list[Memory]:
+    """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
+    if isinstance(plan, PairPlan):
+        assert isinstance(layer, Bidirectional)
+        return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
+                *_sequences(layer, max_steps)]
+    assert not isinstance(layer, Bidirectional)
+    program = layer_program(layer, plan.shape, plan.spacing)
+    k = program.matrices[0].product.block_size
+    shape, row = plan.shape, row_shape(program)
+    banks = (BankShape(shape.columns, layer.product) if isinstance(layer, Linear)
+             else bank_shape(layer, columns=shape.columns, streams=plan.streams))
+    leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
+    blocks = -(-layer.outputs // k)
+    found = [
+        Memory(shape.columns, k * banks.width, banks.depth),
+        Memory(1, program_word(program).size, program.cycles, writable=False),
+        Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
+        Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False),
+        Memory(1, k * layer.output_format.width + 1, max(3, (plan.streams + 2) * blocks) - 1),
+    ]
+    if row.slots * row.fold > 1:
+        found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
+    for matrix in program.matrices:
+        cut = matrix.banks(shape.chains)
+        found.append(Memory(len(matrix.kinds) * cut, k * matrix.product.output.width, 2 * -(-matrix.blocks // cut)))
+    return [*found, *_pointwise(layer, plan)] if isinstance(layer, Gru | Lstm) else found
+
+
+def _sequences(layer: Bidirectional, steps: int) -> Iterator[Memory]:
+    """What turns sequences round, and the queue of those that wait."""
+    k = max(each.gates.block_size for each in layer.directions.values())
+    yield Memory(1, k * layer.input_format.width, 2 * steps * -(-layer.inputs // k))
+    if layer.returns == "sequence":
+        width = k * layer.output_format.width
+        yield Memory(1, width + 1, (2 * steps + SLACK) * -(-layer.forward.outputs // k))
+        yield Memory(1, width, 2 * steps * -(-layer.backward.outputs // k))
+
+
+def _pointwise(layer: Gru | Lstm, plan: LayerPlan) -> Iterator[Memory]:
+    k = layer.gates.block_size
+    blocks = -(-layer.hidden // k)
+    for cell in cells_of(layer):
+        for width in cell.memories(layer).values():
+            yield Memory(1, k * width, plan.streams * blocks)
+        for pwl in _activations(cell, layer):
+            yield Memory(plan.elements, pwl.slope_format.width + pwl.output.width, len(pwl.slope), writable=False)
+    if isinstance(layer, Lstm) and layer.peephole is not None:
+        yield Memory(1, 3 * k * layer.peephole_format.width, blocks, writable=False)
+
+
+def _activations(cell: type[Cell], layer: Gru | Lstm) -> list[Pwl]:
+    if isinstance(layer, Lstm):
+        return [layer.sigmoid] * 3 + [layer.tanh, layer.tanh_cell]
+    return {GruCell: [layer.sigmoid] * 2 + [layer.tanh], ResetCell: [layer.sigmoid] * 2,
+            CandidateCell: [layer.tanh]}[cell]
+
+
+def products(layer: Layer, plan: LayerPlan | PairPlan) -> list[tuple[int, int, int]]:
+    """(count, bits, bits): the products of two variables that a layer makes in a cycle, with their operands' widths."""
+    if isinstance(plan, PairPlan):
+        assert isinstance(layer, Bidirectional)
+        return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
+    assert not isinstance(layer, Bidirectional)
+    row = row_shape(layer_program(layer, plan.shape, plan.spacing))
+    found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
+    if not isinstance(layer, Gru | Lstm):
+        return found
+    pairs = [(pwl.slope_format.width, pwl.place_bits + 1)
+             for cell in cells_of(layer) for pwl in _activations(cell, layer)]
+    gate = layer.sigmoid.output.width
+    if isinstance(layer, Lstm):
+        cell = layer.cell.width
+        pairs += [(gate, cell), (gate, gate), (gate, gate)]
+        if layer.peephole is not None:
+            pairs += [(layer.peephole_format.width, cell)] * 3
+    else:
+        pairs += [(gate, layer.pre_format.width if layer.reset == "after" else gate), (gate, gate + 1)]
+    return found + [(plan.elements, a, b) for a, b in pairs]

@@ -1,0 +1,167 @@
+"""Proves a reloadable design under Verilator: networks are exchanged between two sequences, states saved, restored."""
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim.configuration import Configuration, Operation, state_parts
+from circulant.sim.cosim import check
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.check import Mismatch
+from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
+from circulant.sim.cosim.toolchain import find
+from circulant.sim.fixed import Integers
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Exchange", "exchange"]
+
+Writes = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The result of `exchange`.
+
+    Parameters:
+        words_written: through the port for a network, one per cycle.
+        words_compared, mismatches, first: output words against the golden model of the network in charge.
+        values_compared, wrong_values: of states that were read back; 0 where the design keeps none.
+        cycles: all that were simulated.
+    """
+
+    words_written: int
+    words_compared: int
+    mismatches: int
+    first: Mismatch | None
+    values_compared: int
+    wrong_values: int
+    cycles: int
+    simulator: str
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def exchange(folder: str | Path, network: Network, other: Network, writes: Writes, inputs: Integers, *,
+             progress: Progress | None = None, patience: int = 100_000) -> Exchange:
+    """Simulate the reloadable design in ``folder`` while its network is exchanged and its state taken away.
+
+    All sequences are played with its network, with the other one, and with the first one again, which is loaded from
+    the design's images. Where the design keeps states, a sequence then comes in pieces: it is saved, another one of the
+    other network played to its end, and the first one gone on with where it was.
+
+    Parameters:
+        network: that of the design.
+        other: what ``writes`` load, as `circulant.hw.writes` gives them.
+        inputs: integers (N, T, inputs) or (N, inputs), as in the vectors of the network.
+        progress, patience: see `circulant.sim.cosim.verify`.
+
+    Raises:
+        Refusal: when the design is not reloadable or another network's, a file is missing or damaged, or a tool is.
+        SimulationError: when the circuit breaks a rule of its streams or does not answer at its port.
+    """
+    manifest = Manifest.load(folder)
+    config = manifest.require_configuration()
+    if manifest.network != network.hash:
+        raise Refusal(f"The network must be the one that {manifest.folder / 'manifest.json'} was made from "
+                      f"({manifest.network[:12]}…), not {network.hash[:12]}…; generate the design again")
+    own = config.writes({image.stem: [int(line, 16) for line in image.read_text().split()]
+                         for image in manifest.images})
+    session = _Session(manifest, config, network, other, config.load(own), config.load(writes), patience)
+    toolchain, tell = find(), progress or (lambda stage, done, total: None)
+    tell("build", 0, 1)
+    built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
+    tell("build", 1, 1)
+    words = mismatches = values = wrong = cycles = 0
+    first = None
+    for job, expected, states in session.jobs(inputs):
+        outcome = simulate(manifest, toolchain, built.folder, job, tell)
+        check.require_stream_rules(job, outcome, manifest.output, expected)
+        compared = check.compare(job.runs, outcome, manifest.output, expected, job.input_vectors, job.streams)
+        words, mismatches = words + compared.words, mismatches + compared.mismatches
+        first, cycles = first or compared.first, cycles + outcome.cycles
+        for got, golden in session.read(outcome, states):
+            values, wrong = values + golden.size, wrong + int((got != golden).sum())
+    return Exchange(len(writes), words, mismatches, first, values, wrong, cycles, toolchain.simulator)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What is played, and what has to come of it."""
+
+    manifest: Manifest
+    config: Configuration
+    network: Network
+    other: Network
+    load: list[Operation]
+    load_other: list[Operation]
+    patience: int
+
+    def jobs(self, inputs: NDArray[np.int64]) -> Iterator[tuple[Job, NDArray[np.int64], list[Any]]]:
+        """Jobs, the outputs (sequences, vectors, elements) of their sequences, and the states that are read in turn."""
+        yield *self._whole(inputs), []
+        if self.config.states and inputs.ndim == 3:
+            yield self._pieces(inputs)
+
+    def read(self, outcome: Outcome, states: list[Any]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Parts of the states as they were read, and as they have to be."""
+        found = [recording.read for recording in outcome.recordings if len(recording.read)]
+        for words, golden in zip(found, states, strict=True):
+            yield from zip(state_parts(self.config.saved(words.tolist(), golden)), state_parts(golden),
+                           strict=True)
+
+    def _whole(self, inputs: NDArray[np.int64]) -> tuple[Job, NDArray[np.int64]]:
+        """Sequences under one network and the other."""
+        sent = self._turns(inputs.reshape(len(inputs), -1, self.network.inputs))
+        golden = [self._turns(self._vectors(each.run_integers(inputs))) for each in (self.network, self.other)]
+        own, others = tuple(range(len(sent))), tuple(range(len(sent), 2 * len(sent)))
+        runs = (Run("own network", own), Run("other network", others, script=0),
+                Run("own network again", own, script=1))
+        return self._job(runs, np.concatenate([sent, sent]), np.concatenate(golden), [self.load_other, self.load])
+
+    def _pieces(self, inputs: NDArray[np.int64]) -> tuple[Job, NDArray[np.int64], list[Any]]:
+        """A sequence of each stream in pieces, and another one between them."""
+        config, mine, streams = self.config, self.network, self.manifest.streams
+        group = inputs[np.arange(streams) % len(inputs)]
+        half = max(1, group.shape[1] // 2)
+        head, tail = group[:, :half], group[:, -half:]
+        begun, early = mine.resume(head, mine.initial(streams))
+        more, saved = mine.resume(tail, early)
+        between, _ = self.other.resume(head, self.other.initial(streams))
+        ended, _ = mine.resume(tail, saved)
+        final, _ = mine.resume(tail, early)
+        acts = [
+            ("a piece", head, begun, False, None),
+            ("the next piece", tail, more, False, None),
+            ("another sequence between", head, between, True, [*config.save(), *self.load_other, *config.restart(0)]),
+            ("gone on where it was saved", tail, ended, True, [*self.load, *config.restore(saved), *config.save()]),
+            ("a new sequence after its end", head, begun, False, None),
+            ("the end of that", tail, final, True, config.save()),
+        ]
+        scripts = [script for *_, script in acts if script is not None]
+        runs, number = [], iter(range(len(scripts)))
+        for n, (name, _, _, ends, script) in enumerate(acts):
+            runs.append(Run(name, (n,), ends=ends, silent=not (ends or mine.per_step),
+                            script=None if script is None else next(number)))
+        return (*self._job(tuple(runs), np.concatenate([self._turns(piece) for _, piece, *_ in acts]),
+                           np.concatenate([self._turns(self._vectors(y)) for _, _, y, *_ in acts]), scripts),
+                [saved, saved, early])
+
+    def _job(self, runs: tuple[Run, ...], sent: NDArray[np.int64], expected: NDArray[np.int64],
+             scripts: Iterable[list[Operation]]) -> tuple[Job, NDArray[np.int64]]:
+        """The scripts come while the design is held."""
+        played = tuple(np.array([*self.config.hold(), *script, *self.config.release()], np.int64) for script in scripts)
+        return job_of(self.manifest, runs, sent, expected, self.patience, played), expected
+
+    def _turns(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
+        return interleaved(vectors, self.manifest.streams)
+
+    def _vectors(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
+        return outputs.reshape(len(outputs), -1, self.network.outputs)

@@ -1,0 +1,109 @@
+"""From float64 to integers in the formats that another network has, so that both fit the same circuit."""
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from circulant.sim import reference
+from circulant.sim.assemble import assemble_gru, assemble_lstm
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.circulant import JointProduct, Product, pad
+from circulant.sim.fixed import Format, Reals
+from circulant.sim.formats import Spectral
+from circulant.sim.gru import Gru
+from circulant.sim.layers import Layer
+from circulant.sim.linear import Linear
+from circulant.sim.lstm import Lstm
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.structure import check_structure
+
+__all__ = ["quantize_like"]
+
+
+def quantize_like(model: reference.Model, rule: Network) -> Network:
+    """The golden model of ``model`` in the formats and with the activation tables of ``rule``.
+
+    Weights and biases must fit these formats. What comes of the data may saturate where that of ``rule`` would not:
+    `circulant.sim.ranges.analyse` tells.
+
+    Raises:
+        Refusal: when the two are not of the same structure, or a weight or a bias does not fit.
+    """
+    given, due = ([layer.kind for layer in each.layers] for each in (model, rule))
+    if given != due:
+        raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
+                      "with formats of its own")
+    if beyond := [layer.name for layer in rule.layers if not isinstance(layer, Linear | Gru | Lstm | Bidirectional)]:
+        raise Refusal(f"Networks are exchanged where all layers are recurrent or fully connected, but {beyond[0]!r} of "
+                      f"{rule.name!r} is not; generate a design for each network")
+    layers = tuple(_layer(layer, like) for layer, like in zip(model.layers, rule.layers, strict=True))
+    network = Network(model.name, model.inputs, model.sequence, layers, model.shape)
+    check_structure(rule, network)
+    return network
+
+
+def _layer(layer: reference.Layer, rule: Layer) -> Layer:
+    if isinstance(layer, reference.Bidirectional):
+        assert isinstance(rule, Bidirectional)
+        forward, backward = (_layer(each, like) for each, like in
+                             ((layer.forward, rule.forward), (layer.backward, rule.backward)))
+        return Bidirectional(layer.name, forward, backward)  # type: ignore[arg-type]
+    assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm)
+    for what, form, values in _numbers(layer, rule):
+        _check(layer.name, what, form, values)
+    if isinstance(layer, reference.Linear):
+        assert isinstance(rule, Linear)
+        product = _product(layer.weight, layer.bias, rule.product)
+        return Linear(layer.name, layer.inputs, layer.outputs, product, layer.relu)
+    if isinstance(layer, reference.Gru):
+        assert isinstance(rule, Gru)
+        return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
+    assert isinstance(rule, Lstm)
+    projection = None
+    if layer.projection is not None and rule.projection is not None:
+        projection = _product(layer.projection, np.zeros(layer.outputs), rule.projection)
+    return assemble_lstm(layer, _shared(rule.gates), rule.pre_format, projection, rule.peephole_format, rule.cell,
+                         (rule.sigmoid, rule.tanh, rule.tanh_cell))
+
+
+def _product(weight: Reals, bias: Reals, rule: Product) -> Product:
+    return Product(rule.weight.quantize(reference.spectra(weight)),
+                   rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), rule.weight, rule.input,
+                   rule.spectrum, rule.product, rule.output, rule.twiddle_bits)
+
+
+def _shared(gates: JointProduct) -> Spectral:
+    parts, first = gates.parts, gates.parts[0]
+    return Spectral(tuple(part.input for part in parts), tuple(part.spectrum for part in parts),
+                    tuple(part.weight for part in parts), first.product, first.twiddle_bits)
+
+
+def _numbers(layer: reference.Linear | reference.Gru | reference.Lstm,
+             rule: Any) -> Iterator[tuple[str, Format, Reals]]:
+    """What becomes integers of a layer: name, format, values."""
+    if isinstance(layer, reference.Linear):
+        yield "weights", rule.product.weight, reference.spectra(layer.weight)
+        yield "biases", rule.product.output, layer.bias
+        return
+    x, h = rule.gates.parts
+    yield "input weights", x.weight, reference.spectra(layer.weight_ih)
+    yield "recurrent weights", h.weight, reference.spectra(layer.weight_hh)
+    apart = isinstance(layer, reference.Gru) and layer.reset == "after"
+    gates = slice(0, 2) if apart else slice(None)
+    yield "biases", rule.pre_format, (layer.bias_ih + layer.bias_hh)[gates]
+    if apart:
+        yield "biases of the candidate", rule.pre_format, np.stack([layer.bias_ih[2], layer.bias_hh[2]])
+    if isinstance(layer, reference.Lstm):
+        if layer.projection is not None and rule.projection is not None:
+            yield "projection", rule.projection.weight, reference.spectra(layer.projection)
+        if layer.peephole is not None:
+            yield "peepholes", rule.peephole_format, layer.peephole
+
+
+def _check(name: str, what: str, form: Format, values: Reals) -> None:
+    """See that no value is further from its integer than rounding brings it, but for the last one of the format."""
+    error = np.abs(form.real(form.quantize(values)) - values)
+    if (error > form.step).any():
+        raise Refusal(f"The {what} of layer {name!r} must fit the {form} of the other network, but they reach "
+                      f"{np.abs(values).max():.4g}; quantize first the network that has the greater ones")

@@ -1,0 +1,97 @@
+import pytest
+
+from circulant.cli import main
+from circulant.sim import artifact
+from circulant.sweep import run as module
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main(["sweep", *map(str, arguments)])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return stopped.value.code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def stubbed(monkeypatch, rows):
+    """A sweep whose rows are there at once."""
+    seen = []
+
+    def run(sweep, *, jobs, show):
+        seen.append((sweep.name, jobs))
+        show("points", len(rows), len(rows))
+        return rows
+
+    monkeypatch.setattr(module, "run", run)
+    return seen
+
+
+def test_what_it_writes(call, stubbed, tmp_path, rows):
+    code, out, err = call("recurrent", "--jobs", "2")
+    assert code == 0
+    folder = tmp_path / "runs" / "sweep-recurrent"
+    assert {path.name for path in folder.iterdir()} == {
+        "pareto.png", "pareto.svg", "points.csv", "sweep.html", "sweep.json", "sweep.md"}
+    assert artifact.read_json(folder / "sweep.json", "circulant-sweep", 1)["rows"] == rows
+    assert "recurrent: 16 points, 1 failed" in out
+    assert out.endswith("runs/sweep-recurrent/sweep.html\n")
+    assert err == f"points: 16 of 16\n1 of 16 points failed: {rows[0]['reason']}\n"
+    assert stubbed == [("recurrent", 2)]
+
+
+def test_markdown_for_the_documentation(call, stubbed, tmp_path):
+    assert call("recurrent", "--out", "here", "--markdown", "docs/page.md")[0] == 0
+    assert (tmp_path / "here" / "sweep.md").exists()
+    text = (tmp_path / "docs" / "page.md").read_text()
+    assert "Written by `circulant sweep recurrent --markdown docs/page.md`" in text
+    assert "](images/sweep-recurrent.png)" in text
+    assert (tmp_path / "docs" / "images" / "sweep-recurrent.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_sweep_of_failures_alone(call, stubbed, rows):
+    rows[:] = [rows[0]]
+    assert call("recurrent")[0] == 1
+
+
+def test_an_interruption_says_how_to_go_on(call, monkeypatch, sweep_file):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run", interrupted)
+    path = sweep_file("block_size = [1]")
+    code, _, err = call(path, "--jobs", "3", "--out", "mine")
+    assert code == 130
+    assert err.strip() == ("Interrupted; what is computed is kept: go on with "
+                           f"`circulant sweep {path} --out mine --jobs 3`")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["recurent"], "did you mean 'recurrent'?"),
+    (["missing.toml"], "A sweep must be a shipped one (recurrent) or a .toml file"),
+    (["recurrent", "--jobs", "0"], "0 is not in the range x>=1"),
+    ([], "Missing argument 'SWEEP'"),
+])
+def test_what_is_refused(call, tmp_path, arguments, words):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_key_is_refused(call, sweep_file):
+    code, _, err = call(sweep_file("weight_bitz = [3]"))
+    assert code == 2
+    assert "there is no key 'weight_bitz'; did you mean 'weight_bits'?" in err
+
+
+def test_help_has_an_example(call):
+    code, out, _ = call("--help")
+    assert code == 0
+    assert "Example:\n    circulant sweep recurrent --jobs 4" in out

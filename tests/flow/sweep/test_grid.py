@@ -1,0 +1,114 @@
+import pytest
+
+from circulant.experiment import load
+from circulant.sim.refusal import Refusal
+from circulant.sweep.grid import Point, read, shipped
+
+
+def refusal(source):
+    with pytest.raises(Refusal) as caught:
+        read(source)
+    return str(caught.value)
+
+
+def test_every_combination_is_a_point(sweep_file):
+    sweep = read(sweep_file("block_size = [1, {gru = 8}]\nweight_bits = [6, 8]\nmultipliers = [16, 32]"))
+    assert (sweep.name, sweep.measure) == ("tiny", "plan")
+    assert [(point.block_size, point.experiment.quantization.weight_bits, point.experiment.hardware.multipliers)
+            for point in sweep.points] == [(k, bits, budget) for k in ("1", "gru=8") for bits in (6, 8)
+                                           for budget in (16, 32)]
+    for point in sweep.points:
+        assert point.label == "digits-gru"
+        assert point.experiment.model.hidden == 8
+        assert point.experiment.quantization.activation_bits == 16, "what a grid leaves out stays as it is"
+
+
+def test_several_grids(sweep_file):
+    sweep = read(sweep_file("block_size = [1]\n[[grid]]\nexperiment = 'digits-gru'\nname = 'other'", "name = 'both'"))
+    assert (sweep.name, [point.label for point in sweep.points]) == ("both", ["digits-gru", "other"])
+    assert sweep.points[1] == Point("other", load("digits-gru"))
+
+
+def test_what_a_training_and_a_network_depend_on(sweep_file):
+    points = read(sweep_file("block_size = [1, 8]\nweight_bits = [6, 8]\nmultipliers = [16, 32]")).points
+    assert len({str(point.training) for point in points}) == 2
+    assert len({str(point.network) for point in points}) == 4
+
+
+def test_an_experiment_is_found_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "mine.toml").write_text("[model]\nhidden = 24\n")
+    (tmp_path / "deep" / "sweep.toml").write_text("[[grid]]\nexperiment = 'mine.toml'\n")
+    monkeypatch.chdir(tmp_path)
+    point, = read("deep/sweep.toml").points
+    assert (point.label, point.experiment.model.hidden) == ("mine", 24)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_sweeps_are_legal(name):
+    assert read(name).name == name
+
+
+def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
+    points = read("recurrent").points
+    assert len(points) >= 60
+    sizes = {name: {point.block_size for point in points if point.experiment.data.name == name}
+             for name in ("digits", "fsdd")}
+    assert sizes == {"digits": {"1", "2", "4", "8", "16"}, "fsdd": {"1", "4", "8", "16"}}
+
+
+@pytest.mark.parametrize(("axes", "head", "words"), [
+    ("blok_size = [1]", "", "[[grid]] 1: there is no key 'blok_size'; did you mean 'block_size'?"),
+    ("colour = [1]", "", "there is no key 'colour'; the keys are experiment, name, set, block_size, weight_bits, "
+                         "activation_bits, multipliers"),
+    ("block_size = [1, 12]", "", "each of block_size must be a power of two from 1 to 64, or a table from matrix name "
+                                 "to such a number, not 12"),
+    ("weight_bits = [1]", "", "each of weight_bits must be an integer from 2 to 18, not 1"),
+    ("weight_bits = ['8']", "", "each of weight_bits must be an integer from 2 to 18, not '8'"),
+    ("multipliers = []", "", "multipliers must be a list of values, each an integer from 1 to 65536, or 0 for all of "
+                             "the device's, not []"),
+    ("activation_bits = 16", "", "activation_bits must be a list of values, each an integer from 4 to 24, not 16"),
+    ("weight_bits = [8, 9, 8]", "", "weight_bits must have each value once, not [8, 9, 8]"),
+    ("name = 3", "", "[[grid]] 1: name must be a string that tells the grid from others, not 3"),
+    ("", "mesure = 'plan'", "a sweep has no key 'mesure'; did you mean 'measure'?"),
+    ("", "measure = 'guess'", "measure must be one of 'plan', 'verilog', 'simulate', not 'guess'"),
+    ("", "name = 'a/b'", "name must be letters, digits, '_', '-' and '.', as it names a folder, not 'a/b'"),
+    ("[[grid]]\nexperiment = 'digit-gru'", "", "[[grid]] 2: An experiment must be a shipped one ("),
+    ("[[grid]]\nblock_size = [2]", "", "[[grid]] 2: experiment must be a shipped one ("),
+    ("[[grid]]\nexperiment = 'digits-gru'\nset = 'a'", "", "set must be a list of strings like \"training.seed=1\", "
+                                                          "not 'a'"),
+    ("[[grid]]\nexperiment = 'digits-gru'\nset = ['model.hiden=3']", "",
+     "[model] has no key 'hiden'; did you mean 'hidden'?"),
+    ("[[grid]]\nexperiment = 'digits-gru'\n[[grid]]\nexperiment = 'digits-gru'\nweight_bits = [12, 13]", "",
+     "every point must be there once, but grids of the name 'digits-gru' share some"),
+])
+def test_what_is_refused(sweep_file, axes, head, words):
+    path = sweep_file(axes, head)
+    said = refusal(path)
+    assert words in said
+    assert all(line.startswith(f"{path}: ") for line in said.splitlines())
+
+
+def test_all_problems_are_said_at_once(sweep_file):
+    said = refusal(sweep_file("blok_size = [1]\nweight_bits = [1, 99]", "mesure = 1"))
+    assert len(said.splitlines()) == 4
+
+
+def test_a_sweep_without_a_grid(tmp_path):
+    path = tmp_path / "x.toml"
+    for text in ("", "grid = 3", "grid = [3]"):
+        path.write_text(text)
+        assert "a sweep must have at least one table [[grid]]" in refusal(str(path))
+
+
+def test_no_toml(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text("[[grid]\n")
+    assert refusal(str(path)).startswith(f"{path} must be TOML: ")
+    path.write_bytes(b"\xff")
+    assert refusal(str(path)).startswith(f"{path} must be TOML in UTF-8, but cannot be read: ")
+
+
+def test_an_unknown_sweep():
+    assert refusal("recurent") == ("A sweep must be a shipped one (recurrent) or a .toml file, and 'recurent' is "
+                                   "neither; did you mean 'recurrent'?")

@@ -1,0 +1,104 @@
+import os
+from functools import partial
+
+import pytest
+
+from circulant import training
+from circulant.sweep import run as module
+from circulant.sweep.grid import read
+from circulant.sweep.run import run
+
+AXES = "block_size = [1, 4, 64]\nweight_bits = [4, 10]\nactivation_bits = [12]\nmultipliers = [2, 24]"
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """Counts the trainings that begin, and the epochs of each."""
+    seen, train = [], training.train
+
+    def counted(data, settings, *, progress, **options):
+        seen.append(0)
+
+        def report(*arguments):
+            seen[-1] += 1
+            progress(*arguments)
+
+        return train(data, settings, progress=report, **options)
+
+    monkeypatch.setattr(training, "train", counted)
+    return seen
+
+
+def test_rows(sweep_file, trainings):
+    sweep, shown = read(sweep_file(AXES)), []
+    rows = run(sweep, show=lambda *report: shown.append(report))
+    assert trainings == [3, 3, 0], "a model is trained once for each block size"
+    assert [(row["block_size"], row["weight_bits"], row["activation_bits"], row["budget"]) for row in rows] == [
+        (k, bits, 12, budget) for k in ("1", "4", "64") for bits in (4, 10) for budget in (2, 24)]
+    for row in rows:
+        failed = row["block_size"] == "64" or row["budget"] == 2
+        assert bool(row["reason"]) == failed, row
+        assert ("cycles_per_step" in row) != failed
+        assert ("quantized" in row) == (row["block_size"] != "64"), "its accuracy is known without hardware"
+    assert {row["dense"] for row in rows[:8]} == {rows[0]["dense"]}
+    assert rows[1]["weight_memory_bits"] == 4 * rows[1]["weights"] < rows[3]["weight_memory_bits"]
+    assert rows[1]["cycles_per_step"] > rows[5]["cycles_per_step"], "larger blocks take fewer cycles"
+    assert shown[-1] == ("points", 8, 8, "4 failed")
+    assert [(done, total, words.partition(", accuracy ")[0]) for task, done, total, *words in shown
+            for words in words if task == "training"][:5] == [
+        (1, 9, "digits-gru, k = 1: dense 1 of 1"), (2, 9, "digits-gru, k = 1: admm 1 of 1"),
+        (3, 9, "digits-gru, k = 1: retrain 1 of 1"), (3, 9, "1 of 3 models"),
+        (4, 9, "digits-gru, k = 4: dense 1 of 1")]
+
+    # Again: the same, and nothing is trained but what failed.
+    assert run(sweep) == rows
+    assert trainings == [3, 3, 0, 0]
+
+
+def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monkeypatch):
+    sweep = read(sweep_file("block_size = [1, 4]\nweight_bits = [6, 10]"))
+
+    def stop_at(task, done):
+        def show(*report):
+            if report[:2] == (task, done):
+                raise KeyboardInterrupt
+
+        return show
+
+    with pytest.raises(KeyboardInterrupt):
+        run(sweep, show=stop_at("training", 5))
+    assert trainings == [3, 2]
+    with pytest.raises(KeyboardInterrupt):
+        run(sweep, show=stop_at("points", 2))
+    assert trainings == [3, 2, 1], "the interrupted training must go on from its checkpoint"
+    rows = run(sweep)
+    assert trainings == [3, 2, 1]
+    monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
+    assert run(sweep) == rows, "the outcome must be that of a sweep that was never interrupted"
+
+
+def test_several_processes_give_the_same_rows(sweep_file, tmp_path, monkeypatch):
+    sweep = read(sweep_file("block_size = [4, 64]\nweight_bits = [10]\nmultipliers = [2, 24]"))
+    rows = run(sweep, jobs=2)
+    monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
+    assert run(sweep) == rows
+    assert [bool(row["reason"]) for row in rows] == [True, False, True, True]
+
+
+def test_the_end_of_a_process_is_a_reason():
+    found = dict(module._each([partial(os._exit, 3)] * 2, jobs=2))
+    assert set(found) == {0, 1}
+    for result in found.values():
+        assert result["reason"].startswith("BrokenProcessPool: ")
+
+
+def test_a_process_that_ends_fails_its_points(sweep_file, monkeypatch):
+    sweep = read(sweep_file("weight_bits = [6, 10]\nmultipliers = [16, 24]"))
+    each = module._each
+
+    def broken(tasks, jobs):
+        for at, result in each(tasks, jobs):
+            yield at, {"reason": "It ended"} if at else result
+
+    monkeypatch.setattr(module, "_each", broken)
+    assert [row["reason"] for row in run(sweep)] == ["", "", "It ended", "It ended"]

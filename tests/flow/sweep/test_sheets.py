@@ -1,0 +1,79 @@
+import csv
+import io
+from html.parser import HTMLParser
+
+from rich.console import Console
+
+from circulant.sweep import sheets
+
+
+def printed(table):
+    console = Console(width=140, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_csv_has_every_figure_in_full(rows):
+    read = list(csv.DictReader(io.StringIO(sheets.comma_separated(rows))))
+    assert len(read) == len(rows)
+    assert tuple(read[0]) == sheets.EXACT
+    for found, row in zip(read, rows, strict=True):
+        for column in set(sheets.EXACT) - {"front"}:
+            assert found[column] == str(row.get(column, "")), column
+    assert [row["front"] for row in read[:8]] == ["", "", "memory work", "", "memory", "", "memory work", ""]
+    assert (read[0]["quantized"], read[0]["reason"]) == ("", rows[0]["reason"])
+
+
+def test_the_terminal_shows_every_row_of_a_short_sweep(rows):
+    said = printed(sheets.terminal("mine", rows)).splitlines()
+    assert said[0].strip() == "mine: 16 points, 1 failed"
+    assert len([line for line in said if line.startswith((" one", " two"))]) == 16
+    assert said[4].split() == ["one", "1", "4", "12", "16", "99.00%", "99.00%", "failed"]
+    assert said[6].split() == ["one", "1", "8", "12", "16", "99.00%", "99.00%", "99.00%", "64,000", "15", "3,240",
+                               "3,200", "memory", "work"]
+
+
+def test_the_terminal_shows_the_fronts_of_a_long_sweep(rows):
+    long = rows + [row | {"activation_bits": 16} for row in 2 * rows]
+    said = printed(sheets.terminal("mine", long))
+    assert said.startswith("mine: 48 points, 3 failed; the 6 that nothing beats")
+    assert len([line for line in said.splitlines() if line.startswith((" one", " two"))]) == 6
+
+
+def test_failures_are_counted_by_reason(rows):
+    assert sheets.failures([*rows, rows[0], rows[1] | {"reason": "other"}]) == {rows[0]["reason"]: 2, "other": 1}
+
+
+def test_markdown(rows):
+    text = sheets.markdown("mine", rows, "circulant sweep mine.toml", "images/mine.png")
+    assert text.startswith("# Sweep `mine`\n\nWritten by `circulant sweep mine.toml`; 16 points, 1 failed.\n")
+    assert "](images/mine.png)" in text
+    assert f"- 1: {rows[0]['reason']}\n" in text
+    lines = text.splitlines()
+    tables = [line for line in lines if line.startswith(("| one", "| two"))]
+    assert len(tables) == 6 + 16
+    assert {line.count("|") for line in lines if line.startswith("|")} == {len(sheets.COLUMNS) + 1}
+    assert "| one | gru=8 linear=4 | 8 | 12 | 16 | 99.00% | 98.00% | 98.00% | 8,000 | 15 | 440 | 400 | memory work |" \
+        in lines
+
+
+def test_a_sweep_without_failures_names_none(rows):
+    assert "failed" not in sheets.markdown("mine", rows[1:], "x", "y")
+
+
+def test_the_page_needs_no_other_file(rows):
+    class Check(HTMLParser):
+        addresses, rows, failed = (), 0, 0
+
+        def handle_starttag(self, tag, attributes):
+            self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
+            self.rows += tag == "tr"
+            self.failed += ("class", "failed") in attributes
+
+    text = sheets.page("mine <1>", rows, "circulant sweep mine", b"png")
+    check = Check()
+    check.feed(text)
+    assert (check.rows, check.failed) == (1 + 16, 1)
+    assert all(address.startswith("data:image/png;base64,") for address in check.addresses)
+    assert "mine &lt;1&gt;" in text

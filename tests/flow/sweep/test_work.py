@@ -1,0 +1,127 @@
+import pytest
+
+from circulant.sim.circulant import multiplications
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sweep import work
+from circulant.sweep.grid import read
+from circulant.sweep.work import epochs, evaluate, reason, train
+
+
+@pytest.fixture
+def points(sweep_file):
+    return read(sweep_file("block_size = [4]\nweight_bits = [8]\nmultipliers = [2, 16, 64]")).points
+
+
+def test_reasons():
+    assert reason(Refusal("One\nTwo")) == "One; Two"
+    assert reason(MemoryError()) == "MemoryError"
+    assert reason(KeyError("x")) == "KeyError: 'x'"
+
+
+@pytest.mark.parametrize(("settings", "count"), [("", 3), (', "training.method=direct"', 81)])
+def test_epochs(sweep_file, settings, count):
+    path = sweep_file("")
+    with open(path) as file:
+        text = file.read().replace('_epochs=1"]', f'_epochs=1"{settings}]')
+    with open(path, "w") as file:
+        file.write(text)
+    assert epochs(read(path).points[0]) == count
+
+
+def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
+    """Against `circulant train`, `quantize` and `generate` on the same experiment."""
+    from circulant import steps
+    from circulant.records import Run
+
+    seen = []
+    trained = train(points[0], lambda done, words: seen.append((done, words)))
+    assert [done for done, _ in seen] == [1, 2, 3]
+    assert seen[1][1].startswith("admm 1 of 1, accuracy ")
+    found = evaluate(points, trained, "plan")
+
+    run = Run(tmp_path / "run", points[1].experiment)
+    scores = steps.train(run)["accuracy"]
+    quantized = steps.quantize(run)["accuracy"]["quantized"]
+    generated = steps.generate(run)["hardware"]
+    network = Network.load(run.folder)
+    assert trained["scores"] == scores
+    assert found[1] == {
+        "quantized": quantized, "multipliers": generated["multipliers"],
+        "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "weight_memory_bits": 8 * found[1]["weights"],
+        "cycles_per_step": generated["layers"][0]["cycles"],
+        "floor_cycles": -(-generated["multiplications"]["per_step"] // generated["multipliers"])}
+    assert network.layers[0].gates.block_size == 4
+    assert generated["multiplications"]["per_step"] > 2 * 3 * 4 * multiplications(4)
+
+    # A budget that is too small, and what is known of the point all the same.
+    assert found[0] == {name: found[1][name] for name in ("quantized", "weights", "weight_memory_bits")} | {
+        "reason": found[0]["reason"]}
+    assert "needs at least" in found[0]["reason"] and "multipliers" in found[0]["reason"]
+
+    # Counted in the Verilog.
+    counted, = evaluate(points[1:2], trained, "verilog")
+    assert counted == found[1] | {"memory_bits": generated["memory_bits"]}
+
+    # Kept.
+    assert train(points[0], lambda *seen: pytest.fail("it is trained already")) == trained
+    model = trained["folder"] / "model.pt"
+    model.unlink()
+    assert evaluate(points[1:], trained, "plan") == found[1:], "what is kept needs no model"
+    assert train(points[0])["scores"] == scores, "a model that is lost is trained anew"
+
+
+def test_a_training_that_fails(sweep_file):
+    point, = read(sweep_file("block_size = [64]")).points
+    assert set(train(point)) == {"reason"}
+    assert "Block size must not exceed both sides" in train(point)["reason"]
+
+
+def test_an_error_is_a_reason_too(points, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError("of a bug")
+
+    monkeypatch.setattr(work, "_golden", broken)
+    assert evaluate(points[:1], {"model": "x"}, "plan") == [{"reason": "ZeroDivisionError: of a bug"}]
+
+
+def test_a_device_that_is_too_small(points, monkeypatch):
+    from dataclasses import replace
+
+    from circulant.experiment import Board
+    from circulant.sweep.grid import Point
+
+    point = Point("small", replace(points[2].experiment, board=Board("iCE40UP5K")))
+    trained = train(point)
+    found, = evaluate([point], trained, "plan")
+    assert found["reason"].startswith("A design must fit iCE40UP5K, but it needs ")
+
+
+@pytest.mark.parametrize("mismatches", [0, 2])
+def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismatches):
+    from circulant.hw.plan import plan
+    from circulant.sim.cosim import Verification
+
+    class Design:
+        def __init__(self, network, multipliers, streams, max_steps):
+            self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
+
+        def write(self, folder):
+            return folder
+
+    verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 40.0, 999, 1.0, 1.0)
+    seen = []
+
+    def verify(folder, vectors):
+        seen.append((folder.name, len(vectors)))
+        return verification
+
+    monkeypatch.setattr("circulant.hw.generate", lambda network, **options: Design(network, **options))
+    monkeypatch.setattr("circulant.sim.cosim.verify", verify)
+    found, = evaluate(points[1:2], train(points[1]), "simulate")
+    assert seen == [("design", 40)]
+    if mismatches:
+        assert found["reason"] == "AssertionError: 2 of 30 words differ from the golden model"
+        assert "cycles_per_step" not in found and 0 <= found["quantized"] <= 1
+    else:
+        assert (found["cycles_per_step"], found["memory_bits"], "reason" in found) == (99.5, 4321, False)

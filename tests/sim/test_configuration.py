@@ -1,0 +1,81 @@
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circulant.sim.configuration import IDLE, RESUME, STATUS, WRITE, Configuration, StateShape, Window
+from circulant.sim.refusal import Refusal
+
+STATE = StateShape("gru", "y", size=5, block_size=4, blocks=2, streams=2, width=11)
+PORT = Configuration((Window("weights", 64, 5, 70), Window("gru_y", 16, 4, 44, STATE)))
+
+
+def test_a_word_of_the_memory_takes_several_of_the_port():
+    weights, _ = PORT.windows
+    assert (weights.parts, weights.stride, weights.size) == (3, 4, 32)
+    assert weights.addresses() == [64 + 4 * n + part for n in range(5) for part in range(3)]
+    words = [1, 1 << 69, (1 << 70) - 1, 0xabcdef0123456789, 0]
+    written = dict(weights.writes(words))
+    assert all(0 <= part < 1 << 32 for part in written.values())
+    assert weights.joined([written[address] for address in weights.addresses()]) == words
+    with pytest.raises(Refusal, match=r"^Memory 'weights' must be given its 5 words, not 4; make them for a network of "
+                                      "the same structure$"):
+        list(weights.writes(words[1:]))
+
+
+def test_states_are_written_as_they_are_read():
+    states = [np.random.default_rng(1).integers(-1024, 1024, (2, 5)), None]
+    memory = {address: value for kind, address, value, _ in PORT.restore(states) if kind == WRITE}
+    assert memory.pop(RESUME) == 0b11, "both streams go on"
+    read = [memory[operation.address] for operation in PORT.save()]
+    found, nothing = PORT.saved(read, states)
+    assert found.tolist() == states[0].tolist()
+    assert nothing is None
+    assert memory.keys() == set(PORT.windows[1].addresses())
+
+
+def test_only_the_memories_of_the_network_are_loaded():
+    words = {"weights": [5] * 5, "program": [1]}
+    assert {address for address, _ in PORT.writes(words)} == set(PORT.windows[0].addresses())
+
+
+def test_the_map_survives_its_file():
+    assert Configuration.from_json(PORT.as_json()) == PORT
+
+
+def test_a_design_without_states_refuses_them():
+    with pytest.raises(Refusal, match="must keep its state for that"):
+        Configuration(PORT.windows[:1]).restore([])
+
+
+def test_the_driver_of_the_documents_writes_what_the_port_expects(tmp_path):
+    """Against a memory that is always idle."""
+    text = (Path(__file__).parents[2] / "docs/reload.md").read_text("utf-8")
+    source, = re.findall(r"```c\n(.*?)```", text, re.S)
+    (tmp_path / "driver.c").write_text(source)
+    library = tmp_path / "driver.so"
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library,
+                    tmp_path / "driver.c"], check=True)
+    driver = ctypes.CDLL(str(library))
+    memory = (ctypes.c_uint32 * 128)()
+    memory[STATUS] = IDLE
+    pairs = PORT.writes({"weights": [3 << 68, 7, 1 << 40, 0, 9]})
+    flat = [number for pair in pairs for number in pair]
+    assert driver.load(memory, (ctypes.c_uint32 * len(flat))(*flat), len(pairs)) == 0
+    assert [memory[address] for address, _ in pairs] == [word for _, word in pairs]
+    window, kept = PORT.windows[1], (ctypes.c_uint32 * 8)()
+    shape = window.first, window.stride, window.words, window.width
+    expected = dict(window.writes([1 << 43, 2, 3, 4 << 30]))
+    for address, word in expected.items():
+        memory[address] = word
+    driver.save(memory, *shape, kept)
+    assert list(kept) == list(expected.values())
+    for address in expected:
+        memory[address] = 0
+    driver.restore(memory, *shape, kept)
+    driver.resume(memory, 0b11)
+    assert {address: memory[address] for address in expected} == expected
+    assert memory[RESUME] == 0b11
