@@ -37,7 +37,7 @@ def _trained(model: nn.Module, data: training.Dataset, epochs: int, seed: int) -
     for _ in range(epochs):
         for index in torch.randperm(len(x), generator=generator).split(64)[:len(x) // 64]:
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
+            nn.functional.cross_entropy(model(x[index]), y[index]).backward()
             optimizer.step()
             schedule.step()
     return model.eval()

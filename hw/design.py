@@ -14,6 +14,7 @@ from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
@@ -155,7 +156,7 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
     if isinstance(plan, StreamPlan):
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, "multipliers": 0,
                 "limit": "a value or a block in each cycle"}
-    assert isinstance(plan, LayerPlan)
+    assert isinstance(plan, LayerPlan) and isinstance(layer, Linear | Gru | Lstm)
     shape = plan.shape
     entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.fixed import constant_product
-from circulant.hw.pipeline import block
+from circulant.hw.pipeline import block, delay
 from circulant.hw.storage import Ram
 from circulant.hw.target import instances
 from circulant.sim.conv import Conv
@@ -94,7 +94,7 @@ class Lines(wiring.Component):
         room: whether an output pixel may be started.
         starts: one is.
         weight, number, valid, phase, first, ends: for the `LaneArray`.
-        spectra: of the columns, one cycle later.
+        spectra: of the columns, two cycles later.
     """
 
     def __init__(self, shape: LineShape, program: Program) -> None:
@@ -244,13 +244,14 @@ class Lines(wiring.Component):
                 column.eq(_chosen([Const(c * inner) for _, c in places], turn)),
                 inside.eq(_chosen([inside_rows[r] & inside_columns[c] for r, c in places], turn)),
             ]
-            address, here, there = (Signal.like(rows[0], name=f"address_{n}"), Signal(name=f"here_{n}"),
-                                    Signal(name=f"there_{n}"))
-            m.d.sync += [address.eq(row + offset + column + part), here.eq(inside), there.eq(here)]
+            address, here = Signal.like(rows[0], name=f"address_{n}"), Signal(name=f"here_{n}")
+            m.d.sync += [address.eq(row + offset + column + part), here.eq(inside)]
+            there = delay(m, here, 2, name=f"there_{n}")
             for b in range(shape.blocks):
                 ram = self._rams[n * shape.blocks + b]
                 m.d.comb += [ram.r_addr.eq(address),
-                             Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, ram.r_data, 0))]
+                             Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, delay(
+                                 m, ram.r_data, 1, name=f"spectrum_{n}_{b}"), 0))]
 
 
 def _chosen(values: list[Value], turn: Value) -> Value:

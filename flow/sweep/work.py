@@ -17,9 +17,13 @@ from circulant.extras import extras
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.flatten import Flatten
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.steps import budget, words
 from circulant.sweep import store
 from circulant.sweep.grid import Point
@@ -170,6 +174,10 @@ def _matrices(layer: Layer) -> list[tuple[int, int]]:
     """(numbers, width) of each matrix, and of the peepholes."""
     if isinstance(layer, Bidirectional):
         return [size for each in layer.directions.values() for size in _matrices(each)]
+    if isinstance(layer, Residual):
+        return [size for chain in layer.branches.values() for each in chain for size in _matrices(each)]
+    if isinstance(layer, Pool | Flatten | Scale):
+        return []
     found = [(product.weights.size, product.weight.width) for product in layer.products.values()]
     if isinstance(layer, Lstm) and layer.peephole is not None:
         found.append((layer.peephole.size, layer.peephole_format.width))
