@@ -1,4 +1,5 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from circulant.hw.config import Config
 from circulant.hw.conv import ConvLayer
 from circulant.hw.convplan import ConvPlan
 from circulant.hw.flatten import FlattenLayer
+from circulant.hw.frame import Frame
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan, PairPlan, Plan
@@ -96,6 +98,7 @@ class Top(wiring.Component):
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
         overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
+        malformed: an image had another size; stays set until reset. Only over images, see `Frame`.
         cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
@@ -114,6 +117,7 @@ class Top(wiring.Component):
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
             **({"overflow": Out(1)} if limited else {}),
+            **({"malformed": Out(1)} if network.flow.grid is not None else {}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
@@ -139,6 +143,12 @@ class Top(wiring.Component):
             connect(m, limit.o, head)
             m.d.comb += self.overflow.eq(limit.overflow)
             head = limit.i
+        if network.flow.grid is not None:
+            m.submodules.frame = frame = Frame(
+                head.payload.shape(), blocks=math.prod(network.flow.grid) * -(-network.inputs // self.input_block))
+            connect(m, frame.o, head)
+            m.d.comb += self.malformed.eq(frame.malformed)
+            head = frame.i
         width = network.input_format.width
         for j in range(self.input_block):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()
