@@ -38,7 +38,8 @@ def model(seed):
             grid = pool.outputs("", grid)
     layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)]))
     size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
-    layers.append(reference.Linear("out", size, outputs, first_columns(rng, k, outputs, size), rng.normal(0, 1, outputs)))
+    layers.append(reference.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
+                                   rng.normal(0, 1, outputs)))
     return reference.Model("random", shape[0], False, tuple(layers), shape)
 
 

@@ -30,6 +30,6 @@ def test_images_of_the_wrong_size_do_not_harm_the_next(stalls):
     ([image(1, 2), image(1, 2, 3)], 1)])
 def test_the_flag_stays(images, wanted):
     payloads = list(chain(*images))
-    shown = trace(Frame(SHAPE, blocks=3), {"i.valid": [1] * len(payloads), "i.payload": payloads,
-                                           "o.ready": [1] * len(payloads)}, extra=3)
+    shown = trace(Frame(SHAPE, blocks=3), {"i.valid": [1] * len(payloads) + [0], "i.payload": [*payloads, payloads[0]],
+                                           "o.ready": [1] * (len(payloads) + 1)}, extra=3)
     assert shown["malformed"][-1] == wanted
