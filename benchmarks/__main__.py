@@ -2,13 +2,27 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cells, cnn, digits, golden, place, rnn, synthesis, training
+from benchmarks import (
+    activations,
+    cells,
+    cnn,
+    digits,
+    golden,
+    place,
+    quantization,
+    results,
+    rnn,
+    synthesis,
+    training,
+)
+from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
@@ -49,6 +63,7 @@ def _add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summar
 _add("digits", digits.measure, "The main job, from torch to Verilator.")
 _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
+_add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 
@@ -65,6 +80,26 @@ def _cnn(path: str | None, **options: Any) -> None:
     """A network over images: accuracy, cycles of an image under Verilator, utilisation."""
     try:
         figures = cnn.measure(**options)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
+@main.command("quantization", epilog="Example: python -m benchmarks quantization --json -")
+@click.option("--network", "networks", multiple=True, metavar="NAME",
+              help=f"Run folder or shipped experiment; may be repeated.  [default: {', '.join(quantization.NETWORKS)}]")
+@click.option("--runs", default="runs", show_default=True, metavar="DIR", help="Folder of the run folders.")
+@click.option("--budget", default=quantization.BUDGET, show_default=True, help="Points that may be lost.")
+@click.option("--tuned", multiple=True, type=int, metavar="BITS",
+              help=f"Weight width to fine-tune to; may be repeated.  [default: {quantization.TUNED}]")
+@click.option("--pick-on", type=click.Choice(["test", "train"]), default="test", show_default=True,
+              help="Part of the data on which the loss is measured.")
+@click.option("--margin", default=1.0, show_default=True, help="Factor on the distance from the unquantized outputs.")
+@_json
+def _quantization(path: str | None, networks: tuple[str, ...], tuned: tuple[int, ...], **options: Any) -> None:
+    """Widths picked within a budget against uniform 12 bits, and weights trained on 8, 6 and 4 bits."""
+    try:
+        figures = quantization.measure(networks or quantization.NETWORKS, tuned=tuned or quantization.TUNED, **options)
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
@@ -117,6 +152,26 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
     _show(figures, path)
     if picture is not None:
         atomic_bytes(picture, drawn)
+
+
+@main.command("results", epilog="Example: python -m benchmarks results --train --seeds 0 --only fsdd-gru")
+@click.option("--train", "trains", is_flag=True, help="First train every row that is missing.")
+@click.option("--only", multiple=True, type=click.Choice(EXPERIMENTS), help="An experiment; may be repeated.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--runs", default=FOLDER, type=click.Path(path_type=Path), show_default=True,
+              help="Where the run folders are.")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/results.md.")
+@_json
+def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, into: Path | None) -> None:
+    """Collect the shipped experiments' accuracies from their run folders, beside what was to be reached."""
+    chosen = only or EXPERIMENTS
+    if trains:
+        results.train(chosen, [int(seed) for seed in seeds.split(",")], runs)
+    found = results.collect(runs, chosen)
+    if into is not None:
+        results.write(into, found)
+    _show({"benchmark": "results", "table": results.table(found), **found}, path)
 
 
 @main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")

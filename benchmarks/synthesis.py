@@ -56,7 +56,7 @@ POINTS = [
     Point("linear", 40, 24, 4, 4, weight_bits=8, activation_bits=12),
     Point("linear", 24, 18, 1, 6),
     Point("linear", 96, 64, 8, 44),
-    Point("linear", 64, 64, 16, 23, weight_bits=16),
+    Point("linear", 96, 64, 16, 23, weight_bits=16),
     Point("gru", 12, 20, 4, 15),
     Point("gru", 10, 16, 2, 14, weight_bits=8, activation_bits=12, streams=3),
     Point("gru before", 8, 24, 4, 20),

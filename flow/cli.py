@@ -1,4 +1,5 @@
 """The command line: a command for a whole run, one for each of its steps, one that shows data sets, and sweeps."""
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -168,7 +169,7 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
     # An unfinished training of this very experiment is gone on with unasked, as its outcome is the same.
-    steps.train(this, bars, resume=resume or None)
+    steps.train(this, bars, resume=resume or None, exports=True)
     if not leads():
         return 0
     steps.quantize(this, bars)
@@ -178,6 +179,23 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     bars.close()
     _show(this, figures)
     return _verdict(simulated)
+
+
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@step("What becomes of each part of the network",
+      "Show what would become of each part of the experiment's network, with its block size and the waste of padding.",
+      "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
+def inspect(this: Run, bars: Bars, as_json: bool) -> int:
+    from circulant import steps
+
+    parts = steps.inspect(this, bars)
+    bars.close()
+    click.echo(json.dumps(parts.as_json(), indent=1, ensure_ascii=False) if as_json else str(parts))
+    parts.require()
+    if not parts.exportable:
+        click.echo("It can be trained, but not be quantized: the golden model has no layer for what is only captured.",
+                   err=True)
+    return 0
 
 
 @step("Torch: dense baseline, ADMM, projection, retraining",
@@ -200,12 +218,14 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
               help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
       "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
-      "circulant quantize runs/digits-gru --set quantization.weight_bits=10")
+      "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
+      "circulant quantize runs/digits-gru --set quantization.budget=0.1")
 def quantize(this: Run, bars: Bars, like: Path | None) -> int:
     from circulant import steps
 
     done = steps.quantize(this, bars, like=like)
     bars.close()
+    _widths(done)
     click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
                "quantized")
     return 0
@@ -308,6 +328,18 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
 
 
 cli.add_command(sweep)
+
+
+def _widths(done: dict[str, Any]) -> None:
+    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    from circulant.integers import picked_table, ranges_table
+
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    if done["picking"]:
+        console.print(picked_table(done["picking"]), ranges_table(done["ranges"]))
+    if done["never"]:
+        click.echo(f"The calibration never exercises {', '.join(done['never'])}: always zero, so that their formats "
+                   "say nothing.", err=True)
 
 
 def _show(this: Run, figures: dict[str, Any]) -> None:

@@ -60,13 +60,17 @@ class Model(Table):
     """The network, before compression."""
 
     kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
-        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "vgg", "resnet8"))
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "cnn", "vgg", "resnet8"))
     hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
     layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers", low=1,
+                                  high=65536)
     cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
     bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
+                         high=0.9)
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 
@@ -86,6 +90,7 @@ class Training(Table):
 
     method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
                       "directly, its first columns trained from random ones", choices=("admm", "direct"))
+    dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
@@ -105,12 +110,16 @@ class Training(Table):
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
+    augment: str = key("none", "variants of the training images, drawn anew each time: mirrored, moved by up to two "
+                       "pixels, or both", choices=("none", "flip", "shift", "flip-shift"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
     device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
                       choices=("auto", "cpu", "cuda"))
     precision: str = key("auto", "type of the products; auto is the GPU's fastest, and float32 on a CPU",
                          choices=("auto", "float32", "bfloat16", "float16"))
+    evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
+                               low=1, high=10000)
     checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
     tensorboard: bool = key(False, "write curves for TensorBoard")
     seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
@@ -118,15 +127,43 @@ class Training(Table):
 
 @dataclass(frozen=True)
 class Quantization(Table):
-    """Widths; the binary points follow from the data."""
+    """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
 
-    weight_bits: int = key(12, "bits of the weights' spectra", low=2, high=18)
+    weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
-    spectrum_bits: int = key(0, "bits of the data's spectra", low=4, high=26, zero="activation_bits + 1")
-    product_bits: int = key(0, "bits of sums of products before the inverse transform", low=4, high=40,
-                            zero="activation_bits + 8")
-    twiddle_bits: int = key(16, "fraction bits of twiddle factors", low=4, high=20)
-    segments: int = key(64, "entries of an activation table", low=2, high=1024, power_of_two=True)
+    spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
+                                              zero="activation_bits + 1")
+    product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
+                                             zero="activation_bits + 8")
+    input_bits: int = key(0, "bits of the network's inputs", low=4, high=24, zero="activation_bits")
+    output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of what a Linear gives", low=4, high=24,
+                                            zero="activation_bits")
+    state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
+    cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
+    twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
+    activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "
+                                       "equal distances with straight lines between them", choices=("pwl", "lut"))
+    activation_error: float = key(0.0005, "how far such a table may be from the function, besides the rounding of its "
+                                          "values", low=1e-6, high=0.1)
+    segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
+                        zero="as many as activation_error asks for")
+    budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
+                        zero="the widths as they stand")
+    search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
+                      choices=("greedy", "exhaustive"))
+    pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
+    pick_on: str = key("test", "part of the data on which the loss is measured", choices=("test", "train"))
+    samples: int = key(1000, "samples of it", low=1, high=10**9, zero="all")
+    margin: float = key(1.0, "factor on the distance from the unquantized outputs, for a loss that is surely kept",
+                        low=1, high=1000)
+    memory_share: float = key(0.5, "part of the weights' memory in the cost; multipliers have the rest", low=0, high=1)
+    dsp: str = key("none", "factors of a DSP block, of which a wider product takes several; none: a product costs the "
+                   "bits of both factors multiplied", choices=("none", "27x18", "25x18", "18x18"))
+    finetune_epochs: int = key(0, "epochs of training on the weights' integers, straight through their rounding",
+                               low=1, high=10000, zero="none")
+    joint_epochs: int = key(0, "epochs of ADMM towards weights that are block-circulant and integers, before them",
+                            low=1, high=10000, zero="none")
+    finetune_rate: float = key(1e-3, "learning rate of both", low=1e-8, high=10)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
             continue
         x = [at for at, _ in epochs]
         loss.plot(x, [entry["loss"] for _, entry in epochs], color=COLORS[phase], label=label)
-        score.plot(x, [entry[metric] for _, entry in epochs], color=COLORS[phase], label=label)
+        seen = [(at, entry[metric]) for at, entry in epochs if metric in entry]  # It may be measured less often.
+        if seen:
+            score.plot([at for at, _ in seen], [value for _, value in seen], color=COLORS[phase], label=label)
         if phase == "admm":
             epochs = [(at, entry) for at, entry in epochs if "primal" in entry]  # Z and U may be updated less often.
             for part, dash in (("primal", "-"), ("dual", "--")):

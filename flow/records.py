@@ -140,10 +140,12 @@ def _exists(run: Run, step: str, name: str) -> None:
 
 
 def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
-    now = json.loads(json.dumps(run.experiment.tables(_ALL[step].tables)))  # Lists, where a table has tuples.
+    names = _ALL[step].tables
+    now, default = (json.loads(json.dumps(each.tables(names)))  # Lists, where a table has tuples.
+                    for each in (run.experiment, Experiment()))
     for table, keys in now.items():
         for key, value in keys.items():
-            was = obeyed[table].get(key)
+            was = obeyed[table].get(key, default[table][key])  # A key that is younger than the record did nothing then.
             if was != value:
                 change = f"--set {table}.{key}={value}"
                 raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "

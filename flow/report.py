@@ -41,6 +41,8 @@ def collect(run: Run) -> dict[str, Any]:
         metric: trained[metric] | quantized[metric],
         "compression": compression(trained["matrices"]),
         "ranges": quantized.get("ranges", []),
+        "picking": quantized.get("picking", {}),
+        "finetuning": quantized.get("finetuning", {}),
         "verification": simulated["verification"],
         "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
@@ -123,6 +125,10 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
         if stage in figures[figures["metric"]]:
             yield f"{figures['metric'].replace('_', ' ')}, {words}", f"{figures[figures['metric']][stage]:.2%}"
+    if picking := figures.get("picking"):
+        saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
+        yield "widths picked", (f"{picking['lost']:.2f} of {picking['budget']:g} points lost, weights of "
+                                f"{picking['weight_bits']:,} bits ({saved:.0%} fewer)")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "

@@ -11,6 +11,8 @@ from circulant import report as reports
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
+from circulant.integers import Golden, golden
+from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
@@ -20,8 +22,8 @@ from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["budget", "design_hash", "generate", "generate_c", "network_of", "quantize", "report", "simulate", "train",
-           "vectors_of", "words"]
+__all__ = ["budget", "design_hash", "generate", "generate_c", "inspect", "network_of", "quantize", "report", "simulate",
+           "train", "vectors_of", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -29,39 +31,56 @@ RANGED = 64
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
 
 
-def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict[str, Any]:
+def inspect(run: Run, show: Show = silent) -> Any:
+    """The `circulant.training.ConversionReport` of the experiment's network with its block sizes, untrained.
+
+    Raises:
+        Refusal: as `circulant.training.load_data`, `build` and `compress`.
+    """
+    with extras("circulant inspect"):
+        from circulant import training
+    return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
+
+
+def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
     """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
 
     Under `torchrun` every process calls it, and the first one alone writes and returns the record.
 
     Parameters:
         resume: whether to go on from the checkpoint; None does so where there is one of this very training.
+        exports: whether the golden model must have a layer for everything, as for the steps that follow.
 
     Raises:
-        Refusal: as `circulant.training.train`.
+        Refusal: as `inspect`, before any work starts, when a part of the network is refused or has no golden layer
+            although ``exports``; as `circulant.training.train`.
         KeyboardInterrupt: saying how to go on.
     """
     with extras("circulant train"):
         from circulant import training
 
     run.require_writable()
-    start, tables = time.perf_counter(), run.experiment.tables()
+    start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()
     kept = run.path(CHECKPOINT)
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
 
     def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
-        name = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
-        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {words(name)} {metrics[name]:.2%}")
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{''.join(known)}")
         save(run.experiment, kept)
         if curves is not None:
             curves(phase, epoch, epochs, metrics)
 
+    base = tables["training"].pop("dense")
+    dense = baseline(run.experiment, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
+    parts = inspected(run.experiment, data)
+    parts.require_exportable() if exports else parts.require()
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
                                  block_size=run.experiment.compression.block_size, progress=progress,
-                                 checkpoint=kept / "training.pt", resume=resume)
+                                 checkpoint=kept / "training.pt", resume=resume, dense=dense)
     except KeyboardInterrupt:
         if not (kept / "training.pt").exists():
             raise
@@ -76,6 +95,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False) -> dict
     done = record(run, "train", {
         "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": _matrices(trained.model), "history": trained.history, "seconds": time.perf_counter() - start,
+        "processor_seconds": time.process_time() - worked, "machine": training.machine(tables["training"]["device"]),
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done
@@ -89,8 +109,13 @@ def words(metric: str) -> str:
 def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
+    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+
     Parameters:
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+
+    Raises:
+        Refusal: as `circulant.integers.golden`.
     """
     with extras("circulant quantize"):
         from circulant import training
@@ -100,23 +125,27 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
     data = training.load_data(**tables["data"], progress=show)
-    show("calibration", 0, 0)
     model = training.load_trained(run.path("model.pt")).model
     if like is None:
-        network = training.export(model, data.train_x, name=run.experiment.name, **tables["quantization"])
+        made = golden(model, data, tables["quantization"], name=run.experiment.name,
+                      settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"),
+                      show=show)
     else:
-        network = quantize_like(training.reference(model, data.train_x, name=run.experiment.name), Network.load(like))
+        exact = training.reference(model, data.train_x[:RANGED], name=run.experiment.name)
+        made = Golden(quantize_like(exact, Network.load(like)), exact)
+    network = made.network
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x)
     network.save(run.folder)
     task = training.task_of(data)
+    quantized = training.score(lambda x: network.run(x).real, model, data, vectors.outputs)
     show("ranges", 0, 0)
-    exact = training.reference(model, data.train_x[:RANGED])
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact)]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "like": None if like is None else Network.load(like).hash,
-        "metric": task.metric, task.metric: {"quantized": task.score(vectors.outputs, data)}, "ranges": ranges,
+        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
+        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
         "seconds": time.perf_counter() - start,
     })
 

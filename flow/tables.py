@@ -1,8 +1,8 @@
 """Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
-``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` for a
-list of names.
+``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` and
+``tuple[int, ...]`` for a list.
 """
 import dataclasses
 import math
@@ -16,7 +16,7 @@ __all__ = ["Key", "Table", "key", "keys", "read"]
 
 T = TypeVar("T", bound="Table")
 
-NAMES = tuple[str, ...]
+NAMES, NUMBERS = tuple[str, ...], tuple[int, ...]
 
 _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
 
@@ -42,6 +42,8 @@ class Key:
             return "one of " + ", ".join(repr(choice) for choice in self.choices)
         if kind == NAMES:
             return "a list of strings"
+        if kind == NUMBERS:
+            return f"a list, each {self.rule(int)}"
         if kind not in _KINDS:
             return self.rule(get_args(kind)[0]) + ", or a table from matrix name to such a number"
         text = "a power of two" if self.power_of_two else _KINDS[kind]
@@ -53,8 +55,10 @@ class Key:
 
     def refuses(self, value: Any, kind: Any) -> bool:
         """Whether ``value`` breaks the rule."""
-        if kind == NAMES:
-            return not isinstance(value, list | tuple) or any(type(entry) is not str for entry in value)
+        if kind in (NAMES, NUMBERS):
+            each = get_args(kind)[0]
+            return not isinstance(value, list | tuple) or any(
+                type(entry) is not each or self.refuses(entry, each) for entry in value)
         if kind not in _KINDS:
             values = value.values() if isinstance(value, Mapping) else [value]
             return any(self.refuses(entry, get_args(kind)[0]) for entry in values)
@@ -88,7 +92,7 @@ class Table:
             value = getattr(self, name)
             if rule.refuses(value, kind):
                 problems.append(_sentence(f"{title(type(self))}.{name}", rule, kind, value))
-            elif kind is float or kind == NAMES:
+            elif kind is float or kind in (NAMES, NUMBERS):
                 object.__setattr__(self, name, float(value) if kind is float else tuple(value))
         if problems:
             raise Refusal("\n".join(problems))

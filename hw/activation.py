@@ -1,12 +1,12 @@
 """Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.activation.Pwl`."""
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.config import Config
-from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.fixed import saturate
 from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom
 from circulant.sim.activation import Pwl
@@ -28,7 +28,7 @@ class Activation(wiring.Component):
     """
 
     latency = 5
-    """Cycles: clip, table, its register, product, sum."""
+    """Cycles: clip, segment and table, its register, product, sum."""
 
     def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None) -> None:
         self._pwl = pwl
@@ -38,28 +38,48 @@ class Activation(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         pwl = self._pwl
-        slope_width, base_width = pwl.slope_format.width, pwl.output.width
-        words = [(base << slope_width) | (slope & ((1 << slope_width) - 1))
-                 for slope, base in zip(pwl.slope.tolist(), pwl.base.tolist(), strict=True)]
+        bits, slope_width = pwl.input_bits, pwl.slope_format.width
+        rounded = pwl.shift > pwl.lift
+        # Where a base is finer than the value, the half step of the rounding is added in the table.
+        half = 1 << pwl.shift - pwl.lift - 1 if rounded else 0
+        base_width = max(pwl.base_format.width, half.bit_length() + 1) + rounded
+        words = [base << slope_width | slope & (1 << slope_width) - 1
+                 for slope, base in zip(pwl.slope.tolist(), (pwl.base + half).tolist(), strict=True)]
         m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,
                                            config=self._config)
 
-        clipped = Signal(signed(pwl.input_bits), reset_less=True)
+        clipped = Signal(signed(bits), reset_less=True)
+        place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
         entry = Signal(slope_width + base_width, reset_less=True)
         base = Signal(signed(base_width), reset_less=True)
-        product = Signal(signed(slope_width + pwl.place_bits + 1), reset_less=True)
-        value = Signal(signed(base_width), reset_less=True)
-        segment: Value = clipped[pwl.place_bits:]
-        m.d.comb += [
-            table.en.eq(1),
-            table.addr.eq(Cat(segment[:-1], ~segment[-1])),  # from two's complement to ascending order
-        ]
-        m.d.comb += self.y.eq(value)
+        product = Signal(signed(slope_width + len(place) + 1), reset_less=True)
+        value = Signal(signed(pwl.output.width), reset_less=True)
+        total: Value = product + (base << pwl.lift)
+        if pwl.shift > 0:
+            total = (total if rounded else total + Const(1 << pwl.shift - 1)) >> pwl.shift
+        m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(clipped)), self.y.eq(value)]
         m.d.sync += [
-            clipped.eq(saturate(self.x, pwl.input_bits)),
+            clipped.eq(saturate(self.x, bits)),
             entry.eq(table.data),
-            product.eq(entry[:slope_width].as_signed() * delay(m, clipped[:pwl.place_bits], 2, name="place")),
+            product.eq(entry[:slope_width].as_signed() * delay(m, place, 2, name="place")),
             base.eq(entry[slope_width:].as_signed()),
-            value.eq(saturate(base + round_shift(product, pwl.shift), base_width)),
+            value.eq(saturate(total << max(0, -pwl.shift), pwl.output.width)),
         ]
         return m
+
+    def _segment(self, clipped: Value) -> Value:
+        """The number of the segment, from the bits above those that no start of one has: a tree of comparisons."""
+        pwl = self._pwl
+        cell = clipped[pwl.cell_bits:]
+        cell = Cat(cell[:-1], ~cell[-1])  # from two's complement to ascending order
+        if pwl.segments == 1 << len(cell):
+            return cell
+        starts = [(start >> pwl.cell_bits) + (1 << len(cell) - 1) for start in pwl.start.tolist()]
+
+        def among(first: int, stop: int) -> Value:
+            if stop - first == 1:
+                return Const(first, max(1, (pwl.segments - 1).bit_length()))
+            middle = (first + stop) // 2
+            return Mux(cell >= starts[middle], among(middle, stop), among(first, middle))
+
+        return among(0, pwl.segments)

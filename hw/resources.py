@@ -93,18 +93,23 @@ class Prediction:
     block_rams: float
 
 
-def predict(network: Network, plans: Sequence[Plan], family: str, *,
-            max_steps: int = 128) -> Prediction:
-    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and ``max_steps``."""
+def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
+            reloadable: bool = False) -> Prediction:
+    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
     blocks = FAMILIES[family]
     if beyond := [layer.name for layer, plan in zip(network.layers, plans, strict=True)
                   if isinstance(plan, ConvPlan | StreamPlan)]:
         raise Refusal(f"What a design takes of a device is predicted for recurrent and fully connected layers, but "
                       f"{beyond[0]!r} of network {network.name!r} is none; synthesize it")
     dsps, rams = 0, 0.0
+    keeps = reloadable and not any(isinstance(layer, Bidirectional) for layer in network.layers)
     for layer, plan in zip(network.layers, plans, strict=True):
         dsps += sum(count * blocks.dsps(a, b) for count, a, b in products(layer, plan))
         rams += sum(map(blocks.block_rams, memories(layer, plan, max_steps=max_steps)))
+        if keeps and isinstance(layer, Gru | Lstm):
+            k = layer.gates.block_size
+            kept = Memory(1, k * layer.output_format.width, plan.streams * -(-layer.outputs // k))
+            rams += blocks.block_rams(kept)  # to be saved, and restored from
     return Prediction(dsps, rams)
 
 
@@ -176,7 +181,7 @@ def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
     if not isinstance(layer, Gru | Lstm):
         return found
-    pairs = [(pwl.slope_format.width, pwl.place_bits + 1)
+    pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
              for cell in cells_of(layer) for pwl in _activations(cell, layer)]
     gate = layer.sigmoid.output.width
     if isinstance(layer, Lstm):

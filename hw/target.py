@@ -224,13 +224,13 @@ class Rom(wiring.Component):
                          writer["wdata"].eq(opening.word)]
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
-            kind = "circulant_rom"
+            kind, style = "circulant_rom", ram_style(depth, writable=False)
             if writer is not None:
-                kind = "circulant_loadable"
+                kind, style = "circulant_loadable", "block" if style == "block" else "distributed"
                 platform.add_module(kind, LOADABLE)
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
-                p_STYLE=ram_style(depth, writable=writer is not None),
+                p_STYLE=style,
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
                 **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m

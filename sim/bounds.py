@@ -1,5 +1,7 @@
 """How far a golden product may be from the mathematics: one worst-case bound, derived and not measured.
 
+`sim.deviation` goes on from here to layers and sequences.
+
 Without its roundings a `Product` is linear. So its error is that of a matrix, which is known, and what each rounding
 adds at the most:
 
@@ -23,7 +25,7 @@ from circulant.sim.circulant import Product, dense, pack
 from circulant.sim.fixed import Format, Reals
 from circulant.sim.refusal import Refusal
 
-__all__ = ["bins", "matrix", "product_error"]
+__all__ = ["bins", "distances", "matrix", "product_error", "roundings"]
 
 BOTH = math.sqrt(0.5)
 """The modulus of half a step in both parts of a complex number."""
@@ -42,18 +44,29 @@ def product_error(product: Product, weight: Reals) -> float:
     if weight.shape != product.weights.shape:
         raise Refusal(f"First columns must have the shape {product.weights.shape} of the product's spectra, not "
                       f"{weight.shape}; give the weights that it was made from")
-    k, g = product.block_size, _gain(product.block_size, product.twiddle_bits)
-    spectra = bins(product.weight.real(product.weights))  # (p, q, bins)
+    distance = np.abs(distances(product, weight)).sum(1) * -product.input.lo * product.input.step
+    return float((distance + roundings(product)).max())
+
+
+def distances(product: Product, weight: Reals) -> Reals:
+    """M̂ − M (rows, columns): (1), but for x."""
+    return matrix(product) - dense(weight)
+
+
+def roundings(*parts: Product) -> Reals:
+    """What (2) to (5) come to in each row at the most: of a product, or of the parts of a joint one."""
+    first = parts[0]
+    k, g = first.block_size, _gain(first.block_size, first.twiddle_bits)
     real = np.isin(np.arange(k // 2 + 1), (0, k / 2))
     rounded, copies = np.where(real, 0.5, BOTH), np.where(real, 1, 2)
-
-    distance = np.abs(matrix(product) - dense(weight)).sum(1) * -product.input.lo
-    spectrum = _forward_rounding(k, g) * product.input.step + rounded * _lost(product.input.frac, product.spectrum)
-    sums = (np.abs(spectra) * spectrum).sum(1)  # (p, bins)
-    sums += rounded * _lost(product.spectrum.frac + product.weight.frac, product.product)
-    blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * product.product.step
-    last = (_lost(product.product.frac + int(math.log2(k)), product.output) + product.output.step) / 2
-    return float((distance * product.input.step + np.repeat(blocks / k, k)).max() + last)
+    sums = rounded * _lost(first.frac, first.product)
+    for part in parts:
+        spectra = bins(part.weight.real(part.weights))  # (p, q, bins)
+        spectrum = _forward_rounding(k, g) * part.input.step + rounded * _lost(part.input.frac, part.spectrum)
+        sums = sums + (np.abs(spectra) * spectrum).sum(1)  # (p, bins)
+    blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * first.product.step
+    last = (_lost(first.product.frac + int(math.log2(k)), first.output) + first.output.step) / 2
+    return np.asarray(np.repeat(blocks / k, k) + last)
 
 
 def matrix(product: Product) -> Reals:

@@ -48,14 +48,15 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
         arrays[f"{layer.name}.{role}.weights"] = product.weights
         arrays[f"{layer.name}.{role}.bias"] = product.bias
     for role, pwl in activations(layer).items():
-        arrays[f"{layer.name}.{role}.slope"] = pwl.slope
-        arrays[f"{layer.name}.{role}.base"] = pwl.base
+        arrays |= {f"{layer.name}.{role}.{part}": getattr(pwl, part) for part in _TABLES}
     if isinstance(layer, Lstm) and layer.peephole is not None:
         arrays[f"{layer.name}.peephole"] = layer.peephole
     return arrays
 
 
 KINDS = ("linear", "gru", "lstm", "bidirectional", "conv", "pool", "flatten", "scale", "residual")
+
+_TABLES = ("start", "slope", "base")
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
 
@@ -111,8 +112,9 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
 
     def pwl(role: str) -> Pwl:
         data = entry[role]
-        return Pwl(data["function"], Format.from_json(data["input"]), Format.from_json(data["output"]),
-                   Format.from_json(data["slope"]), arrays[f"{name}.{role}.slope"], arrays[f"{name}.{role}.base"])
+        input, output, slope, base = (Format.from_json(data[field]) for field in ("input", "output", "slope", "base"))
+        return Pwl(data["function"], data["method"], data["reach"], input, output, slope, base,
+                   *(arrays[f"{name}.{role}.{part}"] for part in _TABLES))
 
     if entry["kind"] == Gru.kind:
         gates = JointProduct((product("input_product"), product("recurrent_product")))

@@ -74,7 +74,7 @@ class Network:
     shape: tuple[int, ...] = ()
 
     KIND = "circulant-network"
-    VERSION = 3
+    VERSION = 4
 
     def __post_init__(self) -> None:
         check_chain(self.name, self.flow, self.layers)

@@ -1,10 +1,12 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import reference
+from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import Product, pad
@@ -23,7 +25,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
 
 def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
@@ -38,7 +40,7 @@ def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
     return Peaks(model, data)
 
 
-def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: int) -> Network:
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
@@ -46,11 +48,12 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: i
         widths: the fields of `Widths`.
 
     Raises:
-        Refusal: when a width is out of range; as `calibrate`.
+        Refusal: when a width is out of range, or names what the network does not have; as `calibrate`.
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
-    layers = _chain(model.layers, fit(peaks.input, bits.activation_bits), peaks, bits)
+    layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
+    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
     return Network(model.name, model.inputs, model.sequence, layers, model.shape)
 
 
@@ -58,9 +61,29 @@ def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: W
     """Golden layers, the first of which takes values of a format."""
     layers: list[Layer] = []
     for layer in chain:
-        layers.append(_layer(layer, form, peaks, bits))
+        layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
         form = layers[-1].output_format
     return tuple(layers)
+
+
+def matrices(layer: Layer) -> dict[str, Product]:
+    """By path a product of each matrix of a layer: what has a width of its weights for itself."""
+    if isinstance(layer, Bidirectional):
+        return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
+    if isinstance(layer, Residual):
+        return {path: each for chain in layer.branches.values() for one in chain
+                for path, each in matrices(one).items()}
+    if isinstance(layer, Pool | Flatten | Scale):
+        return {}
+    return {f"{layer.name}.{role}": product for role, product in layer.products.items()
+            if not role.startswith("candidate_")}
+
+
+def _parts(layer: Layer) -> list[str]:
+    within = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
+    if isinstance(layer, Residual):
+        within = [one.name for chain in layer.branches.values() for one in chain]
+    return [*within, *matrices(layer)]
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
@@ -71,23 +94,23 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
         matrix = _product(layer, layer.matrix, input, peaks, bits)
         return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
     if isinstance(layer, reference.Pool):
-        mean = peaks.fit(bits.activation_bits, f"{layer.name}.y") if layer.mode == "average" else input
+        mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
         return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
     if isinstance(layer, reference.Flatten):
         return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
     if isinstance(layer, reference.Scale):
         factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
-        output = peaks.fit(bits.activation_bits, f"{layer.name}.y", bias=layer.shift)
+        output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
         return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
                      input, output, layer.relu)
     if isinstance(layer, reference.Residual):
         body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
-        output = peaks.fit(bits.activation_bits, f"{layer.name}.y")
+        output = peaks.fit(bits.output, f"{layer.name}.y")
         return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
     if isinstance(layer, reference.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
-        forward, backward = (_one_way(each, input, coarse, peaks, bits) for each in pair)
+        forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
         return Bidirectional(layer.name, forward, backward)
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
@@ -98,7 +121,7 @@ def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: For
     p, _, k = weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
-    output = peaks.fit(bits.activation_bits, seen, bias=layer.bias)
+    output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
     return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
 
 
@@ -115,27 +138,28 @@ def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format
 
 def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
-    unit = Format(bits.activation_bits, bits.activation_bits - 1)
+    unit = Format(bits.state, bits.state - 1)
     if isinstance(layer, reference.Gru) or layer.projection is None:
         return unit
-    return no_finer(peaks.fit(bits.activation_bits, f"{layer.name}.y"), unit.frac)
+    return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
 def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
     sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
-    pre = peaks.fit(bits.activation_bits, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
-                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]))
+    pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]), clip=bits.output_clip)
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    return assemble_gru(layer, shared, pre, table("sigmoid", pre, state, bits), table("tanh", pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
 def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
     bias, name = layer.bias_ih + layer.bias_hh, layer.name
-    pre = peaks.fit(bits.activation_bits, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias)
-    cell = peaks.fit(bits.activation_bits, f"{name}.c")
+    pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
+    cell = peaks.fit(bits.cell, f"{name}.c")
     shared = spectral(name, peaks, bits, ("gates",), [
         (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
     projection = None
@@ -143,5 +167,6 @@ def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bit
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
         projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
-    tables = table("sigmoid", pre, state, bits), table("tanh", pre, state, bits), table("tanh", cell, state, bits)
+    sigmoid, tanh = activation_names(layer.hard)
+    tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
     return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

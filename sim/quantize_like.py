@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim import reference
+from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product, pad
@@ -50,6 +51,11 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
                              ((layer.forward, rule.forward), (layer.backward, rule.backward)))
         return Bidirectional(layer.name, forward, backward)  # type: ignore[arg-type]
     assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm)
+    if isinstance(rule, Gru | Lstm) and isinstance(layer, reference.Gru | reference.Lstm):
+        due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
+        if due != found:
+            raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
+                          f"not {' and '.join(found)}; quantize it with formats of its own")
     for what, form, values in _numbers(layer, rule):
         _check(layer.name, what, form, values)
     if isinstance(layer, reference.Linear):

@@ -200,6 +200,4 @@ def _lstm(layer: Lstm, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 
 def _reached(pwl: Pwl) -> float:
     """The greatest magnitude of a table: a line takes it at an end of its segment."""
-    starts = np.arange(pwl.segments) - pwl.segments // 2
-    edges = np.concatenate([starts << pwl.place_bits, ((starts + 1) << pwl.place_bits) - 1])
-    return float(np.abs(pwl.output.real(pwl(edges))).max())
+    return float(np.abs(pwl.output.real(pwl(pwl.ends))).max())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from circulant.sim import fft
-from circulant.sim.activation import sigmoid
+from circulant.sim.activation import FUNCTIONS, activation_names
 from circulant.sim.circulant import dense, pack, pad
 from circulant.sim.fixed import Reals
 from circulant.sim.recurrent import check_directions, check_reset, check_returns
@@ -45,6 +45,12 @@ def _product(name: str, bias: Reals, tap: Tap, parts: dict[str, tuple[Reals, Rea
         tap(f"{name}.product", np.asarray(sum(sums)))
     tap(f"{name}.output", y[..., 0, :] if len(bias) == 1 else y)
     return y
+
+
+def _functions(hard: bool) -> tuple[Callable[[Reals], Reals], Callable[[Reals], Reals]]:
+    """Sigmoid and tanh, or their hard forms."""
+    sigmoid, tanh = activation_names(hard)
+    return FUNCTIONS[sigmoid], FUNCTIONS[tanh]
 
 
 def _check(name: str, **tensors: tuple[Reals, tuple[int, ...]]) -> None:
@@ -103,6 +109,7 @@ class Gru:
         bias_ih, bias_hh: (3, hidden).
         returns: "last" or "sequence".
         reset: "after" or "before" the recurrent matrix.
+        hard: whether the gates are torch's Hardsigmoid and Hardtanh.
     """
 
     name: str
@@ -114,6 +121,7 @@ class Gru:
     bias_hh: Reals
     returns: str = "last"
     reset: str = "after"
+    hard: bool = False
 
     kind = "gru"
 
@@ -133,10 +141,11 @@ class Gru:
         h = np.zeros((x.shape[0], self.hidden))
         states = np.empty((*x.shape[:2], self.hidden))
         bias = self.bias_ih + self.bias_hh
+        squash, bend = _functions(self.hard)
         for t in range(x.shape[1]):
             gates = self._rows("gates", slice(0, 2), bias, tap, input_product=x[:, t], recurrent_product=h)
-            r, z = sigmoid(gates[:, 0]), sigmoid(gates[:, 1])
-            n = np.tanh(before := self._candidate(x[:, t], h, r, tap))
+            r, z = squash(gates[:, 0]), squash(gates[:, 1])
+            n = bend(before := self._candidate(x[:, t], h, r, tap))
             h = states[:, t] = n + z * (h - n)
             for tensor, values in (("tanh.input", before), ("r", r), ("z", z), ("n", n), ("h", h)):
                 tap(f"{self.name}.{tensor}", values)
@@ -169,6 +178,7 @@ class Lstm:
         projection: first columns (P, q, k) from m to y, or None.
         peephole: (3, hidden), what i, f, o see of c, or None.
         returns: "last" or "sequence".
+        hard: whether the gates are torch's Hardsigmoid and Hardtanh.
     """
 
     name: str
@@ -182,6 +192,7 @@ class Lstm:
     projection: Reals | None = None
     peephole: Reals | None = None
     returns: str = "last"
+    hard: bool = False
 
     kind = "lstm"
 
@@ -211,11 +222,12 @@ class Lstm:
             f"{self.name}.input_product": (self.weight_ih, x), f"{self.name}.recurrent_product": (self.weight_hh, y)})
         peephole = np.zeros((3, self.hidden)) if self.peephole is None else self.peephole
         before_i, before_f = gates[:, 0] + peephole[0] * c, gates[:, 1] + peephole[1] * c
-        i, f, g = sigmoid(before_i), sigmoid(before_f), np.tanh(gates[:, 2])
+        squash, bend = _functions(self.hard)
+        i, f, g = squash(before_i), squash(before_f), bend(gates[:, 2])
         c = f * c + i * g
         before_o = gates[:, 3] + peephole[2] * c
-        o = sigmoid(before_o)
-        m = o * np.tanh(c)
+        o = squash(before_o)
+        m = o * bend(c)
         y = m
         if self.projection is not None:
             name = f"{self.name}.projection"

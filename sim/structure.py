@@ -46,6 +46,8 @@ def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:
     yield "the arrays", sorted(name.removeprefix(f"{layer.name}.") for name in arrays)
     for name, array in arrays.items():
         yield f"{name.removeprefix(f'{layer.name}.')} of the shape", array.shape
+        if name.endswith(".start"):
+            yield f"{name.removeprefix(f'{layer.name}.')} at", array.tolist()
 
 
 def _fields(path: str, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -16,8 +16,12 @@ from circulant.training.constraint import (
 from circulant.training.curves import Curves
 from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
+from circulant.training.finetune import finetune
+from circulant.training.grid import fake_quantize, golden_paths, to_integers
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.place import machine
+from circulant.training.score import score
 from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
 from circulant.training.task import Task, task_of
@@ -30,7 +34,8 @@ __all__ = [
     "Admm", "Residuals",
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
-    "evaluate", "fit", "Task", "task_of",
+    "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
-    "export", "reference", "Curves",
+    "export", "reference", "Curves", "machine",
+    "finetune", "fake_quantize", "to_integers", "golden_paths",
 ]

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.fixed import Format
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.constraint import matrices, resolve
+from circulant.training.grid import grid_of
 
 __all__ = ["SCHEDULES", "Admm", "Residuals"]
 
@@ -43,6 +45,8 @@ class Admm:
         growth: the factor.
         rho_max: ρ grows no further.
         tolerance: `converged` when both residuals of every matrix are below it.
+        forms: by parameter name the format of which a matrix shall be integers besides, see `Grid`; it is then
+            constrained also with block size 1.
 
     Members:
         rho: by parameter name.
@@ -55,19 +59,21 @@ class Admm:
 
     def __init__(self, model: nn.Module, block_size: int | Mapping[str, int], *,
                  rho: float | Mapping[str, float] = 1e-3, schedule: str = "geometric", growth: float = 1.0,
-                 rho_max: float = math.inf, tolerance: float = 1e-3) -> None:
+                 rho_max: float = math.inf, tolerance: float = 1e-3,
+                 forms: Mapping[str, Format] | None = None) -> None:
         for name, value, least in (("growth", growth, 1.0), ("tolerance", tolerance, 0.0)):
             _require(name, value, least)
         if schedule not in SCHEDULES:
             raise Refusal(f"schedule must be one of {', '.join(map(repr, SCHEDULES))}, not {schedule!r}"
                           f"{nearest(str(schedule), SCHEDULES)}")
-        found = matrices(model)
-        sizes = {name: k for name, k in resolve(model, block_size).items() if k > 1}
+        found, forms = matrices(model), forms or {}
+        sizes = {name: k for name, k in resolve(model, block_size).items() if k > 1 or name in forms}
         for name in sizes:
             if parametrize.is_parametrized(found[name].module, found[name].tensor):
                 raise Refusal(f"{name}: ADMM must work on a dense weight, but this one is parametrized; decompress it")
         self._matrices = {name: found[name] for name in sizes}
-        self._sets = {name: found[name].constraint(k) for name, k in sizes.items()}
+        self._sets = {name: grid_of(found[name], k, forms[name]) if name in forms else found[name].constraint(k)
+                      for name, k in sizes.items()}
         self.rho = _by_matrix(rho, sizes)
         self.schedule, self.growth, self.rho_max, self.tolerance = schedule, growth, rho_max, tolerance
         self.residuals: dict[str, Residuals] = {}

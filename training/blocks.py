@@ -56,6 +56,10 @@ class BlockCirculant(nn.Module):
         """How many entries of a matrix each first-column entry stands for, (1, p, q, k); 1 where it is all padding."""
         return self._counts
 
+    def settled(self, first: Tensor) -> Tensor:
+        """The first columns that count; a smaller set brings them into itself."""
+        return first
+
     def forward(self, first: Tensor) -> Tensor:
         """First columns (groups, p, q, k) to the matrix (rows, columns), or (rows, columns, *kernel)."""
         groups, p, q, k = self.shape

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
 from circulant.sim.refusal import Refusal
+from circulant.training.hard import gru_steps, lstm_steps
 from circulant.training.steps import GruSteps, LstmSteps
 
 __all__ = ["PeepholeLstm", "Recurrent", "ResetBeforeGru"]
@@ -19,6 +20,9 @@ __all__ = ["PeepholeLstm", "Recurrent", "ResetBeforeGru"]
 
 class Recurrent(nn.Module):
     """Layers and directions around a cell; the base of `PeepholeLstm` and `ResetBeforeGru`.
+
+    Parameters:
+        those of torch.nn.LSTM and torch.nn.GRU; ``hard``: gates of torch.nn.Hardsigmoid and Hardtanh.
 
     Members:
         weight_ih_l0, weight_hh_l0: (gates · hidden_size, inputs) and (gates · hidden_size, outputs), the gates stacked
@@ -34,7 +38,7 @@ class Recurrent(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 proj_size: int = 0) -> None:
+                 proj_size: int = 0, hard: bool = False) -> None:
         super().__init__()
         for name, value, least in (("input_size", input_size, 1), ("hidden_size", hidden_size, 1),
                                    ("num_layers", num_layers, 1), ("proj_size", proj_size, 0)):
@@ -47,6 +51,7 @@ class Recurrent(nn.Module):
         self.input_size, self.hidden_size, self.num_layers, self.proj_size = (input_size, hidden_size, num_layers,
                                                                               proj_size)
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        self.hard = hard
         for layer in range(num_layers):
             for suffix in self.suffixes(layer):
                 for name, shape in self._shapes(self.output_size * (1 + bidirectional) if layer else input_size):
@@ -126,7 +131,7 @@ class Recurrent(nn.Module):
     def extra_repr(self) -> str:
         options = [f"{name}={getattr(self, name)}" for name, default in (
             ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False),
-            ("proj_size", 0)) if getattr(self, name) != default]
+            ("proj_size", 0), ("hard", False)) if getattr(self, name) != default]
         return ", ".join([str(self.input_size), str(self.hidden_size), *options])
 
 
@@ -159,7 +164,8 @@ class PeepholeLstm(Recurrent):
         return self.output_size, self.hidden_size
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
-        y, c = LstmSteps.apply(driven, *start, *self._tensors(suffix, "weight_hh", "weight_hr", "peephole"))
+        steps = lstm_steps if self.hard else LstmSteps.apply
+        y, c = steps(driven, *start, *self._tensors(suffix, "weight_hh", "weight_hr", "peephole"))
         return y, y[-1], c
 
 
@@ -175,9 +181,10 @@ class ResetBeforeGru(Recurrent):
     gates = 3
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True,
-                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False) -> None:
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 hard: bool = False) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias=bias, batch_first=batch_first, dropout=dropout,
-                         bidirectional=bidirectional)
+                         bidirectional=bidirectional, hard=hard)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Output (N, T, hidden · directions), (T, N, …) without ``batch_first``; h_n (layers · directions, N, hidden).
@@ -192,5 +199,5 @@ class ResetBeforeGru(Recurrent):
         return (self.hidden_size,)
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
-        h = GruSteps.apply(driven, *start, *self._tensors(suffix, "weight_hh"))
+        h = (gru_steps if self.hard else GruSteps.apply)(driven, *start, *self._tensors(suffix, "weight_hh"))
         return h, h[-1]

@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int, Metrics], None]
 SEEDS = {"dense": 0, "admm": 1, "retrain": 2, "direct": 3}
 """Added to the seed, so that no phase repeats the order of another."""
 
-FREE = ("checkpoint_epochs", "device", "tensorboard")
+FREE = ("checkpoint_epochs", "device", "evaluate_epochs", "tensorboard")
 """Settings that may differ when a training goes on."""
 
 
@@ -38,6 +38,7 @@ class Course:
         phases: "dense", "admm", "retrain", "direct", in their order.
         checkpoint: file of the last good epoch.
         about: what else than data, settings and initial weights makes this training another one.
+        dense: state dict of a dense baseline, which the first phase then starts from.
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
@@ -48,12 +49,14 @@ class Course:
     def __init__(self, model: nn.Module, data: Dataset, task: Task, settings: TrainingSettings,
                  phases: tuple[str, ...], block_size: int | Mapping[str, int], *, team: Team = ALONE,
                  progress: Progress | None = None, checkpoint: str | Path | None = None,
-                 about: Mapping[str, Any] | None = None) -> None:
+                 about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None) -> None:
         resolve(model, block_size)
-        self.dense: dict[str, Tensor] = {}
+        self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
         self.scores: dict[str, float] = {}
         self.history: list[dict[str, Any]] = []
         self._model, self._fresh = model, clone(model) if "direct" in phases else model
+        if dense is not None:
+            model.load_state_dict(dense)
         self._run: nn.Module | None = None
         self._admm: Admm | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
@@ -85,14 +88,16 @@ class Course:
             state = self._checkpoint.load()
             at = state["phase"]
             self.dense, self.scores, self.history = state["dense"], state["scores"], state["history"]
+        elif self.dense:
+            self.scores["dense"] = self._score()
         for number in range(at, len(self._phases)):
             phase = self._phases[number]
             self._enter(phase, number == at and state is not None)
             self._train(number, state if number == at else None)
             if phase == "dense":
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
-                self.scores["dense"] = self._score()
-        self.scores["circulant"] = self._score()
+                self.scores["dense"] = self._measured(phase)
+        self.scores["circulant"] = self._measured(self._phases[-1])
         self._run = None
         return self._model
 
@@ -116,7 +121,7 @@ class Course:
         phase, s, admm = self._phases[number], self._settings, self._admm
         epochs = s.epochs(phase)
         recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
-                        s.optimizer, s.weight_decay, s.clip, s.precision)
+                        s.optimizer, s.weight_decay, s.clip, s.precision, s.augment)
         fit = Fit(self._model, self._data, self._task, recipe, pull=admm.pull if admm else None, team=self._team,
                   run=self._run)
         if state is not None:
@@ -126,7 +131,7 @@ class Course:
                 admm.load_state_dict(state["admm"])
         while fit.epoch < epochs and not (admm is not None and admm.converged):
             try:
-                metrics = fit.run_epoch()
+                metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
             except Refusal as refusal:
                 raise self._kept(refusal) from None
             if admm is not None and fit.epoch % s.admm_interval == 0:
@@ -144,6 +149,12 @@ class Course:
                  "history": self.history}
         if self._team.leads and self._checkpoint is not None:
             self._checkpoint.save(state)
+
+    def _measured(self, phase: str) -> float:
+        """The metric at the end of a phase, whose last epoch may have measured it."""
+        last = self.history[-1] if self.history else {}
+        return float(last[self._task.metric]) if last.get("phase") == phase and self._task.metric in last else (
+            self._score())
 
     def _score(self) -> float:
         return evaluate(self._model, self._data, task=self._task, team=self._team)

@@ -1,5 +1,6 @@
 """From a trained torch model to the network that the hardware obeys."""
 import re
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from circulant.sim import quantize as quantization
 from circulant.sim.network import Network
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
-from circulant.training.capture.lowering import NO_LAYER, lower
+from circulant.training.capture.lowering import lower
 from circulant.training.capture.trace import capture
 from circulant.training.clone import clone
 
@@ -25,7 +26,7 @@ TOLERANCE = 1e-6
 
 
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: int = 12, activation_bits: int = 16,
-           name: str | None = None, **widths: int) -> Network:
+           name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs.
 
     Parameters:
@@ -57,13 +58,8 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     kind = parametrize.type_before_parametrizations(model).__name__
     model = clone(model).cpu().double().eval()
     graph, report = capture(model, torch.from_numpy(sample))
-    report.require()
+    report.require_exportable()
     assert graph is not None
-    if beyond := report.of("captured"):
-        names = ", ".join(f"{entry.name} ({entry.kind})" if entry.note.endswith(NO_LAYER) else
-                          f"{entry.name} ({entry.kind}: {entry.note})" for entry in beyond)
-        raise Refusal(f"The golden model must have a layer for everything that is exported, but has none for {names}; "
-                      "build the model from the layers of docs/models.md that export")
     bad = [where for where, value in model.state_dict().items() if not torch.isfinite(value).all()]
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "

@@ -29,7 +29,7 @@ def _forward(self: Any, x: Tensor) -> Tensor:
         rows, columns = chain[0].rows, chain[0].columns
         _, p, q, k = chain[0].shape
         if faster(x.numel() // columns, p, q, k) == "spectrum":
-            return product(x, chain.original[0], rows, columns, self.bias, path="spectrum")
+            return product(x, chain[0].settled(chain.original)[0], rows, columns, self.bias, path="spectrum")
     return linear(x, self.weight, self.bias)
 
 

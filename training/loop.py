@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_, parametrize
 
 from circulant.sim.refusal import Refusal
+from circulant.training.augment import AUGMENTS, augment
 from circulant.training.batches import Batch, Part
 from circulant.training.data import Dataset
 from circulant.training.diagnose import culprit
@@ -19,7 +20,7 @@ from circulant.training.optimize import choose, optimizer, schedule
 from circulant.training.place import ALONE, PRECISIONS, Precision, Team
 from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "fit"]
+__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "fit"]
 
 Metrics = dict[str, Any]
 
@@ -41,6 +42,7 @@ class Recipe:
     weight_decay: float = 0.0
     clip: float = 0.0
     precision: str = "float32"
+    augment: str = "none"
 
 
 class Fit:
@@ -61,13 +63,14 @@ class Fit:
     def __init__(self, model: nn.Module, data: Dataset, task: Task, recipe: Recipe, *,
                  pull: Callable[[], None] | None = None, team: Team = ALONE, run: nn.Module | None = None) -> None:
         choose("A precision", recipe.precision, PRECISIONS)
+        choose("An augmentation", recipe.augment, AUGMENTS)
         self.epoch = 0
         self._model, self._data, self._task, self._recipe, self._pull, self._team = (model, data, task, recipe, pull,
                                                                                      team)
         self._run = run or model
         self._device = next(model.parameters()).device
         self._precision = Precision(recipe.precision, self._device)
-        self._part = Part(data, "train", self._device, exact=_exact(model, task))
+        self._part = Part(data, "train", self._device, exact=exact(model, task))
         each = len(self._part.order(recipe.batch))
         self._optimizer = optimizer(recipe.optimizer, model.parameters(), recipe.lr, recipe.weight_decay)
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
@@ -76,8 +79,11 @@ class Fit:
             torch.manual_seed(recipe.seed + team.rank)  # for dropout
             self._random = self._noise_state()
 
-    def run_epoch(self) -> Metrics:
+    def run_epoch(self, *, measured: bool = True) -> Metrics:
         """One epoch; ``loss``, the mean over the train part without the pull, and the metric on the test part.
+
+        Parameters:
+            measured: whether the metric is wanted.
 
         Raises:
             Refusal: when the loss or a weight is not finite, naming batch and layer, or the outputs do not
@@ -97,8 +103,10 @@ class Fit:
         if bad:
             raise Refusal(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
                           f"rate below {recipe.lr:g}, or set clip")
-        metric = evaluate(self._model, self._data, task=self._task, team=team)
-        return {"loss": total / len(self._part), self._task.metric: metric}
+        metrics: Metrics = {"loss": total / len(self._part)}
+        if measured:
+            metrics[self._task.metric] = evaluate(self._model, self._data, task=self._task, team=team)
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
@@ -121,6 +129,7 @@ class Fit:
         team, scaler = self._team, self._precision.scaler
         mine = chosen[team.rank::team.size]
         batch = self._part.take(mine if len(mine) else chosen[:1])
+        batch = batch._replace(x=augment(batch.x, self._recipe.augment))
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
         self._optimizer.zero_grad()
         with parametrize.cached(), self._precision.autocast():
@@ -204,7 +213,7 @@ def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch
     """
     task = task or task_of(data)
     device = next(model.parameters()).device
-    part = Part(data, "test", device, exact=_exact(model, task))
+    part = Part(data, "test", device, exact=exact(model, task))
     training = model.training
     model.eval()
     counts = torch.zeros(2, dtype=torch.float64, device=device)
@@ -230,7 +239,7 @@ def _asks(model: nn.Module) -> bool:
     return "lengths" in inspect.signature(inner.forward).parameters
 
 
-def _exact(model: nn.Module, task: Task) -> bool:
+def exact(model: nn.Module, task: Task) -> bool:
     """Whether padding would reach the outputs that count: through a backward layer, or because a last step is taken."""
     return not _asks(model) and (not task.pads or any(getattr(m, "bidirectional", False) for m in model.modules()))
 

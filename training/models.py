@@ -8,11 +8,11 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.sequences import CELLS, KeywordCrnn, SequenceClassifier, SequenceLabeller
-from circulant.training.vision import LeNet5, ResNet8, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
-RECURRENT = ("hidden", "layers", "bidirectional")
+RECURRENT = ("hidden", "layers", "bidirectional", "dropout")
 PROJECTED = ("projection", "peephole")
 
 
@@ -24,10 +24,12 @@ class ModelSettings:
         kind: one of `MODELS`.
         hidden: hidden units of a recurrent layer, or of each hidden layer of an mlp.
         layers: recurrent layers, or hidden layers of an mlp.
+        widths: units of each hidden layer of an mlp, in place of ``hidden`` and ``layers``.
         cell: "gru", "lstm" or "reset_gru" in a labeller or crnn; other kinds name theirs.
         projection: outputs of an lstm with a projection; 0 for none.
         peephole: whether an lstm has peepholes.
         bidirectional: whether recurrent layers go both ways.
+        dropout: part of the values between two recurrent layers that is dropped in training.
         width: channels of the first convolution; 0 for the model's own number.
         dense: matrices that stay dense, by name of module or parameter, or "first" and "last".
 
@@ -38,10 +40,12 @@ class ModelSettings:
     kind: str = "gru"
     hidden: int = 64
     layers: int = 1
+    widths: tuple[int, ...] = ()
     cell: str = "gru"
     projection: int = 0
     peephole: bool = False
     bidirectional: bool = False
+    dropout: float = 0.0
     width: int = 0
     dense: tuple[str, ...] = ()
 
@@ -54,7 +58,13 @@ class ModelSettings:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 rule = "a positive integer" if least else "an integer of at least 0"
                 raise Refusal(f"Field {name!r} of a model must be {rule}, not {value!r}; choose {least} or more")
+        if not isinstance(self.dropout, int | float) or not 0 <= self.dropout < 1:
+            raise Refusal(f"Field 'dropout' of a model must be from 0 to below 1, not {self.dropout!r}; choose 0 for "
+                          "none")
         object.__setattr__(self, "dense", tuple(self.dense))
+        object.__setattr__(self, "widths", tuple(self.widths))
+        if any(type(width) is not int or width < 1 for width in self.widths):
+            raise Refusal(f"Field 'widths' of a model must be positive integers, not {self.widths!r}; choose others")
         taken = ("kind", "dense", *MODELS[self.kind].options)
         ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(self)
                    if field.name not in taken and getattr(self, field.name) != field.default]
@@ -105,19 +115,19 @@ class _Kind(NamedTuple):
 def _classifier(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceClassifier(shape[-1], settings.hidden, classes, cell=settings.kind, layers=settings.layers,
                               projection=settings.projection, peephole=settings.peephole,
-                              bidirectional=settings.bidirectional)
+                              bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
                             projection=settings.projection, peephole=settings.peephole,
-                            bidirectional=settings.bidirectional)
+                            bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 def _crnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return KeywordCrnn(shape[-1], settings.hidden, classes, width=settings.width or 16, cell=settings.cell,
                        layers=settings.layers, projection=settings.projection, peephole=settings.peephole,
-                       bidirectional=settings.bidirectional)
+                       bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
 MODELS: dict[str, _Kind] = {
@@ -126,8 +136,10 @@ MODELS: dict[str, _Kind] = {
     "reset_gru": _Kind(_classifier, RECURRENT),
     "labeller": _Kind(_labeller, ("cell", *RECURRENT, *PROJECTED)),
     "crnn": _Kind(_crnn, ("cell", *RECURRENT, *PROJECTED, "width")),
-    "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.hidden, classes, layers=s.layers), ("hidden", "layers")),
+    "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.widths or [s.hidden] * s.layers, classes),
+                 ("hidden", "layers", "widths")),
     "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes), (), True),
+    "cnn": _Kind(lambda s, shape, classes: cnn(shape, classes, width=s.width or 32), ("width",), True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),
 }

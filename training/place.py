@@ -1,7 +1,9 @@
 """Where a training runs: on a CPU or a GPU, in which precision, and in how many processes that `torchrun` started."""
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["ALONE", "DEVICES", "PRECISIONS", "Precision", "Team", "joined", "place"]
+__all__ = ["ALONE", "DEVICES", "PRECISIONS", "Precision", "Team", "joined", "machine", "place"]
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS: dict[str, torch.dtype | None] = {
@@ -112,3 +114,17 @@ def place(name: str) -> torch.device:
     if not torch.cuda.is_available():
         raise Refusal("Device 'cuda' must be a GPU that torch can use, but it finds none; choose 'auto' or 'cpu'")
     return torch.device("cuda", torch.cuda.current_device())
+
+
+def machine(device: str = "auto") -> dict[str, Any]:
+    """What a training runs on: names of processor and GPU, cores, threads of one process, and torch's version.
+
+    Raises:
+        Refusal: as `place`.
+    """
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    gpu = torch.cuda.get_device_name() if place(device).type == "cuda" else ""
+    return {"processor": names[0] if names else platform.processor() or platform.machine(), "gpu": gpu,
+            "cores": os.cpu_count(), "threads": torch.get_num_threads(), "torch": torch.__version__}

@@ -15,8 +15,10 @@ CELLS: dict[str, Callable[..., nn.Module]] = {"gru": nn.GRU, "lstm": nn.LSTM, "r
 
 
 def recurrent(cell: str, inputs: int, hidden: int, *, layers: int = 1, projection: int = 0, peephole: bool = False,
-              bidirectional: bool = False) -> nn.Module:
+              bidirectional: bool = False, dropout: float = 0.0) -> nn.Module:
     """A recurrent layer over (N, T, inputs) to (N, T, outputs), outputs being those of all directions.
+
+    ``dropout`` acts between layers.
 
     Raises:
         Refusal: when the cell is unknown, cannot have what is asked for, or the projection is not below ``hidden``.
@@ -28,6 +30,7 @@ def recurrent(cell: str, inputs: int, hidden: int, *, layers: int = 1, projectio
     if projection >= hidden:
         raise Refusal(f"A projection must be below the {hidden} hidden units, not {projection}; choose 0 for none")
     options: dict[str, Any] = {"proj_size": projection} if projection else {}
+    options["dropout"] = dropout if layers > 1 else 0.0
     kind = PeepholeLstm if peephole else CELLS[cell]
     return kind(inputs, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional, **options)
 
@@ -36,11 +39,12 @@ class _Sequences(nn.Module):
     """A recurrent layer under the name of its cell, and a Linear from what it gives."""
 
     def __init__(self, inputs: int, hidden: int, classes: int, *, cell: str = "gru", layers: int = 1,
-                 projection: int = 0, peephole: bool = False, bidirectional: bool = False) -> None:
+                 projection: int = 0, peephole: bool = False, bidirectional: bool = False,
+                 dropout: float = 0.0) -> None:
         super().__init__()
         self.cell, self.bidirectional = cell, bidirectional
         self.add_module(cell, recurrent(cell, inputs, hidden, layers=layers, projection=projection, peephole=peephole,
-                                        bidirectional=bidirectional))
+                                        bidirectional=bidirectional, dropout=dropout))
         self.linear = nn.Linear((projection or hidden) * (1 + bidirectional), classes)
 
     def _steps(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.admm import SCHEDULES
+from circulant.training.augment import AUGMENTS
 from circulant.training.optimize import DECAYS, OPTIMIZERS
 from circulant.training.place import DEVICES, PRECISIONS
 
@@ -17,10 +18,10 @@ only the baseline."""
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "method": tuple(METHODS), "optimizer": tuple(OPTIMIZERS), "decay": tuple(DECAYS), "rho_schedule": SCHEDULES,
-    "device": DEVICES, "precision": tuple(PRECISIONS),
+    "augment": tuple(AUGMENTS), "device": DEVICES, "precision": tuple(PRECISIONS),
 }
 INTEGERS = {"dense_epochs": 0, "admm_epochs": 0, "retrain_epochs": 0, "direct_epochs": 0, "batch_size": 1,
-            "admm_interval": 1, "warmup_epochs": 0, "checkpoint_epochs": 1, "seed": 0}
+            "admm_interval": 1, "warmup_epochs": 0, "evaluate_epochs": 1, "checkpoint_epochs": 1, "seed": 0}
 POSITIVE = ("learning_rate", "retrain_rate", "rho_growth", "rho_max", "tolerance")
 NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing")
 
@@ -43,10 +44,12 @@ class TrainingSettings:
         optimizer, weight_decay: "adam", "adamw" (decay apart from the gradient) or "sgd" (momentum 0.9).
         clip: bound of the norm of the loss's gradient; 0 for none.
         label_smoothing: of a classification.
+        augment: variants of the training images: "none", "flip", "shift" (by up to two pixels), "flip-shift".
         decay, warmup_epochs: the learning rate rises over the warm-up, and falls within each phase by "cosine", "step"
             or "none".
         device: "auto" (a GPU where there is one), "cpu" or "cuda".
         precision: "float32", "bfloat16" or "float16" of the products, or "auto": the GPU's best, float32 on a CPU.
+        evaluate_epochs: epochs from one look at the test part to the next; the last of a phase always has one.
         checkpoint_epochs: epochs from one checkpoint to the next.
         tensorboard: whether curves are written for TensorBoard.
         seed: of the initial weights and the order of the batches.
@@ -73,10 +76,12 @@ class TrainingSettings:
     weight_decay: float = 0.0
     clip: float = 0.0
     label_smoothing: float = 0.0
+    augment: str = "none"
     decay: str = "cosine"
     warmup_epochs: int = 0
     device: str = "auto"
     precision: str = "auto"
+    evaluate_epochs: int = 1
     checkpoint_epochs: int = 1
     tensorboard: bool = False
     seed: int = 0

@@ -60,7 +60,8 @@ class Trained:
 
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
           block_size: int | Mapping[str, int] = 8, progress: Progress | None = None,
-          checkpoint: str | Path | None = None, resume: bool | None = False) -> Trained:
+          checkpoint: str | Path | None = None, resume: bool | None = False,
+          dense: Mapping[str, Tensor] | None = None) -> Trained:
     """Train the dense baseline, and the block-circulant model by the method of the settings.
 
     Under `torchrun` all processes train together, and all return the same.
@@ -69,6 +70,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         checkpoint: a file that keeps the state of the last good epoch; it stays when the training is finished.
         resume: whether to go on from it; None does so where it is of this training. On a CPU the outcome
             is that of a training that was never stopped, bit for bit.
+        dense: state dict of a dense baseline of this model, in place of the phase that trains one.
 
     Raises:
         Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
@@ -78,9 +80,10 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     network = build(model, data.shape, data.classes, seed=settings.seed)
     block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
+    phases = METHODS[settings.method] if dense is None else METHODS[settings.method][1:]
     with joined() as team:
-        course = Course(network.to(place(settings.device)), data, task, settings, METHODS[settings.method], block_size,
-                        team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)})
+        course = Course(network.to(place(settings.device)), data, task, settings, phases, block_size, team=team,
+                        progress=progress, checkpoint=checkpoint, about={"model": asdict(model)}, dense=dense)
         circulant = course.run(resume=resume)
     return Trained(data.name, data.shape, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
                    task.metric, task.higher_is_better, course.scores)

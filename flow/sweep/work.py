@@ -14,6 +14,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
+from circulant.integers import golden, widths
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
@@ -37,6 +38,9 @@ Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
 
 KIND, VERSION = "circulant-sweep-training", 1
+
+FEW = 64
+"""Samples on which the reference is compared with torch; it does not depend on them."""
 
 
 def reason(error: Exception) -> str:
@@ -147,7 +151,7 @@ def _calibrated(folder: Path, table: str, name: str) -> tuple[Any, Any]:
     from circulant.sim.quantize import calibrate
 
     x = _data(table).train_x
-    reference = training.reference(training.load_trained(folder / "model.pt").model, x, name=name)
+    reference = training.reference(training.load_trained(folder / "model.pt").model, x[:FEW], name=name)
     return reference, calibrate(reference, x)
 
 
@@ -157,9 +161,14 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         from circulant import training
         from circulant.sim.quantize import quantize
 
-    table = json.dumps(point.training["data"])
-    data, (reference, peaks) = _data(table), _calibrated(trained["folder"], table, point.experiment.name)
-    network = quantize(reference, peaks, **point.experiment.tables(("quantization",))["quantization"])
+    table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
+    data = _data(table)
+    if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
+        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+                         name=point.experiment.name,
+                         settings=training.TrainingSettings(**point.training["training"])).network
+    else:
+        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x)
     return network, vectors, training.task_of(data).score(vectors.outputs, data)
 
@@ -187,28 +196,50 @@ def _matrices(layer: Layer) -> list[tuple[int, int]]:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
-        from circulant.hw.plan import each_step, layer_multiplications, plan
+        from circulant.hw.plan import each_step, layer_multiplications
+        from circulant.hw.resources import memories
 
     options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
-    design = None
-    if measure == "plan":
-        plans = plan(network, options["multipliers"], streams=options["streams"])
-        multipliers, memory = sum(each.multipliers for each in plans), _weights(network)["weight_memory_bits"]
-    else:
-        design = generate(network, **options)
-        plans, multipliers, memory = design.plans, design.multipliers, design.memory_bits
-    if experiment.board.device != "none":
-        fits(device(experiment.board.device), multipliers, memory)
+    design = None if measure == "plan" else generate(network, **options)
+    plans = design.plans if design else _plans(network, options["multipliers"], options["streams"])
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
-    found: Found = {"multipliers": multipliers, "cycles_per_step": max(plans[at].cycles for at in layers),
-                    "floor_cycles": math.ceil(work / multipliers)}
+    found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
+                    "cycles_per_step": max(plans[at].cycles for at in layers)}
+    found["floor_cycles"] = math.ceil(work / found["multipliers"])
     if design is not None:
-        found["memory_bits"] = memory
+        found["memory_bits"] = design.memory_bits
+    elif not options["reloadable"]:  # Its own memories are not predicted.
+        found["memory_bits"] = sum(memory.bits for layer, each in zip(network.layers, plans, strict=True)
+                                   for memory in memories(layer, each, max_steps=options["max_steps"]))
+    if experiment.board.device != "none":
+        fits(device(experiment.board.device), found["multipliers"],
+             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(design, vectors)
     return found
+
+
+_KNOWN: dict[Any, Any] = {}
+"""Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
+
+
+def _plans(network: Network, multipliers: int, streams: int) -> Any:
+    from circulant.hw.plan import plan
+
+    key = tuple(map(_sizes, network.layers)), multipliers, streams
+    if key not in _KNOWN:
+        _KNOWN[key] = plan(network, multipliers, streams=streams)
+    return _KNOWN[key]
+
+
+def _sizes(layer: Layer) -> Any:
+    if isinstance(layer, Bidirectional):
+        return tuple(map(_sizes, layer.directions.values()))
+    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
+            getattr(layer, "peephole", None) is not None,
+            tuple((role, product.weights.shape) for role, product in layer.products.items()))
 
 
 def _simulated(design: Any, vectors: Any) -> float:

@@ -128,7 +128,8 @@ def test_illegal_overrides(override, sentence):
 
 
 def test_unknown_experiment_names_the_nearest():
-    assert refusal("digit-gru") == ("An experiment must be a shipped one (digits-gru), a .toml file or a run folder, "
+    shipped = ", ".join(experiment.shipped())
+    assert refusal("digit-gru") == (f"An experiment must be a shipped one ({shipped}), a .toml file or a run folder, "
                                     "and 'digit-gru' is none of them; did you mean 'digits-gru'?")
 
 
@@ -188,7 +189,7 @@ def test_training_is_what_training_takes():
     def table(kind):
         return {field.name: field.default for field in fields(kind)}
 
-    assert table(Training) == table(TrainingSettings)
+    assert table(Training) == {"dense": ""} | table(TrainingSettings), "flow finds the baseline in its folder"
     assert table(Model) == table(ModelSettings)
     assert experiment.keys(experiment.Data)["name"][0].choices == tuple(DATASETS)
     assert table(experiment.Data) == {"name": "digits"} | table(Options)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from circulant.experiment import Hardware, Quantization, load
+from circulant.experiment import Hardware, Quantization, Training, load
 from circulant.records import BRANCHES, STEPS, Run, require, sha256
+from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from tests.flow.conftest import make_generated, make_quantized, make_trained
 
@@ -78,6 +79,18 @@ def test_a_damaged_record(finished, field, value, words):
     path = finished.path("training.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
     assert re.search(re.escape(f"{path}: {words}"), refusal(finished, "train"))
+
+
+def test_a_key_that_is_younger_than_a_record(finished):
+    """Its default is what the step did before there was such a key."""
+    path = finished.path("training.json")
+    body = {key: value for key, value in json.loads(path.read_text()).items() if key not in ("version", "hash")}
+    assert body.pop("format") == "circulant-training"
+    del body["experiment"]["training"]["augment"]
+    artifact.write_json(path, "circulant-training", 1, body)
+    require(finished, "train")
+    other = Run(finished.folder, replace(finished.experiment, training=Training(augment="flip")))
+    assert refusal(other, "train").startswith("training.augment must stay 'none', with which `circulant train` made")
 
 
 def test_c_is_a_branch_that_no_step_follows(finished):

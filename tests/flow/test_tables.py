@@ -17,10 +17,12 @@ class Sample(Table):
     loud: bool = key(False, "whether")
     bits: int = key(0, "how wide", low=4, high=26, zero="count + 1")
     phones: int = key(39, "how many", choices=(39, 48))
+    names: tuple[str, ...] = key((), "which")
+    widths: tuple[int, ...] = key((), "how wide each", low=1, high=9)
 
 
 def test_defaults_are_legal():
-    assert Sample() == Sample(4, 0.5, "gru", 8, False, 0, 39)
+    assert Sample() == Sample(4, 0.5, "gru", 8, False, 0, 39, (), ())
 
 
 def test_tables_are_frozen():
@@ -45,6 +47,10 @@ def test_tables_are_frozen():
     ({"size": {"a": 8, "b": 9}}, f"sample.size must be {SIZES}, not {{'a': 8, 'b': 9}}"),
     ({"size": [8]}, f"sample.size must be {SIZES}, not [8]"),
     ({"bits": 3}, "sample.bits must be an integer from 4 to 26, or 0 for count + 1, not 3"),
+    ({"names": [1]}, "sample.names must be a list of strings, not [1]"),
+    ({"widths": 3}, "sample.widths must be a list, each an integer from 1 to 9, not 3"),
+    ({"widths": [3, 10]}, "sample.widths must be a list, each an integer from 1 to 9, not [3, 10]"),
+    ({"widths": [True]}, "sample.widths must be a list, each an integer from 1 to 9, not [True]"),
     ({"loud": 1}, "sample.loud must be true or false, not 1"),
 ])
 def test_illegal_values(given, sentence):
@@ -76,7 +82,8 @@ def test_read_collects_unknown_keys_and_illegal_values():
     made, problems = read(Sample, {"cout": 3, "zzz": 1, "rate": "x"})
     assert made is None
     assert problems == ["[sample] has no key 'cout'; did you mean 'count'?",
-                        "[sample] has no key 'zzz'; its keys are count, rate, kind, size, loud, bits, phones",
+                        "[sample] has no key 'zzz'; its keys are count, rate, kind, size, loud, bits, phones, names, "
+                            "widths",
                         "sample.rate must be a number of at least 0.0, not 'x'"]
 
 

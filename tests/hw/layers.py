@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from circulant.sim.activation import fit_pwl
 from circulant.sim.circulant import JointProduct, Product, pad
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
+from circulant.sim.segments import fit_pwl
 
 STATE, PRE, CELL, PEEPHOLE = Format(16, 15), Format(16, 12), Format(16, 13), Format(12, 10)
 

@@ -34,12 +34,13 @@ def test_the_manifest_says_what_the_folder_holds(design):
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
         "streams": 1, "max_steps": None,
     }
-    for layer, plan, entry in zip(design.network.layers, design.plans, layers, strict=True):
+    for layer, plan, entry, per in zip(design.network.layers, design.plans, layers, ("step", "sequence"), strict=True):
         assert {key: value for key, value in entry.items() if key not in ("limit", "chart")} == {
             "name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,
             "chains": plan.shape.chains, "fold": plan.shape.fold, "elements": plan.elements, "cycles": plan.cycles,
-            "floor": -(-layer_multiplications(layer) // plan.multipliers)}
-    assert ["chart" in entry for entry in layers] == ["limit" in entry for entry in layers] == [True, False]
+            "floor": -(-layer_multiplications(layer) // plan.multipliers), "per": per}
+    assert ["chart" in entry for entry in layers] == [True, False]
+    assert layers[1]["limit"] == "multipliers: the array works in every cycle"
 
 
 def test_the_chart_of_a_step_is_in_the_manifest(design):

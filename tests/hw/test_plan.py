@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.program import ArrayShape
+from circulant.hw.cost import vector_limit
 from circulant.hw.linear import LinearLayer
-from circulant.hw.plan import LayerPlan, layer_multiplications, plan
-from circulant.hw.programs import layer_program
+from circulant.hw.plan import LayerPlan, each_step, layer_multiplications, plan
+from circulant.hw.programs import layer_program, matrices
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.sim.circulant import multiplications
 from circulant.sim.linear import Linear
@@ -34,6 +35,21 @@ def test_layer_multiplications():
     assert layer_multiplications(out) == 5 * 12 * 2
     lstm = recurrent("lstm", k=4, inputs=8, hidden=12, projection=8, peephole=True)
     assert layer_multiplications(lstm) == (12 * 2 + 12 * 2 + 2 * 3) * multiplications(4) + 11 * 12
+
+
+def test_which_layers_work_at_each_step():
+    assert each_step(TWO) == [True, False]
+    assert each_step(network(4, 24, 10, outputs=10, k_out=2, returns="sequence")) == [True, True]
+    assert each_step(chain(linear("first", 4, 20, 28))) == [False]
+
+
+@pytest.mark.parametrize(("columns", "chains", "fold", "wanted"), [
+    (1, 1, 1, "multipliers"), (2, 1, 1, "multipliers"), (8, 1, 1, "inverse FFTs"), (8, 4, 1, "multipliers"),
+    (8, 1, 4, "multipliers")])
+def test_what_limits_a_linear_layer(columns, chains, fold, wanted):
+    """Four rows of eight blocks: their drain takes 4 / chains cycles, a group of columns ``fold``."""
+    found = vector_limit(matrices(linear("first", 4, 16, 32)), ArrayShape(4, columns, chains, fold))
+    assert found.partition(":")[0] == wanted
 
 
 @pytest.mark.parametrize("streams", [1, 3])

@@ -33,7 +33,7 @@ def quantized(rng, kind, **sizes):
     for _ in range(20):
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 25)),
                   "spectrum_bits": int(rng.choice([0, rng.integers(4, 27)])),
-                  "product_bits": int(rng.choice([0, rng.integers(4, 41)])),
+                  "product_bits": int(rng.choice([0, rng.integers(4, 33)])),
                   "twiddle_bits": int(rng.integers(4, 21)), "segments": 1 << int(rng.integers(1, 7))}
         try:
             return recurrent(kind, seed=int(rng.integers(1000)), **sizes, **widths)

@@ -69,8 +69,8 @@ def ends(streams, steps):
     return np.arange(streams * steps) >= streams * (steps - 1)
 
 
-CASES = [("an LSTM", 1, 0.4), ("with a projection", 2, 0.4), ("without peepholes", 3, 0.0), ("a GRU", 1, 0.0),
-         ("a GRU", 3, 0.4), ("that resets before", 1, 0.4), ("that resets before", 2, 0.0), ("dense", 2, 0.4)]
+CASES = [("an LSTM", 1, 0.4), ("with a projection", 2, 0.4), ("without peepholes", 3, 0.0), ("a GRU", 1, 0.4),
+         ("that resets before", 2, 0.4), ("dense", 3, 0.0)]
 
 
 @pytest.mark.parametrize(("name", "streams", "stall"), CASES)
@@ -112,15 +112,14 @@ def design(golden, plans, top):
 @pytest.mark.parametrize(("name", "streams", "stall"), CASES)
 def test_another_network_is_loaded_between_two_sequences(name, streams, stall):
     golden, plans, top = made(name, streams)
-    config, others = top.config.map, [network(name, seed) for seed in (4, 3)]
+    config, other = top.config.map, network(name, 4)
     x = random(golden, streams, 3, 1)
     host = Host(golden, top, stall=stall)
     host.vectors(turns(x), 3 * streams, ends(streams, 3))
-    for other in others:
-        host.operations([*config.hold(), *config.load(writes(design(golden, plans, top), other)), *config.release()])
-        host.vectors(turns(x), 3 * streams, ends(streams, 3))
+    host.operations([*config.hold(), *config.load(writes(design(golden, plans, top), other)), *config.release()])
+    host.vectors(turns(x), 3 * streams, ends(streams, 3))
     played = host.play()[::2]
-    assert [y.tolist() for y in played] == [turns(each.run_integers(x)).tolist() for each in (golden, *others)]
+    assert [y.tolist() for y in played] == [turns(each.run_integers(x)).tolist() for each in (golden, other)]
     assert played[0].tolist() != played[1].tolist()
 
 

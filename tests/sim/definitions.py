@@ -163,14 +163,15 @@ def joint(parts, xs):
     return y
 
 
-def pwl(table, reach, x):
-    """What `sim.activation.Pwl` gives for the integer x: the line of the segment that the real argument lies in."""
-    argument = max(Fraction(-reach), min(reach - scaled(1, -table.input.frac), scaled(x, -table.input.frac)))
-    length = Fraction(2 * reach, len(table.base))
-    segment = math.floor((argument + reach) / length)
-    place = argument + reach - segment * length
-    rise = half_up(scaled(int(table.slope[segment]) * place, table.output.frac - table.slope_format.frac))
-    return clip(int(table.base[segment]) + rise, table.output.width)
+def pwl(table, x):
+    """What `sim.activation.Pwl` gives for the integer x: the line of the segment that the argument lies in."""
+    edge = scaled(1, table.input.frac + table.reach)
+    x = max(-edge, min(edge - 1, x))
+    segment = max(s for s, start in enumerate(table.start.tolist()) if start <= x)
+    u = x - int(table.start[segment]) if table.method == "lut" else x
+    value = (scaled(int(table.slope[segment]) * u, -table.slope_format.frac - table.input.frac)
+             + scaled(int(table.base[segment]), -table.base_format.frac))
+    return clip(half_up(scaled(value, table.output.frac)), table.output.width)
 
 
 def gru(layer, sequence):
@@ -179,7 +180,7 @@ def gru(layer, sequence):
     h, states = [0] * hidden, []
     for x in sequence:
         gates = joint(layer.gates.parts, (x, h))
-        r, z = ([pwl(layer.sigmoid, 8, gates[gate * len(gates) // 2 + unit]) for unit in range(hidden)]
+        r, z = ([pwl(layer.sigmoid, gates[gate * len(gates) // 2 + unit]) for unit in range(hidden)]
                 for gate in range(2))
         if layer.reset == "before":
             kept = [clip(half_up(scaled(a * b, -state.frac)), state.width) for a, b in zip(r, h, strict=True)]
@@ -188,7 +189,7 @@ def gru(layer, sequence):
             driven, recurrent = product(layer.candidate, x), product(layer.candidate_recurrent, h)
             arguments = [clip(driven[unit] + half_up(scaled(r[unit] * recurrent[unit], -state.frac)), pre)
                          for unit in range(hidden)]
-        n = [pwl(layer.tanh, 4, arguments[unit]) for unit in range(hidden)]
+        n = [pwl(layer.tanh, arguments[unit]) for unit in range(hidden)]
         states.append(h := [clip(n[unit] + half_up(scaled(z[unit] * (h[unit] - n[unit]), -state.frac)), state.width)
                             for unit in range(hidden)])
     return states

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.sim.activation import fit_pwl
 from circulant.sim.circulant import JointProduct
 from circulant.sim.fixed import Format
 from circulant.sim.gru import GATES, RESETS
 from circulant.sim.refusal import Refusal
+from circulant.sim.segments import fit_pwl
 from tests.sim import definitions, samples
 from tests.sim.definitions import repeatable
 

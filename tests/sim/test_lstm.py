@@ -27,12 +27,12 @@ def plain(layer, sequence):
         gates = np.array(joint(layer.gates.parts, (x, y))).reshape(4, -1).tolist()
         m = []
         for unit in range(layer.hidden):
-            i = pwl(layer.sigmoid, 8, peeked(gates[0][unit], 0, c[unit], unit))
-            f = pwl(layer.sigmoid, 8, peeked(gates[1][unit], 1, c[unit], unit))
-            g = pwl(layer.tanh, 4, gates[2][unit])
+            i = pwl(layer.sigmoid, peeked(gates[0][unit], 0, c[unit], unit))
+            f = pwl(layer.sigmoid, peeked(gates[1][unit], 1, c[unit], unit))
+            g = pwl(layer.tanh, gates[2][unit])
             c[unit] = clip(half_up(scaled(f * c[unit], -one)) + half_up(scaled(i * g, cell.frac - 2 * one)), cell.width)
-            o = pwl(layer.sigmoid, 8, peeked(gates[3][unit], 2, c[unit], unit))
-            m.append(clip(half_up(scaled(o * pwl(layer.tanh_cell, 4, c[unit]), -one)), layer.output_format.width))
+            o = pwl(layer.sigmoid, peeked(gates[3][unit], 2, c[unit], unit))
+            m.append(clip(half_up(scaled(o * pwl(layer.tanh_cell, c[unit]), -one)), layer.output_format.width))
         y = m if layer.projection is None else product(layer.projection, m)[:layer.outputs]
         outputs.append(y)
     return outputs

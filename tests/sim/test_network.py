@@ -181,7 +181,7 @@ def test_a_perceptron_over_images(tmp_path):
 def test_network_json_says_every_format(folder):
     document = json.loads((folder / "network.json").read_text())
     assert document["format"] == "circulant-network"
-    assert document["version"] == 3
+    assert document["version"] == 4
     gru, last = document["layers"]
     assert (gru["kind"], gru["hidden"], gru["returns"], gru["reset"]) == ("gru", 6, "last", "after")
     assert (last["kind"], last["outputs"]) == ("linear", 3)
@@ -229,7 +229,10 @@ def test_hash_changes_with_every_field():
           for tensor in ("weight", "spectrum", "product", "output")),
         *(with_product(**{tensor: dataclasses.replace(getattr(last.product, tensor), width=30)})
           for tensor in ("weight", "spectrum", "product", "output")),
-        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(16, 3))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, slope_format=Format(20, 16))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, base_format=Format(20, 18))), last),
+        with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(
+            gru.tanh, start=gru.tanh.start + (gru.tanh.start > 0))), last),
         with_layers(dataclasses.replace(gru, tanh=dataclasses.replace(gru.tanh, function="sigmoid")), last),
     ]
     assert len({each.hash for each in other}) == len(other)
@@ -311,7 +314,7 @@ def test_load_wrong_format(folder):
 def test_load_wrong_version(folder):
     path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 3, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
 
 
 @pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
@@ -347,7 +350,7 @@ def test_load_wrong_weights_file(folder):
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
     artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 3, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
                     "anew$", refusal(Network.load, folder))

@@ -9,7 +9,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models import MODELS, ModelSettings, SequenceClassifier, build
 
-SAMPLES = {"lenet5": (1, 28, 28), "vgg": (3, 32, 32), "resnet8": (3, 32, 32)}
+SAMPLES = {"lenet5": (1, 28, 28), "cnn": (3, 32, 32), "vgg": (3, 32, 32), "resnet8": (3, 32, 32)}
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -37,6 +37,17 @@ def test_options(options, layer):
     assert outputs.shape == ((3, 20, 10) if options["kind"] == "labeller" else (3, 10))
     assert [type(module) for module in model.modules() if isinstance(module, nn.RNNBase | PeepholeLstm | ResetBeforeGru)
             ] == [layer]
+
+
+def test_dropout_acts_between_layers():
+    for kind in ("gru", "reset_gru"):
+        assert getattr(build(ModelSettings(kind, layers=2, dropout=0.3), 8, 10), kind).dropout == 0.3
+        assert getattr(build(ModelSettings(kind, dropout=0.3), 8, 10), kind).dropout == 0, "one has no between"
+
+
+def test_widths_stand_for_hidden_and_layers():
+    model = build(ModelSettings("mlp", hidden=7, widths=(12, 5)), (20,), 3)
+    assert [tuple(p.shape) for name, p in model.named_parameters() if "weight" in name] == [(12, 20), (5, 12), (3, 5)]
 
 
 def test_classifier_takes_the_last_step():
@@ -71,9 +82,11 @@ def test_the_seed_chooses_the_weights_and_nothing_else():
     ({"kind": "gruu"}, r"^A model must be one of 'gru', 'lstm', .*, not 'gruu'; did you mean 'gru'\?$"),
     ({"hidden": 0}, r"^Field 'hidden' of a model must be a positive integer, not 0"),
     ({"layers": 1.5}, r"^Field 'layers' of a model must be a positive integer, not 1\.5"),
+    ({"dropout": 1.0}, r"^Field 'dropout' of a model must be from 0 to below 1, not 1\.0; choose 0 for none"),
+    ({"kind": "mlp", "widths": (8, 0)}, r"^Field 'widths' of a model must be positive integers, not \(8, 0\)"),
     ({"width": -1}, r"^Field 'width' of a model must be an integer of at least 0, not -1"),
     ({"peephole": True, "width": 4}, r"^A model 'gru' must be given the options kind, dense, hidden, layers, "
-                                     r"bidirectional, not peephole = True, width = 4; leave them out$"),
+                                     r"bidirectional, dropout, not peephole = True, width = 4; leave them out$"),
     ({"kind": "labeller", "peephole": True}, r"^Peepholes and a projection must be asked of cell 'lstm', not of 'gru'"),
     ({"kind": "labeller", "cell": "lstmm"}, r"^A cell must be one of 'gru', 'lstm', 'reset_gru', not 'lstmm'; did you"),
     ({"kind": "lstm", "projection": 64}, r"^A projection must be below the 64 hidden units, not 64; choose 0"),

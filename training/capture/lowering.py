@@ -13,12 +13,10 @@ from circulant.sim.window import Flow, Grid, Window
 from circulant.training.capture.graph import Graph, Node
 from circulant.training.capture.moves import MOVES, arrival, flattening, numbered, unchanged
 from circulant.training.capture.recurrent import as_numpy, level
+from circulant.training.capture.report import NO_LAYER
 from circulant.training.matrices import block_sizes
 
-__all__ = ["NO_LAYER", "Lowering", "lower", "missing", "moves_batch"]
-
-NO_LAYER = "no golden layer"
-"""Why most nodes that are captured do not export."""
+__all__ = ["Lowering", "lower", "missing", "moves_batch"]
 
 IMAGES = ("conv", "max_pool", "average_pool", "maximum", "mean")
 

@@ -25,7 +25,8 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
     hidden, outputs = module.hidden_size, getattr(module, "proj_size", 0) or module.hidden_size
     inputs = outputs * (1 + module.bidirectional) if level else module.input_size
     gates = _gates(module)
-    fields: dict[str, Any] = {"inputs": inputs, "hidden": hidden, "returns": returns}
+    fields: dict[str, Any] = {"inputs": inputs, "hidden": hidden, "returns": returns,
+                              "hard": getattr(module, "hard", False)}
     for side, columns in (("ih", inputs), ("hh", outputs)):
         fields[f"weight_{side}"] = _first_columns(Matrix(module, f"weight_{side}{suffix}", gates, hidden, columns))
         fields[f"bias_{side}"] = np.zeros((gates, hidden))

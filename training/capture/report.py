@@ -5,7 +5,10 @@ from typing import Any
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["STATUSES", "ConversionReport", "Entry"]
+__all__ = ["NO_LAYER", "STATUSES", "ConversionReport", "Entry"]
+
+NO_LAYER = "no golden layer"
+"""Why most nodes that are captured do not export."""
 
 STATUSES = {
     "converted": "a layer of the golden model",
@@ -73,6 +76,18 @@ class ConversionReport:
             parts = ", ".join(f"{entry.name} ({f'{entry.kind}: ' if entry.kind else ''}{entry.note})"
                               for entry in refused)
             raise Refusal(f"{count} be converted: {parts}")
+
+    def require_exportable(self) -> None:
+        """
+        Raises:
+            Refusal: naming everything that is refused, or else everything that the golden model has no layer for.
+        """
+        self.require()
+        if beyond := self.of("captured"):
+            names = ", ".join(f"{entry.name} ({entry.kind})" if entry.note.endswith(NO_LAYER) else
+                              f"{entry.name} ({entry.kind}: {entry.note})" for entry in beyond)
+            raise Refusal(f"The golden model must have a layer for everything that is exported, but has none for "
+                          f"{names}; build the model from the layers of docs/models.md that export")
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: model, ok, exportable, and the entries in their order."""

@@ -1,11 +1,14 @@
 import pytest
 
+from circulant.hw.plan import plan
 from circulant.sim.circulant import multiplications
 from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
 from circulant.sweep import work
 from circulant.sweep.grid import read
 from circulant.sweep.work import epochs, evaluate, reason, train
+from tests.sim import samples
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     network = Network.load(run.folder)
     assert trained["scores"] == scores
     assert found[1] == {
-        "quantized": quantized, "multipliers": generated["multipliers"],
+        "quantized": quantized, "multipliers": generated["multipliers"], "memory_bits": generated["memory_bits"],
         "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "weight_memory_bits": 8 * found[1]["weights"],
         "cycles_per_step": generated["layers"][0]["cycles"],
         "floor_cycles": -(-generated["multiplications"]["per_step"] // generated["multipliers"])}
@@ -61,7 +64,7 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
 
     # Counted in the Verilog.
     counted, = evaluate(points[1:2], trained, "verilog")
-    assert counted == found[1] | {"memory_bits": generated["memory_bits"]}
+    assert counted == found[1]
 
     # Kept.
     assert train(points[0], lambda *seen: pytest.fail("it is trained already")) == trained
@@ -97,13 +100,35 @@ def test_a_device_that_is_too_small(points, monkeypatch):
     assert found["reason"].startswith("A design must fit iCE40UP5K, but it needs ")
 
 
+NETWORKS = {
+    "gru": samples.model(9, 16, 5, k=(4, 4, 1)),
+    "reset before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before"),
+    "lstm": samples.chain(samples.lstm(9, 16, projection=8, peephole=True, k=4)),
+    "both": samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
+}
+
+
+@pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
+def test_a_plan_does_not_depend_on_widths(model):
+    x = samples.data(model)
+    few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
+    assert plan(few, 64) == plan(many, 64) == work._plans(few, 64, 1) == work._plans(many, 64, 1)
+    assert [*map(work._sizes, few.layers)] == [*map(work._sizes, many.layers)]
+
+
+def test_networks_of_different_sizes_have_different_plans():
+    sizes = {tuple(map(work._sizes, quantize(model, samples.data(model)).layers)) for model in (
+        *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
+        samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
+    assert len(sizes) == len(NETWORKS) + 4
+
+
 @pytest.mark.parametrize("mismatches", [0, 2])
 def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismatches):
-    from circulant.hw.plan import plan
     from circulant.sim.cosim import Verification
 
     class Design:
-        def __init__(self, network, multipliers, streams, max_steps):
+        def __init__(self, network, multipliers, streams, **options):
             self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
 
         def write(self, folder):

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from circulant.sim.activation import FUNCTIONS, Pwl
+from circulant.sim.activation import METHODS, Pwl
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fft import BLOCK_SIZES
 from circulant.sim.fixed import Format, Integers
@@ -39,11 +39,17 @@ class Maker:
         return Product(weights, bias, weight, input, spectrum, product, output, int(self.rng.integers(1, 20)))
 
     def pwl(self, function: str, input: Format, output: Format) -> Pwl:
-        argument_bits = input.frac + FUNCTIONS[function][1] + 1
-        segments = 1 << int(self.rng.integers(1, min(7, argument_bits + 1)))
+        """Tables of any lines, over equal segments or over others on a grid of at most 64 cells."""
+        reach, method = max(int(self.rng.integers(0, 4)), 1 - input.frac), str(self.rng.choice(METHODS))
+        bits = input.frac + reach + 1
+        cells = 1 << int(self.rng.integers(1, min(6, bits) + 1))
+        start = (np.arange(cells) - cells // 2) * (1 << bits) // cells
+        if method == "pwl":
+            start = start[np.append(True, self.rng.random(cells - 1) < 0.7)]
         slope = self.format(3, 16)
-        return Pwl(function, input, output, slope, self.rng.integers(slope.lo, slope.hi + 1, segments),
-                   self.rng.integers(output.lo, output.hi + 1, segments))
+        base = Format(output.width, min(output.frac + int(self.rng.integers(0, 4)), slope.frac + input.frac))
+        return Pwl(function, method, reach, input, output, slope, base, start,
+                   *(self.rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base)))
 
     def linear(self, name: str, inputs: int, outputs: int, k: int, input: Format) -> Linear:
         product = self.product(inputs, -(-outputs // k) * k, k, input, self.vector())

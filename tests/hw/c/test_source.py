@@ -1,4 +1,4 @@
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.hw.golden import network
 
 KNOWN = {
     Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
-    Pwl: ["function", "input", "output", "slope_format", "slope", "base"],
+    Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base"],
     Linear: ["name", "inputs", "outputs", "product"],
     JointProduct: ["parts"],
     Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
@@ -98,13 +98,3 @@ def test_refuses_a_layer_that_it_does_not_know(monkeypatch):
     with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, lstm, but 'gru' "
                                       r"is of the kind 'spline'; leave it out, or generate Verilog$"):
         Source(net)
-
-
-def test_refuses_an_activation_whose_segments_do_not_cut_evenly():
-    net = network(2, 4, 4)
-    gru = net.layers[0]
-    crooked = Pwl("tanh", gru.tanh.input, gru.tanh.output, gru.tanh.slope_format, gru.tanh.slope[:3], gru.tanh.base[:3])
-    layer = replace(gru, tanh=crooked)
-    with pytest.raises(Refusal, match=r"^The segments of tanh must be a power of two, 2 or more, and no more than "
-                                      r"there are arguments, not 3; fit the table again$"):
-        Source(Network("net", 4, True, (layer,)))

@@ -1,0 +1,112 @@
+"""What docs/results.md is made of: rows of shipped experiments, each trained with several seeds, and what to reach."""
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["EXPERIMENTS", "FOLDER", "TITLES", "Row", "Target", "rows"]
+
+FOLDER = Path("runs/results")
+
+TITLES = {
+    "fsdd-gru": "Spoken digits (FSDD), GRU 32 → 64 → 10",
+    "fsdd-lstm": "Spoken digits (FSDD), LSTM 32 → 64 → 10",
+    "mnist-mlp": "MNIST, perceptron 784-1024-512-10",
+    "mnist-lenet5": "MNIST, LeNet-5, all but the first and the last layer circulant",
+    "cifar10-cnn": "CIFAR-10 (JPEG q75), CNN of four convolutions",
+    "speech-gru": "Phones of speechocean762, two GRU layers",
+    "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
+}
+EXPERIMENTS = tuple(TITLES)
+
+START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a row has to reach: a score itself, a loss against the dense model of the same budget, or both.
+
+    Parameters:
+        score: an accuracy of at least this, or an error rate below it.
+        loss: at most so much is lost, in the metric's own unit.
+        fewer: by this factor fewer weights in the Linear layers that are circulant.
+    """
+
+    score: float | None = None
+    loss: float | None = None
+    fewer: float | None = None
+
+
+TARGETS = {
+    ("fsdd-gru", "k8"): Target(score=0.983),
+    ("fsdd-gru", "k16"): Target(score=0.975),
+    ("mnist-mlp", "k16"): Target(score=0.988, loss=0.0),
+    ("mnist-mlp", "k64"): Target(score=0.984),
+    ("mnist-lenet5", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
+    ("cifar10-cnn", "dense"): Target(score=0.8),
+    ("cifar10-cnn", "k8"): Target(loss=0.007),
+    **{(f"speech-{cell}", label): target for cell in ("gru", "lstm") for label, target in (
+        ("dense", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
+}
+"""By experiment and label."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model of one experiment.
+
+    Parameters:
+        label: names the row, and with the seed its run folder.
+        sets: keys of the experiment that it changes.
+        base: label of the row whose dense baseline it starts from, with the same seed; empty: it trains its own.
+    """
+
+    experiment: str
+    label: str
+    sets: tuple[str, ...] = ()
+    base: str = "start"
+
+    @property
+    def target(self) -> Target:
+        """What it has to reach."""
+        return TARGETS.get((self.experiment, self.label), Target())
+
+    def folder(self, seed: int, below: Path = FOLDER) -> Path:
+        """Its run folder."""
+        return below / self.experiment / f"{self.label}-s{seed}"
+
+    def arguments(self, seed: int, below: Path = FOLDER) -> list[str]:
+        """The arguments of ``circulant`` that train it."""
+        sets = [*self.sets, f"training.seed={seed}"]
+        if self.base:
+            sets.append(f"training.dense={below / self.experiment / f'{self.base}-s{seed}'}")
+        return ["train", self.experiment, "--out", str(self.folder(seed, below)),
+                *(word for each in sets for word in ("--set", each))]
+
+
+def rows(experiment: str) -> Iterator[Row]:
+    """The rows of an experiment, that of the dense baseline, which the others start from, first.
+
+    "dense" has k = 1 and goes through the same phases, so that it has the same epochs and the same courses of the
+    learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one course as it.
+    """
+    yield Row(experiment, "start", START, base="")
+    if not experiment.startswith("mnist"):
+        yield Row(experiment, "dense", ("compression.block_size=1",))
+    if experiment == "mnist-lenet5":
+        yield Row(experiment, "circulant")
+        return
+    sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "fsdd-gru": (8, 16), "fsdd-lstm": (8, 16)}
+    for k in sizes.get(experiment, (4, 8, 16)):
+        yield Row(experiment, f"k{k}", (f"compression.block_size={k}",))
+    if experiment.startswith("speech"):
+        for label, (first, second) in {"k4-16": (4, 16), "k16-4": (16, 4)}.items():
+            yield Row(experiment, label, (f"compression.block_size={_layers(experiment, first, second)}",))
+
+
+def _layers(experiment: str, first: int, second: int) -> str:
+    """A block size for each of two recurrent layers, as TOML."""
+    cell = experiment.removeprefix("speech-")
+    names = ("weight_ih", "weight_hh", *(("weight_hr",) if cell == "lstm" else ()))
+    sizes = {f"{cell}.{name}_l{layer}": k for layer, k in enumerate((first, second)) for name in names}
+    return "{" + ", ".join(f"{json.dumps(name)} = {k}" for name, k in sizes.items()) + "}"

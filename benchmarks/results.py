@@ -1,0 +1,193 @@
+"""The tables of docs/results.md, collected from run folders, so that no figure in them is typed by hand.
+
+`python -m benchmarks results --train` trains every row that is missing, one after another, and goes on where it was
+stopped; without it, what is there is collected.
+"""
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import click
+
+from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
+from circulant.report import compression
+from circulant.sim import artifact
+
+__all__ = ["collect", "document", "train", "write"]
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def train(experiments: Iterable[str] = EXPERIMENTS, seeds: Iterable[int] = (0, 1, 2), below: Path = FOLDER) -> None:
+    """Train what is missing, seed by seed; an interrupted training goes on.
+
+    Raises:
+        click.ClickException: when a training fails.
+    """
+    names = tuple(experiments)
+    for seed in seeds:
+        for row in (row for name in names for row in rows(name)):
+            folder = row.folder(seed, below)
+            if (folder / "training.json").exists():
+                continue
+            resume = ["--resume"] if (folder / "checkpoint" / "training.pt").exists() else []
+            code = subprocess.run([sys.executable, "-m", "circulant", *row.arguments(seed, below), *resume]).returncode
+            if code:
+                raise click.ClickException(f"{folder} could not be trained; its message stands above")
+
+
+def collect(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS) -> dict[str, Any]:
+    """The figures of every row that has at least one finished training, by experiment and label."""
+    found: dict[str, dict[str, Any]] = {}
+    for experiment in experiments:
+        for row in rows(experiment):
+            records = {seed: artifact.read_json(path, "circulant-training", 1) for seed in range(100)
+                       if (path := row.folder(seed, below) / "training.json").exists()}
+            if records:
+                found.setdefault(experiment, {})[row.label] = _figures(row, records)
+        for label, entry in found.get(experiment, {}).items():
+            _compare(entry, found[experiment], next(row for row in rows(experiment) if row.label == label))
+    return found
+
+
+def _figures(row: Row, records: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    first = next(iter(records.values()))
+    metric = first["metric"]
+    scores = {seed: {stage: record[metric][stage] for stage in record[metric]} for seed, record in records.items()}
+    linear = {name: matrix for name, matrix in first["matrices"].items() if not name.startswith("conv")}
+    return {
+        "metric": metric, "scores": scores,
+        "epochs": {seed: len(record["history"]) for seed, record in records.items()},
+        "block_sizes": sorted({matrix["block_size"] for matrix in first["matrices"].values()}),
+        "weights": compression(first["matrices"]), "linear": compression(linear), "data": first["experiment"]["data"],
+        "seconds": mean(record["seconds"] for record in records.values()),
+        "processor_seconds": mean(record.get("processor_seconds", record["seconds"]) for record in records.values()),
+        "machines": sorted({_machine(record["machine"]) for record in records.values() if "machine" in record}),
+    }
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    where = machine["gpu"] or f"{machine['processor']}, {machine['threads']} of {machine['cores']} cores"
+    return f"{where}, torch {machine['torch']}"
+
+
+def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None:
+    """Add the loss against the dense model of the same budget, and what is reached of the target."""
+    dense = others.get("dense", others.get("start"))
+    sign = 1 if entry["metric"] == "accuracy" else -1
+    entry["losses"] = {seed: sign * (dense["scores"][seed]["circulant"] - scores["circulant"])
+                       for seed, scores in entry["scores"].items() if dense and seed in dense["scores"]}
+    target, score = row.target, mean(scores["circulant"] for scores in entry["scores"].values())
+    checks = []
+    if target.score is not None:
+        checks.append((f"{'≥' if sign > 0 else '<'} {target.score:.1%}", sign * (score - target.score) >= 0))
+    if target.loss is not None and entry["losses"]:
+        checks.append((f"loss ≤ {100 * target.loss:.2f}", mean(entry["losses"].values()) <= target.loss + 1e-9))
+    if target.fewer is not None:
+        ratio = entry["linear"]["weights_unpadded"] / entry["linear"]["weights_circulant"]
+        checks.append((f"≥ {target.fewer:g}× fewer in circulant Linear layers ({ratio:.1f}×)", ratio >= target.fewer))
+    entry["target"] = [{"rule": rule, "reached": bool(reached)} for rule, reached in checks]
+
+
+def document(found: Mapping[str, Any]) -> str:
+    """The Markdown of all figures."""
+    parts = []
+    for experiment, entries in found.items():
+        metric = next(iter(entries.values()))["metric"].replace("_", " ")
+        lines = [f"## {TITLES[experiment]}", "", f"| row | k | seeds | {metric} | loss, points | weights of the "
+                 "circulant matrices | target | epochs | processor time |", "|---|---|---|---|---|---|---|---|---|"]
+        lines += [_line(label, entry) for label, entry in entries.items()]
+        machines = sorted({machine for entry in entries.values() for machine in entry["machines"]})
+        lines += ["", f"Trained on {'; '.join(machines) or 'the machine named above'}. With seed 0:", "", "```sh",
+                  *("circulant " + shlex.join(row.arguments(0)) for row in rows(experiment) if row.label in entries),
+                  "```", ""]
+        parts.append("\n".join(lines))
+    return "\n".join([*parts, *_orderings(found)])
+
+
+def _line(label: str, entry: Mapping[str, Any]) -> str:
+    scores = [each["circulant"] for each in entry["scores"].values()]
+    weights, sizes = entry["weights"], [k for k in entry["block_sizes"] if k > 1]
+    fewer = (f"{weights['weights_unpadded']:,} → {weights['weights_circulant']:,} "
+             f"({weights['weights_unpadded'] / weights['weights_circulant']:.1f}×)" if sizes else "none")
+    target = ", ".join(f"{check['rule']}: {'reached' if check['reached'] else '**missed**'}"
+                       for check in entry["target"])
+    losses = [*entry["losses"].values()] if label not in ("start", "dense") else []
+    epochs = [*entry["epochs"].values()]
+    return (f"| {label} | {', '.join(map(str, sizes)) or '1'} | {', '.join(map(str, entry['scores']))} | "
+            f"{spread(scores, 100)} % | {spread(losses, 100, '+') if losses else ''} | {fewer} | {target} | "
+            f"{max(epochs)} | {_minutes(entry['processor_seconds'])} |")
+
+
+def spread(values: Iterable[float], scale: float = 1, sign: str = "") -> str:
+    """Mean, and standard deviation where there are several values."""
+    scaled = [scale * value for value in values]
+    text = f"{mean(scaled):{sign}.2f}"
+    return f"{text} ± {stdev(scaled):.2f}" if len(scaled) > 1 else text
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def _orderings(found: Mapping[str, Any]) -> list[str]:
+    """What E-RNN says of block sizes and cells, beside what was measured."""
+    lines = []
+    for cell in ("gru", "lstm"):
+        entries = found.get(f"speech-{cell}", {})
+        if {"k4-16", "k16-4"} <= entries.keys():
+            early, late = (entries[label]["scores"] for label in ("k16-4", "k4-16"))
+            gains = [early[seed]["circulant"] - late[seed]["circulant"] for seed in early if seed in late]
+            lines.append(f"- Larger blocks in the later layer hurt less ({cell.upper()}): the error rate with k = 16 "
+                         f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
+                         f"{_seeds(gains)}: {_verdict(gains)}.")
+    both = [found[f"speech-{cell}"] for cell in ("gru", "lstm") if f"speech-{cell}" in found]
+    if len(both) == 2:
+        for label in (label for label in both[0] if label in both[1] and both[0][label]["losses"]):
+            gru, lstm = (entries[label]["scores"] for entries in both)
+            apart = [gru[seed]["circulant"] - lstm[seed]["circulant"] for seed in gru if seed in lstm]
+            lines.append(f"- GRU near LSTM, row {label}: the GRU's error rate less the LSTM's is "
+                         f"{spread(apart, 100, '+')} points over {_seeds(apart)}.")
+    return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
+
+
+def _seeds(values: list[float]) -> str:
+    return "one seed" if len(values) == 1 else f"{len(values)} seeds"
+
+
+def _verdict(gains: list[float]) -> str:
+    """Confirmed or refuted where the mean is beyond two standard errors."""
+    if len(gains) < 2:
+        return "one seed, so no more than a hint"
+    if abs(mean(gains)) <= 2 * stdev(gains) / len(gains) ** 0.5:
+        return "undecided, it is within two standard errors"
+    return "confirmed" if mean(gains) > 0 else "refuted"
+
+
+def table(found: Mapping[str, Any]) -> dict[str, str]:
+    """The rows for people."""
+    rows_ = {}
+    for experiment, entries in found.items():
+        for label, entry in entries.items():
+            scores = spread([each["circulant"] for each in entry["scores"].values()], 100)
+            checks = ", ".join(f"{check['rule']}: {'reached' if check['reached'] else 'missed'}"
+                               for check in entry["target"])
+            rows_[f"{experiment} {label}"] = f"{scores} %" + (f" ({checks})" if checks else "")
+    return rows_
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Replace what stands between the two marks of a document.
+
+    Raises:
+        click.ClickException: when it has not both marks.
+    """
+    text = path.read_text("utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise click.ClickException(f"{path} must have the lines {BEGIN} and {END} once each; put them back")
+    head, _, rest = text.partition(BEGIN)
+    artifact.atomic_text(path, f"{head}{BEGIN}\n\n{document(found)}\n{END}{rest.partition(END)[2]}")

@@ -1,0 +1,194 @@
+"""From a trained model to integers as the experiment says: widths as they stand or picked, weights trained on them."""
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from circulant.progress import Show, silent
+from circulant.sim import artifact
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.evaluations import Evaluations
+from circulant.sim.network import Network
+from circulant.sim.pick import FIELDS, Picked, pick
+from circulant.sim.price import Price, weight_bits
+from circulant.sim.quantize import calibrate, matrices, quantize
+from circulant.sim.reference import Model
+from circulant.sim.widths import Widths
+
+if TYPE_CHECKING:
+    import torch
+
+    from circulant.training.data import Dataset
+    from circulant.training.settings import TrainingSettings
+    from circulant.training.task import Task
+
+__all__ = ["Golden", "golden", "picked_table", "ranges_table", "widths"]
+
+SAMPLE = 64
+"""Samples that a model is compared with its reference on."""
+
+STEPS = 6400
+"""Steps of all samples together that the noise of a width is measured on."""
+
+BATCH = 256
+
+PHASES = {"joint": "ADMM on the grid", "finetune": "fine-tuning"}
+
+
+@dataclass(frozen=True, eq=False)
+class Golden:
+    """The golden network of a trained model.
+
+    Parameters:
+        model: the mathematics that it was quantized from, after training on the integers where there was any.
+        picking: for the record: the outcome of the search, or nothing.
+        finetuning: for the record: the metric of the integers before it, or nothing.
+        never: tensors that the calibration never exercised.
+    """
+
+    network: Network
+    model: Model
+    picking: dict[str, Any] = field(default_factory=dict)
+    finetuning: dict[str, Any] = field(default_factory=dict)
+    never: list[str] = field(default_factory=list)
+
+
+def widths(table: Mapping[str, Any]) -> Widths:
+    """What [quantization] says of widths: an integer for every tensor of a kind, a table for those of named layers.
+
+    Raises:
+        Refusal: when a width is out of its range.
+    """
+    fields, tensors = dict[str, Any](), dict[str, int]()
+    for name in (*FIELDS, "activation_bits", "activation_table", "activation_error", "segments"):
+        if isinstance(table[name], Mapping):
+            tensors |= {f"{layer}.{name}": value for layer, value in table[name].items()}
+        else:
+            fields[name] = table[name]
+    return Widths(**fields, tensors=tensors)
+
+
+def golden(model: "torch.nn.Module", data: "Dataset", table: Mapping[str, Any], *, name: str | None = None,
+           settings: "TrainingSettings | None" = None, folder: str | Path | None = None,
+           show: Show = silent) -> Golden:
+    """Quantize a trained model as [quantization] says.
+
+    Parameters:
+        table: that of the experiment.
+        settings: of a fine-tuning.
+        folder: keeps the evaluations of a search, so that one which was interrupted goes on.
+
+    Raises:
+        Refusal: as `quantize` and `pick`.
+    """
+    from circulant import training
+
+    show("calibration", 0, 0)
+    reference = training.reference(model, data.train_x[:SAMPLE], name=name)
+    peaks, bits, picking = calibrate(reference, data.train_x), widths(table), dict[str, Any]()
+    if table["budget"]:
+        task = training.task_of(data)
+        evaluations = _evaluations(reference, data, task, table, folder)
+        picked = pick(reference, peaks, bits, evaluations, budget=table["budget"], search=table["search"],
+                      fields=table["pick"] or FIELDS, progress=show,
+                      price=lambda network: Price(network, bits, memory_share=table["memory_share"],
+                                                  ports=_ports(table["dsp"])))
+        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), task, data)
+        bits = picked.widths
+    network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
+    if table["finetune_epochs"] or table["joint_epochs"]:
+        grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
+        forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
+        task = training.task_of(data)
+        tuned = {"before": task.score(network.vectors(data.test_x).outputs, data)}
+        model = training.finetune(
+            model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
+            rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
+                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
+        reference = training.reference(model, data.train_x[:SAMPLE], name=name)
+        peaks, bits = calibrate(reference, data.train_x), replace(bits, grids=grids)
+        network = quantize(reference, peaks, **bits.as_dict())
+    return Golden(network, reference, picking, tuned, peaks.never)
+
+
+def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],
+                 folder: str | Path | None) -> Evaluations:
+    """What a network loses on the samples of the table."""
+    import torch
+
+    from circulant.training.batches import Part
+
+    part = Part(data, table["pick_on"], torch.device("cpu"))
+    chosen = torch.from_numpy(np.random.default_rng(0).permutation(len(part))[:table["samples"] or None])
+    lengths = getattr(data, f"{table['pick_on']}_lengths")
+    whole = lengths is None or any(layer.kind == Bidirectional.kind for layer in reference.layers)
+    if not whole:
+        chosen = chosen[np.argsort(lengths[chosen.numpy()], kind="stable")]
+    batches = [part.take(some) for some in (chosen.split(len(chosen)) if whole else chosen.split(BATCH))]
+    inputs = [np.asarray(batch.x, np.float64) for batch in batches]
+    exact = [reference.run(x) for x in inputs]
+    sign = -100.0 if task.higher_is_better else 100.0
+
+    def metric(outputs: Sequence[np.ndarray]) -> float:
+        counts = np.sum([task.tally(torch.from_numpy(y), batch) for y, batch in zip(outputs, batches, strict=True)], 0)
+        return float(counts[0] / counts[1])
+
+    best = metric(exact)
+
+    def lost(network: Network) -> float:
+        return sign * (metric([y + table["margin"] * (network.run(x).real - y)
+                               for x, y in zip(inputs, exact, strict=True)]) - best)
+
+    few = inputs[len(inputs) // 2]
+    steps = few.shape[1] if few.ndim == 3 else 1
+    subject = artifact.digest({"data": data.digest(), "metric": task.metric,
+                               **{name: table[name] for name in ("pick_on", "samples", "margin")}})
+    return Evaluations(lost, reference, few[:max(4, min(SAMPLE, STEPS // steps))], subject=subject, folder=folder)
+
+
+def _ports(dsp: str) -> tuple[int, int] | None:
+    if dsp == "none":
+        return None
+    x, y = dsp.split("x")
+    return int(x), int(y)
+
+
+def _picking(picked: Picked, start: Network, task: "Task", data: "Dataset") -> dict[str, Any]:
+    """The outcome of a search for the record."""
+    return {
+        "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
+        "lost": picked.lost + 0.0,
+        "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
+        "score_start": task.score(start.vectors(data.test_x).outputs, data),
+        "weight_bits_start": weight_bits(start), "weight_bits": weight_bits(picked.network),
+        "widths": [row._asdict() for row in picked.rows],
+    }
+
+
+def picked_table(picking: Mapping[str, Any]) -> Table:
+    """The widths that were picked, for a terminal."""
+    saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
+    table = Table("width", "from", "to", "noise of it alone", title_justify="left", title=(
+        f"{picking['lost']:.2f} of {picking['budget']:g} points lost; weights {picking['weight_bits_start']:,} → "
+        f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
+    for row in picking["widths"]:
+        clip = f", {row['clip']} integer bits fewer" if row["clip"] else ""
+        table.add_row(row["name"], str(row["start"]), "given" if row["fixed"] else f"{row['picked']}{clip}",
+                      "" if row["noise"] is None else f"{row['noise']:.1e}")
+    return table
+
+
+def ranges_table(ranges: Sequence[Mapping[str, Any]]) -> Table:
+    """Every tensor against its format, for a terminal."""
+    table = Table(title="tensors", title_justify="left")
+    for at, name in enumerate(("tensor", "bits", "point", "least", "greatest", "at the ends", "SQNR")):
+        table.add_column(name, no_wrap=True, overflow="fold" if at else "ellipsis")
+    for each in ranges:
+        table.add_row(each["name"], str(each["format"]["width"]), str(each["format"]["frac"]), f"{each['lo']:.4g}",
+                      f"{each['hi']:.4g}", f"{each['ends'] / each['count']:.2%}",
+                      "–" if each["sqnr_db"] is None else f"{each['sqnr_db']:.1f} dB")
+    return table

@@ -1,0 +1,42 @@
+"""What a training is given before it starts: a look at its network, and a dense baseline of another run."""
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from circulant.experiment import Experiment, load
+from circulant.sim.refusal import Refusal
+
+__all__ = ["baseline", "inspected"]
+
+
+def inspected(experiment: Experiment, data: Any) -> Any:
+    """The `circulant.training.ConversionReport` of an experiment's network with its block sizes, untrained.
+
+    Raises:
+        Refusal: as `circulant.training.build` and `compress`.
+    """
+    from circulant import training
+
+    tables = experiment.tables(("model", "compression"))
+    model = training.ModelSettings(**tables["model"])
+    network = training.build(model, data.shape, data.classes)
+    sizes = training.assign(network, tables["compression"]["block_size"], model.dense)
+    return training.inspect(training.compress(network, sizes), data.train_x[:2])
+
+
+def baseline(experiment: Experiment, folder: Path) -> Any:
+    """State dict of the dense baseline that a run folder keeps.
+
+    Raises:
+        Refusal: when it holds none, or that of other data or of another network.
+    """
+    from circulant import training
+
+    kept = load(folder)
+    for table, mine, other in (("data", experiment.data, kept.data),
+                               ("model", replace(experiment.model, dense=()), replace(kept.model, dense=()))):
+        if mine != other:
+            key = next(field.name for field in fields(mine) if getattr(mine, field.name) != getattr(other, field.name))
+            raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key} = "
+                          f"{getattr(other, key)!r}, not {getattr(mine, key)!r}; choose another folder, or train one")
+    return training.load_trained(folder / "model.pt").dense

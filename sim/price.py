@@ -1,0 +1,120 @@
+"""What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.layers import Layer
+from circulant.sim.network import Network
+from circulant.sim.quantize import matrices
+from circulant.sim.refusal import Refusal
+from circulant.sim.widths import Widths
+
+__all__ = ["Bill", "Price", "tiles", "weight_bits"]
+
+REGISTERS = 0.05
+"""Share of the registers and adders; they cost little, but something."""
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a network needs, to be compared with another of the same shape.
+
+    Parameters:
+        memory: bits of the weights.
+        multipliers: DSP blocks or, without their ports, bits of both factors multiplied: of all products of a step.
+        registers: bits of the vectors, spectra, sums and rows of a step.
+    """
+
+    memory: float
+    multipliers: float
+    registers: float
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    path: str
+    layer: str
+    numbers: int
+    products: int
+    rows: int
+    columns: int
+
+
+class Price:
+    """The cost of widths for one network, in parts of what its own formats cost.
+
+    The weights of a layer are stored as wide as the widest of its matrices, as its array has one memory for each lane.
+
+    Parameters:
+        network: of the shape in question.
+        memory_share: of the memory's part of the cost, the multipliers have the rest.
+        ports: widths of the two factors of a DSP block; a wider product takes several. None where a product costs as
+            much as its factors have bits.
+
+    Raises:
+        Refusal: when the share is not from 0 to 1.
+    """
+
+    def __init__(self, network: Network, start: Widths, *, memory_share: float = 0.5,
+                 ports: tuple[int, int] | None = None) -> None:
+        if not 0 <= memory_share <= 1:
+            raise Refusal(f"memory_share must be from 0 to 1, not {memory_share!r}; the multipliers have the rest")
+        self._share, self._ports = memory_share, ports
+        self._matrices = [matrix for layer in network.layers for matrix in _matrices(layer)]
+        self._start = self.bill(start)
+
+    def bill(self, bits: Widths) -> Bill:
+        memory = multipliers = registers = 0.0
+        widest: dict[str, int] = {}
+        for matrix in self._matrices:
+            own = bits.of(matrix.path)
+            widest[matrix.layer] = max(widest.get(matrix.layer, 0), own.weight_bits)
+            multipliers += matrix.products * tiles(own.spectrum + 1, own.weight_bits + 1, self._ports)
+            registers += matrix.columns * (own.spectrum + own.state + own.cell + own.twiddle_bits)
+            registers += matrix.rows * (own.product + own.output)
+        registers += bits.input * sum(matrix.columns for matrix in self._matrices[:1])
+        memory = sum(float(matrix.numbers * widest[matrix.layer]) for matrix in self._matrices)
+        return Bill(memory, multipliers, registers)
+
+    def __call__(self, bits: Widths) -> float:
+        """1 for the widths to start from."""
+        now, then = self.bill(bits), self._start
+        return (self._share * now.memory / then.memory + (1 - self._share) * now.multipliers / then.multipliers
+                + REGISTERS * now.registers / then.registers) / (1 + REGISTERS)
+
+
+def tiles(x: int, y: int, ports: tuple[int, int] | None) -> float:
+    """DSP blocks of a product of ``x`` × ``y`` bits; x · y without ``ports``."""
+    if ports is None:
+        return float(x * y)
+    return float(min(-(-x // a) * -(-y // b) for a, b in (ports, ports[::-1])))
+
+
+def weight_bits(network: Network) -> int:
+    """Bits of all weights as the circuit stores them: in a layer as wide as in the widest of its matrices."""
+    return sum(_layer_bits(layer) for layer in network.layers)
+
+
+def _layer_bits(layer: Layer) -> int:
+    if isinstance(layer, Bidirectional):
+        return sum(_layer_bits(one) for one in layer.directions.values())
+    products = layer.products.values()
+    return sum(product.weights.size for product in products) * max(product.weight.width for product in products)
+
+
+def _matrices(layer: Layer) -> Iterable[_Matrix]:
+    if isinstance(layer, Bidirectional):
+        for one in layer.directions.values():
+            yield from _matrices(one)
+        return
+    for path in matrices(layer):
+        side = path.rpartition(".")[2]
+        taken = [product for role, product in layer.products.items()
+                 if role == side or (role.startswith("candidate_") and side == _vector(role))]
+        yield _Matrix(path, layer.name, sum(each.weights.size for each in taken),
+                      sum(each.multiplications for each in taken), sum(each.rows for each in taken), taken[0].columns)
+
+
+def _vector(role: str) -> str:
+    """The matrix that a part of a GRU's candidate belongs to: that of x or that of h."""
+    return {"candidate_input": "input_product", "candidate_recurrent": "recurrent_product"}[role]

@@ -1,0 +1,89 @@
+"""The tables of docs/results.md: what is collected from run folders, what counts as reached, what a document keeps."""
+import json
+from itertools import pairwise
+
+import click
+import pytest
+
+from benchmarks import results
+from benchmarks.experiments import EXPERIMENTS, Row, rows
+from circulant.experiment import load
+from circulant.sim import artifact
+
+MATRICES = {"gru.weight_ih_l0": {"groups": 3, "rows": 64, "columns": 32, "block_size": 8},
+            "linear.weight": {"groups": 1, "rows": 10, "columns": 64, "block_size": 1}}
+
+
+def trained(row: Row, seed: int, score: float, below, metric: str = "accuracy", matrices=MATRICES) -> None:
+    folder = row.folder(seed, below)
+    folder.mkdir(parents=True)
+    artifact.write_json(folder / "training.json", "circulant-training", 1, {
+        "metric": metric, metric: {"dense": 0.9, "circulant": score}, "history": [{}] * 50, "matrices": matrices,
+        "experiment": {"data": {"name": "fsdd"}}, "seconds": 100.0, "processor_seconds": 90.0,
+        "machine": {"processor": "Z80", "gpu": "", "threads": 1, "cores": 2, "torch": "2.0"}})
+
+
+def row(experiment: str, label: str) -> Row:
+    return next(row for row in rows(experiment) if row.label == label)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_row_is_a_legal_experiment(experiment):
+    base, *others = rows(experiment)
+    assert (base.label, base.base) == ("start", ""), "the others start from the first row's dense baseline"
+    for each in (base, *others):
+        _, name, *words = each.arguments(3)
+        loaded = load(name, [word for before, word in pairwise(words) if before == "--set"])
+        assert loaded.training.seed == 3
+        assert loaded.training.dense == ("" if each is base else str(base.folder(3)))
+
+
+def test_figures_of_several_seeds(tmp_path):
+    for seed, (dense, circulant) in enumerate([(0.99, 0.985), (0.995, 0.991)]):
+        trained(row("fsdd-gru", "dense"), seed, dense, tmp_path)
+        trained(row("fsdd-gru", "k8"), seed, circulant, tmp_path)
+    trained(row("fsdd-gru", "k16"), 0, 0.97, tmp_path)
+    found = results.collect(tmp_path)
+    assert [*found] == ["fsdd-gru"]
+    entry = found["fsdd-gru"]["k8"]
+    assert entry["losses"] == pytest.approx({0: 0.005, 1: 0.004})
+    assert entry["target"] == [{"rule": "≥ 98.3%", "reached": True}]
+    assert found["fsdd-gru"]["k16"]["target"] == [{"rule": "≥ 97.5%", "reached": False}]
+    text = results.document(found)
+    line = next(line for line in text.splitlines() if line.startswith("| k8 "))
+    assert line == ("| k8 | 8 | 0, 1 | 98.80 ± 0.42 % | +0.45 ± 0.07 | 6,144 → 768 (8.0×) | ≥ 98.3%: reached | 50 | "
+                    "90 s |")
+    assert "≥ 97.5%: **missed**" in text
+    assert "Z80, 1 of 2 cores, torch 2.0" in text
+    assert json.loads(json.dumps(found)), "the figures must be plain values"
+
+
+def test_an_error_rate_is_lost_upwards(tmp_path):
+    for label, score in (("dense", 0.45), ("k8", 0.4514), ("k16", 0.4536), ("k4-16", 0.46), ("k16-4", 0.47)):
+        trained(row("speech-gru", label), 0, score, tmp_path, "phone_error_rate")
+    found = results.collect(tmp_path)["speech-gru"]
+    reached = {label: [check["reached"] for check in entry["target"]] for label, entry in found.items()}
+    assert reached == {"dense": [True], "k8": [True], "k16": [False], "k4-16": [], "k16-4": []}
+    said = results.document({"speech-gru": found})
+    assert "less the reverse, is +1.00 points over one seed: one seed, so no more than a hint" in said
+
+
+@pytest.mark.parametrize(("gains", "verdict"), [
+    ([0.01, 0.011, 0.012], "confirmed"), ([-0.01, -0.011, -0.012], "refuted"), ([0.01, -0.012, 0.003], "undecided")])
+def test_an_ordering_needs_more_than_its_spread(gains, verdict):
+    assert results._verdict(gains).startswith(verdict)
+
+
+def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
+    path = tmp_path / "results.md"
+    path.write_text(f"head\n{results.BEGIN}\nold\n{results.END}\ntail\n")
+    trained(row("mnist-mlp", "k16"), 0, 0.988, tmp_path)
+    results.write(path, results.collect(tmp_path))
+    text = path.read_text()
+    assert text.startswith(f"head\n{results.BEGIN}\n")
+    assert text.endswith(f"{results.END}\ntail\n")
+    assert "old" not in text
+    assert "## MNIST, perceptron" in text
+    path.write_text("no marks")
+    with pytest.raises(click.ClickException, match="once each"):
+        results.write(path, {})

@@ -1,0 +1,128 @@
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from circulant import integers, training
+from circulant.experiment import Quantization, parse
+from circulant.sim.quantize import matrices
+from circulant.sim.refusal import Refusal
+from circulant.training.data import Dataset
+from circulant.training.models import ModelSettings, build
+
+TABLE = asdict(Quantization(activation_bits=10, weight_bits=8))
+
+
+def classified():
+    """Data that a network without training gets all right."""
+    x = np.random.default_rng(0).normal(size=(90, 5, 6)).astype(np.float32)
+    model = training.compress(build(ModelSettings(hidden=8), (5, 6), 3, seed=1), {"gru": 4})
+    with torch.no_grad():
+        y = model(torch.from_numpy(x)).argmax(-1).numpy()
+    return model, Dataset("random", x[:60], y[:60], x[60:], y[60:], 3)
+
+
+def transcribed():
+    """Sequences of different lengths, of which the network says the first symbols."""
+    rng = np.random.default_rng(0)
+    x, lengths = rng.normal(size=(24, 8, 6)).astype(np.float32), rng.integers(5, 9, 24)
+    model = build(ModelSettings(kind="labeller", hidden=8), (8, 6), 4, seed=1)
+    y, symbols = rng.integers(1, 4, (24, 2)), np.full(24, 2)
+    y[:, 1] = 1 + y[:, 0] % 3  # Two equal ones would need a blank between them.
+    return model, Dataset("phones", x[:16], y[:16], x[16:], y[16:], 4, "ctc", lengths[:16], lengths[16:], symbols[:16],
+                          symbols[16:])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return classified()
+
+
+def test_a_table_names_layers():
+    bits = integers.widths(TABLE | {"weight_bits": {"gru": 7, "head.product": 5}, "state_bits": {"gru": 9}})
+    assert dict(bits.tensors) == {"gru.weight_bits": 7, "head.product.weight_bits": 5, "gru.state_bits": 9}
+    assert (bits.weight_bits, bits.activation_bits) == (12, 10)
+
+
+def test_the_keys_are_read():
+    table = parse({"quantization": {"budget": 0.1, "weight_bits": {"gru": 8}, "pick": ["weight_bits"]}}).quantization
+    assert (table.budget, table.weight_bits, table.pick) == (0.1, {"gru": 8}, ("weight_bits",))
+    with pytest.raises(Refusal, match=r"quantization\.budget must be .*, or 0 for the widths as they stand, not -1"):
+        parse({"quantization": {"budget": -1}})
+
+
+def test_widths_as_they_stand(data):
+    made = integers.golden(*data, TABLE | {"weight_bits": {"gru": 7}}, name="mine")
+    assert (made.picking, made.finetuning, made.never, made.network.name) == ({}, {}, [], "mine")
+    assert [each.weight.width for layer in made.network.layers for each in matrices(layer).values()] == [7, 7, 12]
+
+
+@pytest.mark.parametrize("on", ["test", "train"])
+def test_a_budget_is_kept_on_the_part_in_question(data, on, tmp_path):
+    model, known = data
+    table = TABLE | {"budget": 5.0, "pick_on": on, "pick": ("weight_bits", "state_bits"), "samples": 0}
+    shown = []
+    made = integers.golden(model, known, table, folder=tmp_path, show=lambda *said: shown.append(said[0]))
+    x, y = getattr(known, f"{on}_x"), getattr(known, f"{on}_y")
+    lost = 100 * float(np.mean(made.network.run(x).integers.argmax(-1) != y))
+    assert made.picking["lost"] == pytest.approx(lost)
+    assert lost <= 5
+    assert made.picking["weight_bits"] < made.picking["weight_bits_start"]
+    assert {"calibration", "sensitivity of widths", "path within the budget"} < set(shown)
+    again = integers.golden(model, known, table, folder=tmp_path)
+    assert again.network.hash == made.network.hash
+    assert again.picking["cached"] == again.picking["evaluations"] > 0, "everything was known"
+    json.dumps(made.picking)
+    console = Console(width=100, record=True)
+    console.print(integers.picked_table(made.picking))
+    text = console.export_text()
+    assert "gru.weight_bits" in text
+    assert f"of 5 points lost; weights {made.picking['weight_bits_start']:,}" in text
+
+
+def test_a_margin_picks_wider_formats(data):
+    model, known = data
+    table = TABLE | {"budget": 20.0, "pick": ("weight_bits",)}
+    plain, careful = (integers.golden(model, known, table | {"margin": margin}).picking["weight_bits"]
+                      for margin in (1.0, 8.0))
+    assert plain < careful
+
+
+def test_phones_of_sequences_of_different_lengths():
+    """The loss is the rise of the phone error rate on the valid steps alone."""
+    model, known = transcribed()
+    made = integers.golden(model, known, TABLE | {"budget": 3.0, "pick": ("weight_bits",)})
+    task = training.task_of(known)
+    rates = [task.score(outputs.astype(np.float32), known) for outputs in (
+        made.model.run(known.test_x), made.network.run(known.test_x).real)]
+    assert made.picking["lost"] == pytest.approx(100 * (rates[1] - rates[0]))
+    assert made.picking["lost"] <= 3
+
+
+def test_fine_tuned_weights_are_those_of_the_network(data):
+    model, known = data
+    shown = []
+    made = integers.golden(
+        model, known, TABLE | {"weight_bits": 4, "finetune_epochs": 2, "joint_epochs": 1},
+        settings=training.TrainingSettings(batch_size=16), show=lambda *said: shown.append(said[:3]))
+    plain = integers.golden(model, known, TABLE | {"weight_bits": 4})
+    assert made.finetuning["before"] == training.task_of(known).score(
+        plain.network.vectors(known.test_x).outputs, known)
+    phases = [said for said in shown if said[0] != "calibration"]
+    assert phases == [("ADMM on the grid", 1, 1), ("fine-tuning", 1, 2), ("fine-tuning", 2, 2)]
+    for one, other in zip(made.network.layers, plain.network.layers, strict=True):
+        for path, product in matrices(one).items():
+            assert product.weight == matrices(other)[path].weight, "the format is that which was trained on"
+            assert not np.array_equal(product.weights, matrices(other)[path].weights)
+
+
+def test_a_tensor_that_is_never_exercised_is_named(data):
+    model, known = data
+    silent = Dataset("silent", known.train_x[:, :1], known.train_y, known.test_x[:, :1], known.test_y, 3)
+    made = integers.golden(model, silent, TABLE)
+    assert "gru.recurrent_product.input" in made.never
+    with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but gru"):
+        integers.golden(model, silent, TABLE | {"budget": 1.0})

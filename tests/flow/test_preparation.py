@@ -1,0 +1,122 @@
+"""What is said of a network before any work starts, and a training that starts from the baseline of another run."""
+import json
+
+import numpy as np
+import pytest
+
+from circulant import steps
+from circulant.cli import main
+from circulant.experiment import load
+from circulant.records import Run
+from circulant.sim.refusal import Refusal
+
+SET = ["data.subset=100", "model.hidden=16", "training.dense_epochs=2", "training.admm_epochs=2",
+       "training.retrain_epochs=2"]
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    """An .npz of a few images, whose networks can be trained and not exported."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("images.npz", x=rng.normal(size=(40, 1, 12, 12)), y=np.arange(40) % 4)
+    return ["--set", "data.name=npz", "--set", "data.path=images.npz", "--set", "model.kind=lenet5",
+            "--set", "compression.block_size={fc1=16}"]
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments])
+    said = capsys.readouterr()
+    return stopped.value.code, said.out, said.err
+
+
+def test_inspect_prints_every_part_with_block_size_and_padding(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, "inspect", "--set", "compression.block_size=16")
+    assert (code, err) == (0, "")
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert lines["gru"].endswith("converted  N × 8 × 64  k = 16, 50% padding and k = 16")
+    assert "k = 16, 38% padding" in lines["linear"]
+    assert not list(tmp_path.iterdir()), "looking must leave nothing behind"
+
+
+def test_inspect_as_json_says_what_is_not_exported(capsys, images):
+    code, out, err = call(capsys, "inspect", *images, "--json")
+    report = json.loads(out)
+    assert (code, report["ok"], report["exportable"]) == (0, True, False)
+    assert {node["name"]: node["status"] for node in report["nodes"]}["conv1"] == "captured"
+    assert "It can be trained, but not be quantized" in err
+
+
+def test_a_run_that_would_end_in_a_refusal_never_starts(capsys, images, tmp_path):
+    code, out, err = call(capsys, "run", *images, "--out", "run")
+    assert (code, out) == (2, "")
+    assert "The golden model must have a layer for everything that is exported, but has none for conv1 (Conv2d)" in err
+    assert not (tmp_path / "run").exists(), "nothing may have been trained"
+
+
+def test_what_is_not_exported_can_be_trained(images, tmp_path):
+    epochs = ["training.dense_epochs=1", "training.admm_epochs=1", "training.retrain_epochs=1"]
+    done = steps.train(Run(tmp_path / "run", load("digits-gru", [*images[1::2], *epochs])))
+    assert done["matrices"]["fc1.weight"]["block_size"] == 16
+
+
+def test_a_block_larger_than_its_matrix_is_refused_before_any_training(tmp_path):
+    experiment = load("digits-gru", ["compression.block_size={linear=64}", "model.hidden=32"])
+    with pytest.raises(Refusal, match=r"linear\.weight.*must not exceed both sides"):
+        steps.inspect(Run(tmp_path, experiment))
+
+
+def run(folder, *sets):
+    return Run(folder, load("digits-gru", [*SET, *sets]))
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("base") / "run"
+    steps.train(run(folder))
+    return folder
+
+
+def recorded(folder):
+    return json.loads((folder / "training.json").read_text())
+
+
+def test_it_ends_as_if_it_had_trained_the_baseline_itself(base, tmp_path):
+    steps.train(run(tmp_path, f"training.dense={base}"))
+    one, other = recorded(base), recorded(tmp_path)
+    assert [entry["phase"] for entry in other["history"]] == ["admm"] * 2 + ["retrain"] * 2
+    assert other["history"] == one["history"][2:]
+    assert other["accuracy"] == one["accuracy"]
+
+
+def test_the_dense_twin_is_not_constrained(base, tmp_path):
+    steps.train(run(tmp_path, f"training.dense={base}", "compression.block_size=1"))
+    twin = recorded(tmp_path)
+    assert {entry["primal"] for entry in twin["history"] if entry["phase"] == "admm"} == {0.0}
+    assert len(twin["history"]) == 4, "it must have the epochs of those that it is compared with"
+    assert {matrix["block_size"] for matrix in twin["matrices"].values()} == {1}
+
+
+def test_looking_less_often_at_the_test_part_changes_nothing_else(base, tmp_path):
+    steps.train(run(tmp_path, f"training.dense={base}", "training.evaluate_epochs=10"))
+    often, seldom = recorded(base), recorded(tmp_path)
+    assert ["accuracy" in entry for entry in seldom["history"]] == [False, True] * 2
+    assert [entry["loss"] for entry in seldom["history"]] == [entry["loss"] for entry in often["history"][2:]]
+    assert seldom["accuracy"] == often["accuracy"]
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ("model.hidden=8", r"has model\.hidden = 16, not 8; choose another folder, or train one"),
+    ("data.subset=90", r"has data\.subset = 100, not 90"),
+])
+def test_a_baseline_of_another_network_is_refused(base, tmp_path, change, words):
+    with pytest.raises(Refusal, match=words):
+        steps.train(run(tmp_path, f"training.dense={base}", change))
+
+
+def test_a_baseline_that_is_missing_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Refusal, match="no run folder"):
+        steps.train(run(tmp_path, f"training.dense={tmp_path / 'empty'}"))

@@ -1,0 +1,51 @@
+import pytest
+
+from benchmarks.synthesis import LARGE, POINTS, network
+from circulant.hw import generate
+from circulant.hw.plan import plan
+from circulant.hw.resources import FAMILIES, Memory, memories, predict, products
+from tests.hw import golden
+
+
+def whole(design):
+    """(products, memory bits) of all layers."""
+    pairs = list(zip(design.network.layers, design.plans, strict=True))
+    return (sum(count for layer, each in pairs for count, _, _ in products(layer, each)),
+            sum(memory.bits for layer, each in pairs for memory in memories(layer, each)))
+
+
+@pytest.mark.parametrize("at", [0, 4, 6, 7], ids=lambda at: POINTS[at].title)
+def test_every_product_and_every_bit_of_the_verilog_is_foreseen(at):
+    point = POINTS[at]
+    design = generate(network(point), multipliers=point.multipliers, streams=point.streams)
+    assert whole(design) == (design.multipliers, design.memory_bits)
+
+
+def test_a_network_is_the_sum_of_its_layers():
+    design = generate(golden.network(2, 6, 4, outputs=3, k_out=1), multipliers=12)
+    assert whole(design) == (design.multipliers, design.memory_bits)
+    assert predict(design.network, design.plans, "xcu").dsps == design.multipliers, "one block for a narrow product"
+
+
+@pytest.mark.parametrize(("family", "a", "b", "dsps"), [
+    ("xcu", 27, 18, 1), ("xcu", 18, 27, 1), ("xcu", 28, 18, 2), ("xcu", 19, 19, 2), ("xc7", 26, 18, 2),
+    ("ecp5", 18, 18, 1), ("ecp5", 19, 18, 2), ("ecp5", 19, 19, 4)])
+def test_dsp_blocks_of_a_product(family, a, b, dsps):
+    assert FAMILIES[family].dsps(a, b) == dsps
+
+
+@pytest.mark.parametrize(("family", "memory", "blocks"), [
+    ("xcu", Memory(1, 36, 512), 0.5), ("xcu", Memory(1, 72, 512), 1), ("xcu", Memory(1, 72, 513), 2),
+    ("xcu", Memory(3, 18, 1024), 1.5), ("xcu", Memory(1, 16, 64), 0), ("xcu", Memory(1, 16, 65), 0.5),
+    ("xcu", Memory(1, 16, 17, writable=False), 0.5), ("xcu", Memory(1, 16, 16, writable=False), 0),
+    ("xcu", Memory(1, 400, 500, asynchronous=True), 0), ("ecp5", Memory(2, 36, 512), 2),
+    ("ecp5", Memory(1, 18, 1025), 2)])
+def test_block_rams_of_a_memory(family, memory, blocks):
+    assert FAMILIES[family].block_rams(memory) == blocks
+
+
+def test_the_designs_of_the_papers_fit_their_device():
+    for point in LARGE:
+        made = network(point)
+        found = predict(made, plan(made, point.multipliers), "xcu")
+        assert found.dsps <= 2760 and found.block_rams <= 1080, point.title
