@@ -239,7 +239,8 @@ def _sizes(layer: Layer) -> Any:
         return tuple(map(_sizes, layer.directions.values()))
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
-            tuple((role, product.weights.shape) for role, product in layer.products.items()))
+            getattr(layer, "grid", None), getattr(layer, "window", None),
+            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
 
 
 def _simulated(design: Any, vectors: Any) -> float:
