@@ -119,8 +119,8 @@ def _matrices(layer: Layer) -> Iterable[_Matrix]:
         return
     if isinstance(layer, Residual):
         for chain in layer.branches.values():
-            for one in chain:
-                yield from _matrices(one)
+            for each in chain:
+                yield from _matrices(each)
         return
     if isinstance(layer, Pool | Flatten | Scale):
         return
