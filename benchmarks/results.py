@@ -77,7 +77,8 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None:
     """Add the loss against the dense model of the same budget, and what is reached of the target."""
-    dense = others.get("dense", others.get("start"))
+    labels = [each.label for each in rows(row.experiment)]
+    dense = others.get("dense" if "dense" in labels else "start")
     sign = 1 if entry["metric"] == "accuracy" else -1
     entry["losses"] = {seed: sign * (dense["scores"][seed]["circulant"] - scores["circulant"])
                        for seed, scores in entry["scores"].items() if dense and seed in dense["scores"]}

@@ -17,7 +17,8 @@ _TABLE = re.compile(r"LUT[1-6]$|RAM\d+[MX].*|TRELLIS_DPR16X4$")
 _FREE = re.compile(r"INV$|MUXF\d$|CARRY4$|CCU2C$|PFUMX$|L6MUX21$|DSP48E[12]$|MULT18X18D$")
 _CARRY = ("CARRY4", "CCU2C")
 _PRODUCT = re.compile(r"DSP48E[12]$|MULT18X18D$")
-_REGISTER = re.compile(r"FD[RSCP]E(_1)?$|TRELLIS_FF$")
+_REGISTER = re.compile(r"FD[RSCP]E(_1)?$|SRL(16E|C32E)$|TRELLIS_FF$")
+"""Flip-flops, and shift registers made of look-up tables, which a tool makes of a delay."""
 _MEMORY = re.compile(r"RAM\d|TRELLIS_DPR")
 _WRITING = re.compile(r"W.*|.*CLK|DI.*|ADDRH")
 """Ports of a memory made of look-up tables that its outputs do not follow at once."""

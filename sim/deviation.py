@@ -124,7 +124,8 @@ def _through(layer: Gru | Lstm, reference: reals.Gru | reals.Lstm, trace: Trace,
     count, size = len(x), sum(n for _, n in states)
     center, reach = np.zeros((count, size)), np.zeros((count, size))
     ways, rests = np.zeros((count, 0, size, size)), np.zeros((count, 0, size))
-    rows, found = _rows(layer, reference), []
+    rows = _rows(layer, reference)
+    found: list[tuple[Reals, Reals]] = []
     for t in range(x.shape[1]):
         def real(tensor: str, t: int = t) -> Reals:
             seen = trace[f"{layer.name}.{tensor}"]

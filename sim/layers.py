@@ -112,9 +112,10 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
 
     def pwl(role: str) -> Pwl:
         data = entry[role]
-        input, output, slope, base = (Format.from_json(data[field]) for field in ("input", "output", "slope", "base"))
-        return Pwl(data["function"], data["method"], data["reach"], input, output, slope, base,
-                   *(arrays[f"{name}.{role}.{part}"] for part in _TABLES))
+        start, slope, base = (arrays[f"{name}.{role}.{part}"] for part in _TABLES)
+        return Pwl(data["function"], data["method"], data["reach"], Format.from_json(data["input"]),
+                   Format.from_json(data["output"]), Format.from_json(data["slope"]), Format.from_json(data["base"]),
+                   start, slope, base)
 
     if entry["kind"] == Gru.kind:
         gates = JointProduct((product("input_product"), product("recurrent_product")))

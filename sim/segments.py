@@ -9,7 +9,7 @@ one it is in. As sigmoid(x) = (1 + tanh(x/2))/2, one fit serves both.
 """
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -117,11 +117,13 @@ def _cuts(bound: float, frac: int) -> tuple[int, tuple[int, ...]]:
             lo, hi = (middle, hi) if within(middle) else (lo, middle)
         return lo
 
+    def near(start: int, end: int) -> bool:
+        return _distance(start * step, end * step) <= bound
+
     cuts = [furthest(lambda end: _middle(end * step)[1] <= bound, 0)]
     while cuts[-1] < flat:
-        last = cuts[-1]
-        cuts.append(furthest(lambda end, last=last: _distance(last * step, end * step) <= bound,  # type: ignore[misc]
-                             last + 1))
+        start = cuts[-1]
+        cuts.append(furthest(partial(near, start), start + 1))
     return grid, tuple(cuts)
 
 

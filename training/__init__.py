@@ -17,7 +17,7 @@ from circulant.training.curves import Curves
 from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
 from circulant.training.finetune import finetune
-from circulant.training.grid import fake_quantize, golden_paths, to_integers
+from circulant.training.grid import golden_paths
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
 from circulant.training.place import machine
@@ -37,5 +37,5 @@ __all__ = [
     "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
     "export", "reference", "Curves", "machine",
-    "finetune", "fake_quantize", "to_integers", "golden_paths",
+    "finetune", "golden_paths",
 ]

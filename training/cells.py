@@ -164,8 +164,8 @@ class PeepholeLstm(Recurrent):
         return self.output_size, self.hidden_size
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
-        steps = lstm_steps if self.hard else LstmSteps.apply
-        y, c = steps(driven, *start, *self._tensors(suffix, "weight_hh", "weight_hr", "peephole"))
+        tensors = *start, *self._tensors(suffix, "weight_hh", "weight_hr", "peephole")
+        y, c = lstm_steps(driven, *tensors) if self.hard else LstmSteps.apply(driven, *tensors)
         return y, y[-1], c
 
 
@@ -199,5 +199,6 @@ class ResetBeforeGru(Recurrent):
         return (self.hidden_size,)
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
-        h = (gru_steps if self.hard else GruSteps.apply)(driven, *start, *self._tensors(suffix, "weight_hh"))
+        tensors = *start, *self._tensors(suffix, "weight_hh")
+        h = gru_steps(driven, *tensors) if self.hard else GruSteps.apply(driven, *tensors)
         return h, h[-1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import Function
 
 from circulant.sim.activation import Pwl
 from circulant.sim.fixed import Format
@@ -36,7 +37,8 @@ def quantized(x: Tensor, form: Format) -> Tensor:
         Refusal: as `integers`, and when the type of x does not hold every value of the format.
     """
     _check(x, form)
-    return _Quantized.apply(x, form)
+    values: Tensor = _Quantized.apply(x, form)
+    return values
 
 
 def activated(x: Tensor, table: Pwl) -> Tensor:
@@ -46,7 +48,8 @@ def activated(x: Tensor, table: Pwl) -> Tensor:
         Refusal: as `quantized`.
     """
     _check(x, table.output)
-    return _Activated.apply(x, table)
+    values: Tensor = _Activated.apply(x, table)
+    return values
 
 
 def _check(x: Tensor, form: Format) -> None:
@@ -56,7 +59,7 @@ def _check(x: Tensor, form: Format) -> None:
                       "them; compute in float32 or float64, or choose fewer bits")
 
 
-class _Quantized(torch.autograd.Function):
+class _Quantized(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, form: Format) -> Tensor:
         found = integers(x, form)
@@ -70,7 +73,7 @@ class _Quantized(torch.autograd.Function):
         return gradient * inside, None
 
 
-class _Activated(torch.autograd.Function):
+class _Activated(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, table: Pwl) -> Tensor:
         argument, half = integers(x, table.input), 1 << table.input_bits - 1

@@ -19,32 +19,21 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks import BlockCirculant
 from circulant.training.clone import clone
 from circulant.training.fast import hasten
+from circulant.training.fixed import integers
 from circulant.training.matrices import Matrix, constraint_of, matrices
 
-__all__ = ["Grid", "fake_quantize", "golden_paths", "grid_of", "gridded", "on_grid", "settled", "to_integers"]
+__all__ = ["Grid", "golden_paths", "grid_of", "gridded", "on_grid", "settled"]
 
 ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 """The golden matrix of each matrix of a recurrent layer."""
-
-
-def to_integers(x: Tensor, form: Format) -> Tensor:
-    """The integers of `Format.quantize` as float64, which holds them exactly: nearest, halves upwards, saturated."""
-    scaled = (x.double() * 2.0 ** form.frac).clamp(form.lo, -form.lo)
-    below = scaled.floor()
-    return (below + (scaled - below >= 0.5)).clamp(max=form.hi)
-
-
-def fake_quantize(x: Tensor, form: Format) -> Tensor:
-    """The values of these integers; the gradient goes straight through to x."""
-    return x + (to_integers(x, form) * form.step - x).detach().to(x.dtype)
 
 
 def on_grid(first: Tensor, form: Format) -> Tensor:
     """First columns (…, k) whose spectra are integers of the format, as near to ``first`` as they are; float64."""
     k = first.shape[-1]
     half = torch.fft.rfft(first.double())
-    quantized = torch.complex(to_integers(half.real, form), to_integers(half.imag, form)) * form.step
-    return torch.fft.irfft(quantized, n=k)
+    re, im = (integers(part, form).double() * form.step for part in (half.real, half.imag))
+    return torch.fft.irfft(torch.complex(re, im), n=k)
 
 
 class Grid(BlockCirculant):

@@ -26,7 +26,7 @@ from circulant.experiment import shipped as experiments
 from circulant.sim.refusal import Refusal, nearest
 from circulant.tables import keys
 
-__all__ = ["AXES", "MEASURES", "Point", "Sweep", "read", "shipped"]
+__all__ = ["AXES", "MEASURES", "Point", "Sweep", "plain", "read", "shipped"]
 
 AXES = {"block_size": Compression, "weight_bits": Quantization, "activation_bits": Quantization,
         "multipliers": Hardware}
@@ -54,8 +54,15 @@ class Point:
     @property
     def block_size(self) -> str:
         """In words: "8", or "gru=8 linear=4"."""
-        size = self.experiment.compression.block_size
-        return " ".join(f"{name}={k}" for name, k in size.items()) if isinstance(size, Mapping) else str(size)
+        return str(plain(self.experiment.compression.block_size))
+
+    @property
+    def baseline(self) -> "Point | None":
+        """The training of the dense baseline alone; None where the experiment names one."""
+        if self.experiment.training.dense:
+            return None
+        alone = replace(self.experiment.training, method="admm", admm_epochs=0, retrain_epochs=0)
+        return Point(f"{self.label}, dense", replace(self.experiment, compression=Compression(1), training=alone))
 
     @property
     def training(self) -> dict[str, Any]:
@@ -82,6 +89,11 @@ class Sweep:
     source: str
     measure: str
     points: tuple[Point, ...]
+
+
+def plain(value: int | Mapping[str, int]) -> int | str:
+    """A number as it is, a table of numbers in words."""
+    return " ".join(f"{name}={each}" for name, each in value.items()) if isinstance(value, Mapping) else value
 
 
 def shipped() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from circulant.progress import Show, silent
-from circulant.sweep.grid import Point, Sweep
+from circulant.sweep.grid import Point, Sweep, plain
 from circulant.sweep.work import Found, epochs, evaluate, reason, train
 
 __all__ = ["Row", "run"]
@@ -40,7 +40,7 @@ def run(sweep: Sweep, *, jobs: int = 1, show: Show = silent) -> list[Row]:
 def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
     experiment = point.experiment
     row = {"experiment": point.label, "block_size": point.block_size,
-           "weight_bits": experiment.quantization.weight_bits,
+           "weight_bits": plain(experiment.quantization.weight_bits),
            "activation_bits": experiment.quantization.activation_bits, "budget": experiment.hardware.multipliers,
            "measure": measure, "reason": ""}
     if "reason" not in trained:
@@ -59,20 +59,30 @@ def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Po
 
 
 def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
-    """The training of each point; progress counts epochs."""
-    total, before = sum(map(epochs, points)), 0
-    found: list[Found] = [{} for _ in points]
+    """The training of each point: first the dense baselines, which block sizes share. Progress counts epochs."""
+    bases = {json.dumps(base.training): base for point in points if (base := point.baseline)}
+    lengths = [epochs(base, dense=True) for base in bases.values()], [*map(epochs, points)]
+    total, before = sum(map(sum, lengths)), 0
 
-    def note(point: Point, done: int, words: str) -> None:
-        show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
+    def phase(some: list[Point], dense: Sequence[Found | None], lengths: list[int]) -> list[Found]:
+        nonlocal before
+        found: list[Found] = [{} for _ in some]
 
-    # Only in this process can a training report its epochs.
-    tasks = [partial(train, point, *[partial(note, point)][:jobs == 1]) for point in points]
-    for at, result in _each(tasks, jobs):
-        found[at] = result
-        before += epochs(points[at])
-        show("training", before, total, f"{sum(map(bool, found))} of {len(points)} models")
-    return found
+        def note(point: Point, done: int, words: str) -> None:
+            show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
+
+        # Only in this process can a training report its epochs.
+        tasks = [partial(train, point, base, *[partial(note, point)][:jobs == 1])
+                 for point, base in zip(some, dense, strict=True)]
+        for at, result in _each(tasks, jobs):
+            found[at] = result
+            before += lengths[at]
+            show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models")
+        return found
+
+    dense = dict(zip(bases, phase([*bases.values()], [None] * len(bases), lengths[0]), strict=True))
+    return phase(points, [dense[json.dumps(base.training)] if (base := point.baseline) else None for point in points],
+                 lengths[1])
 
 
 def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Found], measure: str,

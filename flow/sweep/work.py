@@ -15,13 +15,14 @@ from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
 from circulant.integers import golden, widths
+from circulant.preparation import baseline, inspected
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.flatten import Flatten
-from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
+from circulant.sim.price import weight_bits
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
@@ -49,28 +50,35 @@ def reason(error: Exception) -> str:
     return text if isinstance(error, Refusal) else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
-def epochs(point: Point) -> int:
-    """Epochs that its training has at the most."""
+def epochs(point: Point, *, dense: bool = False) -> int:
+    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
     settings = point.experiment.training
-    late = settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
-    return settings.dense_epochs + late
+    if dense:
+        return settings.dense_epochs
+    return settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
 
 
-def train(point: Point, note: Note = lambda done, words: None) -> Found:
+def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
     """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
 
     One that was interrupted goes on from its checkpoint.
+
+    Parameters:
+        dense: the training of its baseline; None trains all phases. The outcome is the same.
     """
+    if dense is not None and "reason" in dense:
+        return dense
     try:
-        return _train(point.training, note)
+        return _train(point, dense, note)
     except Exception as error:
         return {"reason": reason(error)}
 
 
-def _train(tables: dict[str, Any], note: Note) -> Found:
+def _train(point: Point, dense: Found | None, note: Note) -> Found:
     with extras("circulant sweep"):
         from circulant import training
 
+    tables = point.training
     data = _data(json.dumps(tables["data"]))
     folder = store.training_folder(tables, data.digest())
     if (kept := _kept(folder)) is not None:
@@ -80,19 +88,30 @@ def _train(tables: dict[str, Any], note: Note) -> Found:
     def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
         nonlocal done
         done += 1
-        metric = next(name for name in ("accuracy", "phone_error_rate") if name in metrics)
-        note(done, f"{phase} {epoch} of {total}, {words(metric)} {metrics[metric]:.2%}")
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        note(done, f"{phase} {epoch} of {total}{''.join(known)}")
 
-    trained = training.train(data, training.TrainingSettings(**tables["training"]),
-                             model=training.ModelSettings(**tables["model"]),
+    inspected(point.experiment, data).require_exportable()
+    named, state = tables["training"]["dense"], None
+    if dense is not None:
+        state = training.load_trained(dense["folder"] / "model.pt").dense
+    elif named:
+        state = baseline(point.experiment, Path(named))
+    trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
                              block_size=tables["compression"]["block_size"], progress=progress,
-                             checkpoint=folder / "checkpoint.pt", resume=None)
+                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state)
     training.save_trained(folder / "model.pt", trained)
     artifact.write_json(folder / "training.json", KIND, VERSION, {
         "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
         "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return _read(folder)
+
+
+def _settings(tables: dict[str, Any]) -> Any:
+    from circulant.training import TrainingSettings
+
+    return TrainingSettings(**{key: value for key, value in tables["training"].items() if key != "dense"})
 
 
 def _kept(folder: Path) -> Found | None:
@@ -165,8 +184,7 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
     data = _data(table)
     if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
         network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
-                         name=point.experiment.name,
-                         settings=training.TrainingSettings(**point.training["training"])).network
+                         name=point.experiment.name, settings=_settings(point.training)).network
     else:
         network = quantize(*_calibrated(trained["folder"], table, point.experiment.name), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x)
@@ -174,23 +192,20 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
 
 
 def _weights(network: Network) -> Found:
-    """Numbers that stand in the weight memories, and their bits."""
-    sizes = [each for layer in network.layers for each in _matrices(layer)]
-    return {"weights": sum(size for size, _ in sizes), "weight_memory_bits": sum(size * width for size, width in sizes)}
+    """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
+    return {"weights": sum(map(_numbers, network.layers)), "weight_memory_bits": weight_bits(network)}
 
 
-def _matrices(layer: Layer) -> list[tuple[int, int]]:
-    """(numbers, width) of each matrix, and of the peepholes."""
+def _numbers(layer: Layer) -> int:
     if isinstance(layer, Bidirectional):
-        return [size for each in layer.directions.values() for size in _matrices(each)]
+        return sum(map(_numbers, layer.directions.values()))
     if isinstance(layer, Residual):
-        return [size for chain in layer.branches.values() for each in chain for size in _matrices(each)]
-    if isinstance(layer, Pool | Flatten | Scale):
-        return []
-    found = [(product.weights.size, product.weight.width) for product in layer.products.values()]
-    if isinstance(layer, Lstm) and layer.peephole is not None:
-        found.append((layer.peephole.size, layer.peephole_format.width))
-    return found
+        return sum(_numbers(each) for chain in layer.branches.values() for each in chain)
+    if isinstance(layer, Pool | Flatten):
+        return 0
+    if isinstance(layer, Scale):
+        return layer.inputs
+    return sum(product.weights.size for product in layer.products.values())
 
 
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:

@@ -136,6 +136,8 @@ class Dispatch(wiring.Component):
         commands, blocks = self._program.commands, self._blocks
         reading, under_way, unfetched = Signal(), Signal(range(PLACES)), Signal(range(PLACES))
         promised = Signal(range(PLACES * blocks + self._capacity))
+        kept, fits = Signal.like(promised), Signal(init=1)
+        m.d.comb += kept.eq(promised - Mux(self.skipped, blocks, 0) - self.leaves)
         with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
             m.d.sync += reading.eq(0)
         with m.If(starts):
@@ -143,12 +145,12 @@ class Dispatch(wiring.Component):
         m.d.sync += [
             under_way.eq(under_way + starts - self.ends),
             unfetched.eq(unfetched + starts - self.fetched),
-            promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
+            promised.eq(kept + Mux(starts, blocks, 0)),
+            fits.eq(Mux(starts, kept <= self._capacity - 2 * blocks, kept <= self._capacity - blocks)),
         ]
         if self._reloadable:
             m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
-        return ((self.inputs > reading) & (under_way != PLACES - 1) & (unfetched < 2)
-                & (promised <= self._capacity - blocks))
+        return (self.inputs > reading) & (under_way != PLACES - 1) & (unfetched < 2) & fits
 
     def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its input is."""

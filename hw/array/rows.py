@@ -6,7 +6,7 @@ written by one chain only. Two steps fit: while one is read, the next one may co
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -55,10 +55,15 @@ class RowMemories(wiring.Component):
         m = Module()
         chains = [getattr(self, f"i{c}") for c in range(self._program.shape.chains)]
         second = Signal()
-        complete = sum(chain.completes & (chain.matrix == number) for number, _ in self._chosen for chain in chains)
-        come = Signal(range(2 * self.blocks + len(chains) + 1))
-        m.d.comb += come.eq(self.waiting + complete)
-        m.d.sync += [self.waiting.eq(come - self.fetch), self.ready.eq(Mux(self.fetch, come != 1, come != 0))]
+        complete = Signal(len(chains))
+        m.d.comb += [
+            bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())
+            for bit, chain in zip(complete, chains, strict=True)]
+        counts = Array(number.bit_count() for number in range(1 << len(chains)))
+        m.d.sync += [
+            self.waiting.eq(self.waiting + counts[complete] - self.fetch),
+            self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
+        ]
         with m.If(self.fetch):
             m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
             with m.If(self.block == self.blocks - 1):

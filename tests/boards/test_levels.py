@@ -54,5 +54,7 @@ def test_registers_around_a_product_may_lie_outside_or_within_its_block(netlist)
     assert netlist(*registers, product(2, 4), register(4, 5)).bare_products() == []
     assert netlist(*registers, table([2], 6), product(6, 4), register(4, 5)).bare_products() == ["cell3"]
     assert netlist(*registers, product(2, 4), table([4], 6), register(6, 5)).bare_products() == ["cell2"]
+    shifted = cell("SRL16E", {"A0": ["0"], "CLK": [1], "D": [2]}, {"Q": [6]})
+    assert netlist(*registers, shifted, product(6, 4), register(4, 5)).bare_products() == []
     within = product(6, 4, AREG=1, PREG=1)
     assert netlist(*registers, table([2], 6), within, table([4], 7), register(7, 5)).bare_products() == []

@@ -1,4 +1,4 @@
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -117,7 +117,8 @@ def test_malformed_overrides(override):
     ("hardware.mutipliers=3", "[hardware] has no key 'mutipliers'; did you mean 'multipliers'?"),
     ("hardwar.multipliers=3", "there is no table [hardwar]; did you mean 'hardware'?"),
     ("model.hidden=many", "model.hidden must be an integer from 1 to 4096, not 'many'"),
-    ("quantization.weight_bits=19", "quantization.weight_bits must be an integer from 2 to 18, not 19"),
+    ("quantization.weight_bits=19", "quantization.weight_bits must be an integer from 2 to 18, or a table from "
+                                    "matrix name to such a number, not 19"),
     ("compression.block_size=12", "compression.block_size must be a power of two from 1 to 64, or a table from matrix "
                                   "name to such a number, not 12"),
     ("data.name=digit", "data.name must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
@@ -171,14 +172,13 @@ def test_the_reference_in_the_docs_is_that_of_the_dataclasses():
 
 
 def test_quantization_is_what_sim_takes():
-    from circulant.sim.quantize import Widths
+    from circulant.integers import widths
+    from circulant.sim.widths import RULES, Widths
 
-    assert {field.name: field.default for field in fields(Quantization)} == {
-        field.name: field.default for field in fields(Widths)}
-    for field in fields(Quantization):
-        rule = field.metadata["key"]
-        for value in (rule.low, rule.high):
-            assert getattr(Widths(**{field.name: int(value)}), field.name) == value
+    assert widths(asdict(Quantization())) == Widths()
+    limits = {field.name: (field.metadata["key"].low, field.metadata["key"].high) for field in fields(Quantization)}
+    assert {name: limits[name] for name in RULES if name in limits} == {
+        name: limit for name, limit in RULES.items() if not name.endswith("_clip")}
 
 
 def test_training_is_what_training_takes():

@@ -35,6 +35,17 @@ def test_what_a_training_and_a_network_depend_on(sweep_file):
     assert len({str(point.network) for point in points}) == 4
 
 
+def test_the_baseline_is_one_for_all_block_sizes(sweep_file):
+    path = sweep_file("block_size = [1, 8]\n[[grid]]\nexperiment = 'digits-gru'\nname = 'other'\n"
+                      "set = ['training.dense=runs/x']")
+    first, second, other = read(path).points
+    assert first.baseline == second.baseline
+    training = first.baseline.experiment.training
+    assert (first.baseline.block_size, training.admm_epochs, training.retrain_epochs, training.dense_epochs) == (
+        "1", 0, 0, 1)
+    assert other.baseline is None, "it is named in the experiment"
+
+
 def test_an_experiment_is_found_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "mine.toml").write_text("[model]\nhidden = 24\n")
@@ -63,8 +74,10 @@ def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
                          "activation_bits, multipliers"),
     ("block_size = [1, 12]", "", "each of block_size must be a power of two from 1 to 64, or a table from matrix name "
                                  "to such a number, not 12"),
-    ("weight_bits = [1]", "", "each of weight_bits must be an integer from 2 to 18, not 1"),
-    ("weight_bits = ['8']", "", "each of weight_bits must be an integer from 2 to 18, not '8'"),
+    ("weight_bits = [1]", "", "each of weight_bits must be an integer from 2 to 18, or a table from matrix name "
+                             "to such a number, not 1"),
+    ("weight_bits = ['8']", "", "each of weight_bits must be an integer from 2 to 18, or a table from matrix name "
+                               "to such a number, not '8'"),
     ("multipliers = []", "", "multipliers must be a list of values, each an integer from 1 to 65536, or 0 for all of "
                              "the device's, not []"),
     ("activation_bits = 16", "", "activation_bits must be a list of values, each an integer from 4 to 24, not 16"),

@@ -32,7 +32,7 @@ def trainings(monkeypatch):
 def test_rows(sweep_file, trainings):
     sweep, shown = read(sweep_file(AXES)), []
     rows = run(sweep, show=lambda *report: shown.append(report))
-    assert trainings == [3, 3, 0], "a model is trained once for each block size"
+    assert trainings == [1, 2, 2], "one baseline, and a model for each block size"
     assert [(row["block_size"], row["weight_bits"], row["activation_bits"], row["budget"]) for row in rows] == [
         (k, bits, 12, budget) for k in ("1", "4", "64") for bits in (4, 10) for budget in (2, 24)]
     for row in rows:
@@ -46,13 +46,12 @@ def test_rows(sweep_file, trainings):
     assert shown[-1] == ("points", 8, 8, "4 failed")
     assert [(done, total, words.partition(", accuracy ")[0]) for task, done, total, *words in shown
             for words in words if task == "training"][:5] == [
-        (1, 9, "digits-gru, k = 1: dense 1 of 1"), (2, 9, "digits-gru, k = 1: admm 1 of 1"),
-        (3, 9, "digits-gru, k = 1: retrain 1 of 1"), (3, 9, "1 of 3 models"),
-        (4, 9, "digits-gru, k = 4: dense 1 of 1")]
+        (1, 7, "digits-gru, dense, k = 1: dense 1 of 1"), (1, 7, "1 of 1 models"),
+        (2, 7, "digits-gru, k = 1: admm 1 of 1"), (3, 7, "digits-gru, k = 1: retrain 1 of 1"), (3, 7, "1 of 3 models")]
 
     # Again: the same, and nothing is trained but what failed.
     assert run(sweep) == rows
-    assert trainings == [3, 3, 0, 0]
+    assert trainings == [1, 2, 2]
 
 
 def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monkeypatch):
@@ -66,13 +65,13 @@ def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monke
         return show
 
     with pytest.raises(KeyboardInterrupt):
-        run(sweep, show=stop_at("training", 5))
-    assert trainings == [3, 2]
+        run(sweep, show=stop_at("training", 4))
+    assert trainings == [1, 2, 1]
     with pytest.raises(KeyboardInterrupt):
         run(sweep, show=stop_at("points", 2))
-    assert trainings == [3, 2, 1], "the interrupted training must go on from its checkpoint"
+    assert trainings == [1, 2, 1, 1], "the interrupted training must go on from its checkpoint"
     rows = run(sweep)
-    assert trainings == [3, 2, 1]
+    assert trainings == [1, 2, 1, 1]
     monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
     assert run(sweep) == rows, "the outcome must be that of a sweep that was never interrupted"
 

@@ -17,7 +17,7 @@ from tests.hw.golden import network
 KNOWN = {
     Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
     Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base"],
-    Linear: ["name", "inputs", "outputs", "product"],
+    Linear: ["name", "inputs", "outputs", "product", "relu"],
     JointProduct: ["parts"],
     Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
           "tanh"],
