@@ -8,6 +8,7 @@ from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.pool import Pool
+from circulant.sim.refusal import Refusal
 
 __all__ = ["ConvPlan", "StreamPlan", "conv_multiplications", "conv_plans", "stream_plan"]
 
@@ -79,7 +80,16 @@ def _shares(count: int) -> list[int]:
 
 
 def stream_plan(layer: Pool | Flatten) -> StreamPlan:
-    """A pooling takes a block in each cycle, a flattening gives a value."""
+    """A pooling takes a block in each cycle, a flattening gives a value.
+
+    Raises:
+        Refusal: when the windows of a pooling overlap or reach beyond the image.
+    """
     if isinstance(layer, Pool):
+        window = layer.window
+        overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
+        if any(window.padding) or (overlaps and layer.output_grid != (1, 1)):
+            raise Refusal(f"Layer {layer.name!r}: hardware pools windows that neither overlap nor reach beyond the "
+                          f"image, not {window}; choose a stride of at least the kernel, and no padding")
         return StreamPlan(prod(layer.grid))
     return StreamPlan(layer.outputs * (layer.grid[0] if layer.rows else 1))

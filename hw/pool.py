@@ -9,7 +9,6 @@ from amaranth.utils import ceil_log2
 from circulant.hw.fixed import constant_product, requantize
 from circulant.hw.pipeline import Queue, block, connect
 from circulant.sim.pool import Pool, reciprocal
-from circulant.sim.refusal import Refusal
 
 __all__ = ["PoolLayer"]
 
@@ -18,22 +17,16 @@ class PoolLayer(wiring.Component):
     """Images in, smaller images out; equals `sim.pool.Pool`. Takes a block in each cycle.
 
     Parameters:
-        layer: the golden layer, whose windows do not overlap.
+        layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.
         k: values of a block.
 
     Members:
         i, o: streams of blocks of pixels; the last block of an image is marked.
-
-    Raises:
-        Refusal: when windows overlap or reach beyond the image.
     """
 
     def __init__(self, layer: Pool, *, k: int) -> None:
         window = layer.window
         self._stride = window.kernel if layer.output_grid == (1, 1) else window.stride
-        if any(window.padding) or any(s < size for s, size in zip(self._stride, window.kernel, strict=True)):
-            raise Refusal(f"Layer {layer.name!r}: hardware pools windows that neither overlap nor reach beyond the "
-                          f"image, not {window}; choose a stride of at least the kernel, and no padding")
         self._layer, self._k = layer, k
         self._beats = -(-layer.inputs // k)
         growth = ceil_log2(window.positions) if layer.mode == "average" else 0

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from circulant.hw.plan import plan
 from circulant.sim import reference
 from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
@@ -43,18 +44,21 @@ def model(seed):
     return reference.Model("random", shape[0], False, tuple(layers), shape)
 
 
+def affordable(network, budget):
+    """The budget, or twice as much until every layer has a lane."""
+    try:
+        plan(network, budget)
+    except Refusal:
+        return affordable(network, 2 * budget)
+    return budget
+
+
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_a_random_network_equals_golden(seed):
     rng, made = np.random.default_rng((13, seed)), model(seed)
     images = rng.uniform(-1, 1, (3, *made.shape))
     network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
-    budget = int(rng.integers(10, 60))
-    while True:
-        try:
-            dut = Beats(network, budget)
-            break
-        except Refusal:
-            budget *= 2
+    dut = Beats(network, affordable(network, int(rng.integers(10, 60))))
     vectors = network.vectors(images)
     given = [beat for image in vectors.inputs for beat in blocks([image], dut.top.input_block)]
     wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]

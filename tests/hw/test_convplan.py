@@ -1,7 +1,10 @@
+import pytest
+
 from circulant.hw.convplan import conv_multiplications, conv_plans, stream_plan
 from circulant.sim.fixed import Format
 from circulant.sim.flatten import Flatten
 from circulant.sim.pool import Pool
+from circulant.sim.refusal import Refusal
 from circulant.sim.window import Window
 from tests.sim.test_conv import conv
 
@@ -21,3 +24,10 @@ def test_units_without_multipliers():
     assert stream_plan(Pool("p", 3, (6, 4), Window((2, 2), (2, 2)), "max", form, form)).cycles == 24
     assert stream_plan(Flatten("f", 3, (6, 4), "pixels", False, form)).cycles == 72
     assert stream_plan(Flatten("f", 3, (6, 4), "pixels", True, form)).cycles == 72
+
+
+@pytest.mark.parametrize("window", [Window((3, 3), (2, 2)), Window((2, 2), (2, 2), (1, 0))])
+def test_windows_that_overlap_or_reach_beyond_are_refused(window):
+    form = Format(8, 4)
+    with pytest.raises(Refusal, match=r"^Layer 'pool': hardware pools windows that neither overlap nor reach beyond"):
+        stream_plan(Pool("pool", 3, (6, 6), window, "max", form, form))

@@ -3,7 +3,6 @@ import pytest
 from circulant.hw.pool import PoolLayer
 from circulant.sim.fixed import Format
 from circulant.sim.pool import Pool
-from circulant.sim.refusal import Refusal
 from circulant.sim.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import stream
@@ -25,9 +24,3 @@ def test_equals_golden(mode, grid, window, stalls):
     given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 5)], 4)]
                      for images in (x, layer(x)))
     assert stream(PoolLayer(layer, k=4), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
-
-
-@pytest.mark.parametrize("window", [Window((3, 3), (2, 2)), Window((2, 2), (2, 2), (1, 0))])
-def test_windows_that_overlap_or_reach_beyond_are_refused(window):
-    with pytest.raises(Refusal, match=r"^Layer 'pool': hardware pools windows that neither overlap nor reach beyond"):
-        PoolLayer(pool("max", (6, 6), window), k=4)
