@@ -9,7 +9,19 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import activations, cells, digits, golden, place, quantization, results, rnn, synthesis, training
+from benchmarks import (
+    activations,
+    cells,
+    cnn,
+    digits,
+    golden,
+    place,
+    quantization,
+    results,
+    rnn,
+    synthesis,
+    training,
+)
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
@@ -53,6 +65,24 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
+@click.option("--model", type=click.Choice(list(cnn.MODELS)), default="lenet5", show_default=True)
+@click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
+@click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
+@click.option("--epochs", default=2, show_default=True, help="Of training.")
+@click.option("--calibration", default=512, show_default=True, help="Images that the formats are fitted to.")
+@click.option("--weights", default=None, type=click.Path(exists=True, dir_okay=False), help="Instead of training.")
+@click.option("--seed", default=0, show_default=True)
+@_json
+def _cnn(path: str | None, **options: Any) -> None:
+    """A network over images: accuracy, cycles of an image under Verilator, utilisation."""
+    try:
+        figures = cnn.measure(**options)
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
 
 
 @main.command("quantization", epilog="Example: python -m benchmarks quantization --json -")

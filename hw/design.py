@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
+from circulant.hw.convplan import ConvPlan, StreamPlan
 from circulant.hw.cost import chart, limit, vector_limit
-from circulant.hw.plan import LayerPlan, PairPlan, each_step, layer_multiplications, plan, require_positive
+from circulant.hw.plan import LayerPlan, PairPlan, Plan, each_step, layer_multiplications, plan, require_positive
 from circulant.hw.programs import layer_program, matrices
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
@@ -13,6 +14,7 @@ from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
@@ -33,7 +35,7 @@ class Design:
     """
 
     network: Network
-    plans: list[LayerPlan | PairPlan]
+    plans: list[Plan]
     verilog: str
     images: dict[str, str]
     manifest: dict[str, Any]
@@ -101,6 +103,9 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
                       f"{streams}; interleave fewer")
+    if reloadable and network.flow.grid is not None:
+        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but network "
+                      f"{network.name!r} takes images; set hardware.reloadable to false")
     plans = plan(network, multipliers, streams=streams)
     top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
     target = VerilogTarget()
@@ -110,7 +115,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     return Design(network, plans, verilog, target.images, manifest)
 
 
-def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, counted: Census,
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
               images: list[str]) -> dict[str, Any]:
     def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
@@ -133,14 +138,25 @@ def _manifest(network: Network, plans: list[LayerPlan | PairPlan], top: Top, cou
     } | more
 
 
-def layer_entry(layer: Layer, plan: LayerPlan | PairPlan) -> dict[str, Any]:
+def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
     """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan)
         return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
                 "floor": -(-layer_multiplications(layer) // plan.multipliers),
                 **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
-    assert isinstance(plan, LayerPlan)
+    floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    if isinstance(plan, ConvPlan):
+        lines = plan.shape
+        return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
+                "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
+                "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
+                "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
+                "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}
+    if isinstance(plan, StreamPlan):
+        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, "multipliers": 0,
+                "limit": "a value or a block in each cycle"}
+    assert isinstance(plan, LayerPlan) and isinstance(layer, Linear | Gru | Lstm)
     shape = plan.shape
     entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,

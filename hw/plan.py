@@ -1,21 +1,26 @@
 """From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
+from circulant.hw.convplan import ConvPlan, StreamPlan, conv_multiplications, conv_plans, stream_plan
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
+from circulant.sim.conv import Conv
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Recurrent
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
 
-__all__ = ["LayerPlan", "PairPlan", "each_step", "layer_multiplications", "plan", "require_positive"]
+__all__ = ["LayerPlan", "PairPlan", "Plan", "each_step", "layer_multiplications", "plan", "require_positive"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
@@ -96,8 +101,17 @@ def layer_multiplications(layer: Layer) -> int:
     """Real multiplications of one step: block products, activations, gates."""
     if isinstance(layer, Bidirectional):
         return sum(map(layer_multiplications, layer.directions.values()))
-    work = sum(product.multiplications for product in layer.products.values())
+    if isinstance(layer, Conv):
+        return conv_multiplications(layer)
+    if isinstance(layer, Pool | Flatten):
+        return 0
+    work = sum(product.multiplications for product in _simple(layer).products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
+
+
+Plan = LayerPlan | PairPlan | ConvPlan | StreamPlan
+
+P = TypeVar("P", LayerPlan, ConvPlan)
 
 
 def each_step(network: Network) -> list[bool]:
@@ -109,7 +123,7 @@ def each_step(network: Network) -> list[bool]:
     return found
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerPlan | PairPlan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
@@ -129,9 +143,10 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
         if isinstance(layer, Bidirectional) and streams > 1:
             raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
                           f"bidirectional; set hardware.streams to 1, not {streams}")
+    _check(network)
     arrays = [_arrays(layer) for layer in network.layers]
     candidates = [[list(_candidates(layer, streams)) for layer in each] for each in arrays]
-    ladders = [_side_by_side([_ladder(plans) for plans in each]) for each in candidates]
+    ladders = [_ladders(layer, each) for layer, each in zip(network.layers, candidates, strict=True)]
     chosen = [0] * len(ladders)
     least = sum(_multipliers(ladder[0]) for ladder in ladders)
     if least > multipliers:
@@ -148,8 +163,11 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
         else:
             break
     slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]))
-    plans: list[LayerPlan | PairPlan] = []
+    plans: list[Plan] = []
     for at, layer in enumerate(network.layers):
+        if not arrays[at]:
+            plans.append(ladders[at][chosen[at]][0])
+            continue
         spare = left // len(arrays[at]) if at == slowest else 0
         exact = [_exact(each, found, rung.multipliers + spare)
                  for each, found, rung in zip(arrays[at], candidates[at], ladders[at][chosen[at]], strict=True)]
@@ -160,19 +178,48 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[LayerP
 
 def _arrays(layer: Layer) -> list[Simple]:
     """The layers with an array of their own that a layer is made of."""
-    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [layer]
+    if isinstance(layer, Conv | Pool | Flatten):
+        return []
+    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [_simple(layer)]
+
+
+def _ladders(layer: Layer, candidates: list[list[LayerPlan]]) -> list[tuple[Any, ...]]:
+    """The useful plans of a layer, from the smallest to the fastest."""
+    if isinstance(layer, Conv):
+        return [(each,) for each in _ladder(list(conv_plans(layer)))]
+    if isinstance(layer, Pool | Flatten):
+        return [(stream_plan(layer),)]
+    return list(_side_by_side([_ladder(plans) for plans in candidates]))
+
+
+def _check(network: Network) -> None:
+    """
+    Raises:
+        Refusal: when a network over images has recurrent layers.
+    """
+    recurrent = [layer.name for layer in network.layers if isinstance(layer, Gru | Lstm | Bidirectional)]
+    if network.flow.grid is not None and recurrent:
+        raise Refusal(f"Hardware over images must end in vectors, but layer {recurrent[0]!r} of network "
+                      f"{network.name!r} is recurrent; the golden model computes it")
+
+
+def _simple(layer: Layer) -> Simple:
+    if not isinstance(layer, Linear | Gru | Lstm):
+        raise Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
+                      f"kind {layer.kind!r}; the golden model computes it")
+    return layer
 
 
 def _joined_blocks(layer: Bidirectional) -> int:
     return -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
 
 
-def _multipliers(rung: tuple[LayerPlan, ...]) -> int:
-    return sum(each.multipliers for each in rung)
+def _multipliers(rung: tuple[Any, ...]) -> int:
+    return sum(int(each.multipliers) for each in rung)
 
 
-def _cycles(rung: tuple[LayerPlan, ...]) -> int:
-    return max(each.cycles for each in rung)
+def _cycles(rung: tuple[Any, ...]) -> int:
+    return max(int(each.cycles) for each in rung)
 
 
 def _side_by_side(ladders: list[list[LayerPlan]]) -> list[tuple[LayerPlan, ...]]:
@@ -183,9 +230,9 @@ def _side_by_side(ladders: list[list[LayerPlan]]) -> list[tuple[LayerPlan, ...]]
             for cycles in speeds if cycles >= slowest]
 
 
-def _ladder(plans: list[LayerPlan]) -> list[LayerPlan]:
+def _ladder(plans: list[P]) -> list[P]:
     """The useful plans of a layer, from the smallest to the fastest: each is faster than all that are smaller."""
-    useful: list[LayerPlan] = []
+    useful: list[P] = []
     for candidate in sorted(plans, key=lambda c: (c.multipliers, c.cycles)):
         if not useful or candidate.cycles < useful[-1].cycles:
             useful.append(candidate)

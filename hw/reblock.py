@@ -21,21 +21,24 @@ class Reblock(wiring.Component):
     """
 
     def __init__(self, *, size: int, width: int, k_in: int, k_out: int) -> None:
-        self._k_in, self._k_out = k_in, k_out
+        if k_in < size and k_out < size and k_in % k_out and k_out % k_in:
+            raise ValueError(f"Blocks that a vector of {size} values has several of must divide one another, not "
+                             f"{k_in} and {k_out}")
+        self._size, self._k_in, self._k_out = size, k_in, k_out
         self._blocks_in, self._blocks_out = -(-size // k_in), -(-size // k_out)
         super().__init__({
             "i": In(stream.Signature(block(k_in, width))), "o": Out(stream.Signature(block(k_out, width)))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        if self._k_in >= self._k_out:
+        if self._k_in >= min(self._k_out, self._size):
             self._split(m)
         else:
             self._gather(m)
         return m
 
     def _split(self, m: Module) -> None:
-        parts, k = self._k_in // self._k_out, self._k_out
+        parts, k = -(-self._k_in // self._k_out), self._k_out
         part, at = Signal(range(max(2, parts))), Signal(range(max(2, self._blocks_out)))
         ends_block, ends_vector = Signal(), Signal()
         m.d.comb += [
@@ -44,7 +47,8 @@ class Reblock(wiring.Component):
             self.o.payload.last.eq(self.i.payload.last & ends_vector),
         ]
         for j in range(k):
-            m.d.comb += self.o.payload.data[j].eq(Array([self.i.payload.data[p * k + j] for p in range(parts)])[part])
+            m.d.comb += self.o.payload.data[j].eq(Array([
+                self.i.payload.data[p * k + j] if p * k + j < self._k_in else 0 for p in range(parts)])[part])
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += [part.eq(Mux(ends_block, 0, part + 1)), at.eq(Mux(ends_vector, 0, at + 1))]
 

@@ -7,7 +7,7 @@ from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
 from circulant.hw.design import Design
-from circulant.hw.plan import LayerPlan, PairPlan, plan
+from circulant.hw.plan import Plan, plan
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top
 from circulant.sim import artifact
@@ -65,7 +65,7 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
     return writes(design, other)
 
 
-def _images(network: Network, plans: list[LayerPlan | PairPlan]) -> dict[str, str]:
+def _images(network: Network, plans: list[Plan]) -> dict[str, str]:
     """The memory images by file name."""
     target = _Images()
     Fragment.get(Top(network, plans), target)

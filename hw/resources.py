@@ -14,7 +14,8 @@ from circulant.hw.array.lanes import row_shape
 from circulant.hw.array.sequencer import program_word
 from circulant.hw.bidirectional import SLACK
 from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
-from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.hw.convplan import ConvPlan, StreamPlan
+from circulant.hw.plan import LayerPlan, PairPlan, Plan
 from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import bank_shape
 from circulant.hw.target import ram_style
@@ -24,6 +25,7 @@ from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.refusal import Refusal
 
 __all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", "products"]
 
@@ -92,10 +94,14 @@ class Prediction:
     block_rams: float
 
 
-def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str, *, max_steps: int = 128,
+def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
             reloadable: bool = False) -> Prediction:
     """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
     blocks = FAMILIES[family]
+    if beyond := [layer.name for layer, plan in zip(network.layers, plans, strict=True)
+                  if isinstance(plan, ConvPlan | StreamPlan)]:
+        raise Refusal(f"What a design takes of a device is predicted for recurrent and fully connected layers, but "
+                      f"{beyond[0]!r} of network {network.name!r} is none; synthesize it")
     dsps, rams = 0, 0.0
     keeps = reloadable and not any(isinstance(layer, Bidirectional) for layer in network.layers)
     for layer, plan in zip(network.layers, plans, strict=True):
@@ -108,13 +114,13 @@ def predict(network: Network, plans: Sequence[LayerPlan | PairPlan], family: str
     return Prediction(dsps, rams)
 
 
-def memories(layer: Layer, plan: LayerPlan | PairPlan, *, max_steps: int = 128) -> list[Memory]:
+def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
     """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
                 *_sequences(layer, max_steps)]
-    assert not isinstance(layer, Bidirectional)
+    assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     program = layer_program(layer, plan.shape, plan.spacing)
     k = program.matrices[0].product.block_size
     shape, row = plan.shape, row_shape(program)
@@ -166,12 +172,12 @@ def _activations(cell: type[Cell], layer: Gru | Lstm) -> list[Pwl]:
             CandidateCell: [layer.tanh]}[cell]
 
 
-def products(layer: Layer, plan: LayerPlan | PairPlan) -> list[tuple[int, int, int]]:
+def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
     """(count, bits, bits): the products of two variables that a layer makes in a cycle, with their operands' widths."""
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
-    assert not isinstance(layer, Bidirectional)
+    assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     row = row_shape(layer_program(layer, plan.shape, plan.spacing))
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
     if not isinstance(layer, Gru | Lstm):

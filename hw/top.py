@@ -1,4 +1,5 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,18 +9,26 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.config import Config
+from circulant.hw.conv import ConvLayer
+from circulant.hw.convplan import ConvPlan
+from circulant.hw.flatten import FlattenLayer
+from circulant.hw.frame import Frame
 from circulant.hw.linear import LinearLayer
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.hw.plan import LayerPlan, PairPlan, Plan
+from circulant.hw.pool import PoolLayer
 from circulant.hw.programs import layer_program
 from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reverse import Limit
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import ADDRESS_BITS, WORD
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.pool import Pool
 
 __all__ = ["Top", "container_bits"]
 
@@ -40,7 +49,24 @@ def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLa
                           streams=plan.streams, **reload)
 
 
-def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int | None, config: Config | None) -> wiring.Component:
+def _units(network: Network, plans: Sequence[Plan], max_steps: int | None, config: Config | None) -> list[Any]:
+    """The layers' units; pooling and flattening take the blocks of the unit before."""
+    units: list[Any] = []
+    for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
+        k = units[-1].o.payload.shape().members["data"].length if units else 1
+        if isinstance(layer, Pool):
+            units.append(PoolLayer(layer, k=k))
+        elif isinstance(layer, Flatten):
+            following = [getattr(each, "product", None) for each in network.layers[n + 1:n + 2]]
+            units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
+        else:
+            units.append(_unit(layer, plan, max_steps, config))
+    return units
+
+
+def _unit(layer: Layer, plan: Plan, max_steps: int | None, config: Config | None) -> wiring.Component:
+    if isinstance(plan, ConvPlan):
+        return ConvLayer(plan.shape)
     reload = {"config": config, "keeps": config is not None and max_steps is None}
     if isinstance(layer, Bidirectional):
         assert isinstance(plan, PairPlan) and max_steps is not None
@@ -49,6 +75,7 @@ def _unit(layer: Layer, plan: LayerPlan | PairPlan, max_steps: int | None, confi
     assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
         return _recurrent(layer, plan, **reload)
+    assert isinstance(layer, Linear)
     return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), config=config)
 
 
@@ -71,17 +98,17 @@ class Top(wiring.Component):
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
         overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
+        malformed: an image had another size; stays set until reset. Only over images, see `Frame`.
         cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
-    def __init__(self, network: Network, plans: Sequence[LayerPlan | PairPlan], *, max_steps: int = 128,
+    def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:
         self._network = network
         self.config = config = Config(streams=plans[0].streams) if reloadable else None
         limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
         self.max_steps = max_steps if limited else None
-        self._units: list[Any] = [
-            _unit(layer, plan, self.max_steps, config) for layer, plan in zip(network.layers, plans, strict=True)]
+        self._units = _units(network, plans, self.max_steps, config)
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         super().__init__({
@@ -90,6 +117,7 @@ class Top(wiring.Component):
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
             **({"overflow": Out(1)} if limited else {}),
+            **({"malformed": Out(1)} if network.flow.grid is not None else {}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
@@ -115,6 +143,12 @@ class Top(wiring.Component):
             connect(m, limit.o, head)
             m.d.comb += self.overflow.eq(limit.overflow)
             head = limit.i
+        if network.flow.grid is not None:
+            m.submodules.frame = frame = Frame(
+                head.payload.shape(), blocks=math.prod(network.flow.grid) * -(-network.inputs // self.input_block))
+            connect(m, frame.o, head)
+            m.d.comb += self.malformed.eq(frame.malformed)
+            head = frame.i
         width = network.input_format.width
         for j in range(self.input_block):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()

@@ -31,7 +31,7 @@ from circulant.sim.linear import Linear
 from circulant.sim.lstm import PEEPHOLES, Lstm
 from circulant.sim.near import Near, Rows, Step
 from circulant.sim.network import Network
-from circulant.sim.reference import Layer, Model
+from circulant.sim.reference import RECURRENT, Layer, Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Tensor
 
@@ -59,13 +59,19 @@ def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
                       "that one")
+    if beyond := [layer.name for layer in network.layers if layer.kind not in ("linear", *RECURRENT)]:
+        raise Refusal(f"The bound of golden's error holds for recurrent and fully connected layers, but {beyond[0]!r} "
+                      f"of network {network.name!r} is none; compare golden with the model on data")
     result, exact = network.run(x, trace=True), np.asarray(x, np.float64)
+    if network.shape:
+        exact = exact.reshape(len(exact), -1)
     trace = result.trace
     _check_saturation(network, trace)
     form = network.input_format
     values = form.real(form.quantize(exact))
     known: Known = values, values - exact, np.zeros_like(exact)
     for layer, reference in zip(network.layers, model.layers, strict=True):
+        assert isinstance(layer, Linear | Gru | Lstm | Bidirectional)
         known = _layer(layer, reference, trace, *known)
     return np.abs(known[1]) + known[2]
 

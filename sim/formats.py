@@ -15,6 +15,9 @@ from circulant.sim.widths import Widths
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "no_finer", "product", "spectral", "table"]
 
 
+BATCH = 256
+"""Samples of the calibration that are computed side by side: the windows of more images take much memory."""
+
 HEADROOM = 1.25
 """How far above the calibration's peak a format still reaches: unseen data goes a little further."""
 
@@ -29,7 +32,8 @@ class Peaks:
     def __init__(self, model: reference.Model, calibration: Reals) -> None:
         self.input = float(np.abs(calibration).max())
         self._peaks: dict[str, float] = {}
-        model.run(calibration, self._see)
+        for start in range(0, len(calibration), BATCH):
+            model.compute(calibration[start:start + BATCH], self._see)
 
     def _see(self, name: str, values: Reals) -> None:
         self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))

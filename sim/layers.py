@@ -6,15 +6,21 @@ import numpy as np
 from circulant.sim.activation import Pwl
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product
+from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
+from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
+from circulant.sim.window import Window
 
 __all__ = ["Layer", "Recurrent", "activations", "layer_arrays", "layer_as_json", "layer_from_json"]
 
-Layer = Linear | Gru | Lstm | Bidirectional
+Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
 
 Recurrent = Gru | Lstm | Bidirectional
 """Layers that take a sequence, and have a state."""
@@ -30,6 +36,13 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
     """The integers of a layer by their names in the file."""
     if isinstance(layer, Bidirectional):
         return layer_arrays(layer.forward) | layer_arrays(layer.backward)
+    if isinstance(layer, Residual):
+        return {name: array for chain in layer.branches.values() for each in chain
+                for name, array in layer_arrays(each).items()}
+    if isinstance(layer, Scale):
+        return {f"{layer.name}.scale": layer.scale, f"{layer.name}.shift": layer.shift}
+    if isinstance(layer, Pool | Flatten):
+        return {}
     arrays = {}
     for role, product in layer.products.items():
         arrays[f"{layer.name}.{role}.weights"] = product.weights
@@ -41,6 +54,8 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
     return arrays
 
 
+KINDS = ("linear", "gru", "lstm", "bidirectional", "conv", "pool", "flatten", "scale", "residual")
+
 _TABLES = ("start", "slope", "base")
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
@@ -51,6 +66,22 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
     entry: dict[str, Any] = {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs}
     if isinstance(layer, Bidirectional):
         return entry | {direction: layer_as_json(each) for direction, each in layer.directions.items()}
+    if isinstance(layer, Conv | Pool | Flatten | Residual):
+        entry["grid"] = list(layer.grid)
+    if isinstance(layer, Conv | Pool):
+        entry["window"] = layer.window.as_json()
+    if isinstance(layer, Pool | Flatten | Scale | Residual):
+        entry |= {name: getattr(layer, name).as_json() for name in ("input_format", "output_format")}
+    if isinstance(layer, Linear | Conv | Scale | Residual):
+        entry["relu"] = layer.relu
+    if isinstance(layer, Pool):
+        return entry | {"mode": layer.mode}
+    if isinstance(layer, Flatten):
+        return entry | {"order": layer.order, "rows": layer.rows}
+    if isinstance(layer, Scale):
+        return entry | {"factor": layer.factor.as_json()}
+    if isinstance(layer, Residual):
+        return entry | {side: list(map(layer_as_json, chain)) for side, chain in layer.branches.items()}
     for role, product in layer.products.items():
         entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
         entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
@@ -61,8 +92,6 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
         entry |= {"cell": layer.cell.as_json(), "peephole_format": layer.peephole_format.as_json()}
     if isinstance(layer, Gru):
         return entry | {"reset": layer.reset}
-    if isinstance(layer, Linear):
-        entry["relu"] = layer.relu
     return entry | {"outputs": layer.outputs}
 
 
@@ -103,5 +132,30 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
             pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
     if entry["kind"] == Linear.kind:
         return Linear(name, entry["inputs"], entry["outputs"], product("product"), entry["relu"])
-    raise Refusal(f"network.json: field 'kind' of layer {name!r} must be 'linear', 'gru', 'lstm' or "
-                  f"'bidirectional', not {entry['kind']!r}; read it with the version of circulant that wrote it")
+    if entry["kind"] == Conv.kind:
+        return Conv(name, entry["inputs"], entry["outputs"], _grid(entry), Window.from_json(entry["window"]),
+                    product("product"), entry["relu"])
+    return _without_product(entry, arrays)
+
+
+def _grid(entry: dict[str, Any]) -> tuple[int, int]:
+    height, width = entry["grid"]
+    return height, width
+
+
+def _without_product(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
+    """Layers that have no matrix of their own."""
+    name, kind, inputs = entry["name"], entry["kind"], entry["inputs"]
+    if kind not in (Pool.kind, Flatten.kind, Scale.kind, Residual.kind):
+        raise Refusal(f"network.json: field 'kind' of layer {name!r} must be {', '.join(map(repr, KINDS[:-1]))} or "
+                      f"{KINDS[-1]!r}, not {kind!r}; read it with the version of circulant that wrote it")
+    given, made = (Format.from_json(entry[form]) for form in ("input_format", "output_format"))
+    if kind == Pool.kind:
+        return Pool(name, inputs, _grid(entry), Window.from_json(entry["window"]), entry["mode"], given, made)
+    if kind == Flatten.kind:
+        return Flatten(name, inputs, _grid(entry), entry["order"], entry["rows"], given)
+    if kind == Scale.kind:
+        return Scale(name, inputs, arrays[f"{name}.scale"], arrays[f"{name}.shift"],
+                     Format.from_json(entry["factor"]), given, made, entry["relu"])
+    body, shortcut = (tuple(layer_from_json(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
+    return Residual(name, inputs, _grid(entry), body, shortcut, given, made, entry["relu"])

@@ -2,6 +2,8 @@
 
 ``network.json`` holds layers, sizes and formats, ``weights.npz`` the integers; one hash covers both.
 """
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,10 +17,12 @@ from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
-from circulant.sim.reference import check_chain, check_data, check_shape
+from circulant.sim.reference import check_chain, check_data, entry
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
 from circulant.sim.trace import Recorder, Tensor
 from circulant.sim.vectors import Vectors
+from circulant.sim.window import Flow
 
 __all__ = ["Layer", "Network", "Result"]
 
@@ -37,6 +41,19 @@ class Result:
     integers: Integers
     real: Reals
     trace: dict[str, Tensor] = field(default_factory=dict)
+
+
+def _check_formats(layers: Sequence[Layer]) -> None:
+    for before, after in itertools.pairwise(layers):
+        if before.output_format != after.input_format:
+            raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, "
+                          f"not {after.input_format}; quantize the network again")
+    for layer in layers:
+        for chain in layer.branches.values() if isinstance(layer, Residual) else ():
+            _check_formats(chain)
+            if chain and chain[0].input_format != layer.input_format:
+                raise Refusal(f"Layer {chain[0].name!r} must take the {layer.input_format} of layer {layer.name!r}, "
+                              f"not {chain[0].input_format}; quantize the network again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +77,13 @@ class Network:
     VERSION = 4
 
     def __post_init__(self) -> None:
-        check_chain(self.name, self.inputs, self.sequence, self.layers)
-        check_shape(self.name, self.inputs, self.sequence, self.shape)
-        for before, after in zip(self.layers, self.layers[1:], strict=False):
-            if before.output_format != after.input_format:
-                raise Refusal(f"Layer {after.name!r} must take the {before.output_format} of layer {before.name!r}, "
-                              f"not {after.input_format}; quantize the network again")
+        check_chain(self.name, self.flow, self.layers)
+        _check_formats(self.layers)
+
+    @property
+    def flow(self) -> Flow:
+        """What the first layer takes."""
+        return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
     @property
     def input_format(self) -> Format:
@@ -109,19 +127,23 @@ class Network:
         return Result(integers, self.output_format.real(integers), record.tensors)
 
     def integers(self, x: ArrayLike) -> Integers:
-        """Real inputs (N, T, inputs), (N, inputs) or (N, *shape) as integers (N, T, inputs) or (N, inputs).
+        """Real inputs (N, T, inputs), (N, inputs) or (N, *shape) as integers (N, T, inputs), (N, inputs) or, of images,
+        (N, height, width, channels).
 
         Raises:
             Refusal: as `check_data`.
         """
         return self.input_format.quantize(check_data(
-            f"Inputs of network {self.name!r}", x, self.inputs, self.sequence, self.shape))
+            f"Inputs of network {self.name!r}", x, self.flow, self.shape))
 
     def run_integers(self, x: Integers) -> Integers:
-        """Golden outputs for inputs that are integers of the input format already."""
-        outputs = []
-        for start in range(0, max(1, len(x)), BATCH):
-            values = x[start:start + BATCH]
+        """Golden outputs for inputs that are integers of the input format already, those of images (N, height, width,
+        channels) or (N, height · width, channels)."""
+        outputs, grid, batch = [], self.flow.grid, BATCH
+        if grid is not None:
+            x, batch = x.reshape(len(x), *grid, self.inputs), max(1, BATCH * 32 // math.prod(grid))
+        for start in range(0, max(1, len(x)), batch):
+            values = x[start:start + batch]
             for layer in self.layers:
                 values = layer(values)
             outputs.append(values)
@@ -152,8 +174,13 @@ class Network:
         return x, following
 
     def vectors(self, x: ArrayLike) -> Vectors:
-        """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected."""
+        """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected.
+
+        An image is the sequence of its pixels, row by row.
+        """
         inputs = self.integers(x)
+        if self.flow.grid is not None:
+            inputs = inputs.reshape(len(inputs), -1, self.inputs)
         return Vectors(inputs, self.run_integers(inputs), self.hash)
 
     def save(self, folder: str | Path) -> None:

@@ -17,14 +17,18 @@ from typing import Any, NamedTuple
 
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Layer
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.price import Price
 from circulant.sim.quantize import Peaks, quantize
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.sim.widths import DERIVED, RULES, Widths
 
 __all__ = ["FIELDS", "MOST", "Picked", "Row", "knobs", "pick"]
@@ -105,6 +109,12 @@ def knobs(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
 
 def _fields(layer: Layer) -> Iterator[str]:
     one = layer.forward if isinstance(layer, Bidirectional) else layer
+    if isinstance(one, Pool | Flatten | Scale | Residual):
+        if isinstance(one, Scale):
+            yield "weight_bits"
+        if not isinstance(one, Flatten) and getattr(one, "mode", "") != "max":
+            yield "output_bits"
+        return
     yield from ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
     if isinstance(one, Gru | Lstm):
         yield "state_bits"

@@ -3,10 +3,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.flatten import Flatten
 from circulant.sim.layers import Layer
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.quantize import matrices
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.sim.widths import Widths
 
 __all__ = ["Bill", "Price", "tiles", "weight_bits"]
@@ -98,6 +102,12 @@ def weight_bits(network: Network) -> int:
 def _layer_bits(layer: Layer) -> int:
     if isinstance(layer, Bidirectional):
         return sum(_layer_bits(one) for one in layer.directions.values())
+    if isinstance(layer, Residual):
+        return sum(_layer_bits(one) for chain in layer.branches.values() for one in chain)
+    if isinstance(layer, Pool | Flatten):
+        return 0
+    if isinstance(layer, Scale):
+        return layer.inputs * layer.factor.width
     products = layer.products.values()
     return sum(product.weights.size for product in products) * max(product.weight.width for product in products)
 
@@ -106,6 +116,13 @@ def _matrices(layer: Layer) -> Iterable[_Matrix]:
     if isinstance(layer, Bidirectional):
         for one in layer.directions.values():
             yield from _matrices(one)
+        return
+    if isinstance(layer, Residual):
+        for chain in layer.branches.values():
+            for each in chain:
+                yield from _matrices(each)
+        return
+    if isinstance(layer, Pool | Flatten | Scale):
         return
     for path in matrices(layer):
         side = path.rpartition(".")[2]

@@ -1,4 +1,5 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,20 @@ from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import Product, pad
-from circulant.sim.fixed import Format, fit
+from circulant.sim.conv import Conv
+from circulant.sim.fixed import Format, Reals, fit
+from circulant.sim.flatten import Flatten
 from circulant.sim.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Layer
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 
 __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
@@ -28,7 +34,7 @@ def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
     Raises:
         Refusal: when the data is empty, not finite, or of the wrong shape.
     """
-    data = reference.check_data("Calibration data", calibration, model.inputs, model.sequence, model.shape)
+    data = reference.check_data("Calibration data", calibration, model.flow, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     return Peaks(model, data)
@@ -46,31 +52,61 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: A
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
+    layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
+    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
+    return Network(model.name, model.inputs, model.sequence, layers, model.shape)
+
+
+def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
+    """Golden layers, the first of which takes values of a format."""
     layers: list[Layer] = []
-    form = fit(peaks.input, bits.input)
-    for layer in model.layers:
+    for layer in chain:
         layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
         form = layers[-1].output_format
-    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-    return Network(model.name, model.inputs, model.sequence, tuple(layers), model.shape)
+    return tuple(layers)
 
 
 def matrices(layer: Layer) -> dict[str, Product]:
     """By path a product of each matrix of a layer: what has a width of its weights for itself."""
     if isinstance(layer, Bidirectional):
         return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
+    if isinstance(layer, Residual):
+        return {path: each for chain in layer.branches.values() for one in chain
+                for path, each in matrices(one).items()}
+    if isinstance(layer, Pool | Flatten | Scale):
+        return {}
     return {f"{layer.name}.{role}": product for role, product in layer.products.items()
             if not role.startswith("candidate_")}
 
 
 def _parts(layer: Layer) -> list[str]:
-    directions = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
-    return [*directions, *matrices(layer)]
+    within = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
+    if isinstance(layer, Residual):
+        within = [one.name for chain in layer.branches.values() for one in chain]
+    return [*within, *matrices(layer)]
 
 
 def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     if isinstance(layer, reference.Linear):
-        return _linear(layer, input, peaks, bits)
+        matrix = _product(layer, layer.weight, input, peaks, bits)
+        return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+    if isinstance(layer, reference.Conv):
+        matrix = _product(layer, layer.matrix, input, peaks, bits)
+        return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
+    if isinstance(layer, reference.Pool):
+        mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
+        return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
+    if isinstance(layer, reference.Flatten):
+        return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
+    if isinstance(layer, reference.Scale):
+        factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
+        output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
+        return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
+                     input, output, layer.relu)
+    if isinstance(layer, reference.Residual):
+        body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
+        output = peaks.fit(bits.output, f"{layer.name}.y")
+        return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
     if isinstance(layer, reference.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
@@ -79,13 +115,14 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
-def _linear(layer: reference.Linear, input: Format, peaks: Peaks, bits: Widths) -> Linear:
-    p, _, k = layer.weight.shape
+def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: Format, peaks: Peaks,
+             bits: Widths) -> Product:
+    """The product with first columns (p, q, k) and the layer's bias."""
+    p, _, k = weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
     output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
-    matrix = product(name, layer.weight, pad(layer.bias, p * k), input, output, peaks, bits)
-    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+    return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
 
 
 def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,

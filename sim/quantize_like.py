@@ -35,8 +35,11 @@ def quantize_like(model: reference.Model, rule: Network) -> Network:
     if given != due:
         raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
                       "with formats of its own")
+    if beyond := [layer.name for layer in rule.layers if not isinstance(layer, Linear | Gru | Lstm | Bidirectional)]:
+        raise Refusal(f"Networks are exchanged where all layers are recurrent or fully connected, but {beyond[0]!r} of "
+                      f"{rule.name!r} is not; generate a design for each network")
     layers = tuple(_layer(layer, like) for layer, like in zip(model.layers, rule.layers, strict=True))
-    network = Network(model.name, model.inputs, model.sequence, layers)
+    network = Network(model.name, model.inputs, model.sequence, layers, model.shape)
     check_structure(rule, network)
     return network
 
@@ -47,6 +50,7 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
         forward, backward = (_layer(each, like) for each, like in
                              ((layer.forward, rule.forward), (layer.backward, rule.backward)))
         return Bidirectional(layer.name, forward, backward)  # type: ignore[arg-type]
+    assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm)
     if isinstance(rule, Gru | Lstm) and isinstance(layer, reference.Gru | reference.Lstm):
         due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
         if due != found:
@@ -56,7 +60,8 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
         _check(layer.name, what, form, values)
     if isinstance(layer, reference.Linear):
         assert isinstance(rule, Linear)
-        return Linear(layer.name, layer.inputs, layer.outputs, _product(layer.weight, layer.bias, rule.product))
+        product = _product(layer.weight, layer.bias, rule.product)
+        return Linear(layer.name, layer.inputs, layer.outputs, product, layer.relu)
     if isinstance(layer, reference.Gru):
         assert isinstance(rule, Gru)
         return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)

@@ -11,13 +11,18 @@ from circulant.sim.activation import Pwl
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.bounds import bins, matrix
 from circulant.sim.circulant import Product
+from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format, Integers, Reals
+from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Layer
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.reference import Model
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.sim.trace import Tensor
 
 __all__ = ["Range", "analyse", "worst_cases"]
@@ -73,8 +78,12 @@ def worst_cases(network: Network, steps: int = 1) -> dict[str, float]:
     peak = -network.input_format.lo * network.input_format.step
     for layer in network.layers:
         found.update(_worst(layer, peak, steps))
-        peak = -layer.output_format.lo * layer.output_format.step
+        peak = _reach(layer.output_format)
     return found
+
+
+def _reach(form: Format) -> float:
+    return -form.lo * form.step
 
 
 def _range(name: str, tensor: Tensor, worst: float, exact: list[Reals] | None) -> Range:
@@ -111,13 +120,29 @@ def _worst(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]
     if isinstance(layer, Bidirectional):
         for one in layer.directions.values():
             yield from _worst(one, peak, steps)
-    elif isinstance(layer, Linear):
+    elif isinstance(layer, Linear | Conv):
         yield from _vector(f"{layer.name}.product", layer.product, peak)
         yield from (sums := _sums(f"{layer.name}.product", [(layer.product, peak)]))
         if layer.relu:
             yield f"{layer.name}.y", sums[-1][1]
     elif isinstance(layer, Gru):
         yield from _gru(layer, peak)
+    elif isinstance(layer, Pool):
+        yield f"{layer.name}.y", peak
+    elif isinstance(layer, Scale):
+        yield f"{layer.name}.y", float((np.abs(layer.factor.real(layer.scale)) * peak
+                                        + np.abs(layer.output_format.real(layer.shift))).max())
+    elif isinstance(layer, Residual):
+        total = 0.0
+        for chain in layer.branches.values():
+            end = peak
+            for each in chain:
+                yield from _worst(each, end, steps)
+                end = _reach(each.output_format)
+            total += end
+        yield f"{layer.name}.y", total
+    elif isinstance(layer, Flatten):
+        return
     else:
         yield from _lstm(layer, peak, steps)
 

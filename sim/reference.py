@@ -11,64 +11,118 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.fixed import Reals
+from circulant.sim.images import Conv, Flatten, Pool, Residual, Scale
 from circulant.sim.reals import Bidirectional, Gru, Linear, Lstm, Tap, ignore, spectra
 from circulant.sim.refusal import Refusal
+from circulant.sim.window import Flow, pixels
 
-__all__ = ["RECURRENT", "Bidirectional", "Gru", "Layer", "Linear", "Lstm", "Model", "Tap", "check_chain", "check_data",
-           "check_shape", "spectra"]
+__all__ = ["IMAGES", "RECURRENT", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "Pool",
+           "Residual", "Scale", "Tap", "check_chain", "check_data", "entry", "spectra"]
 
-Layer = Linear | Gru | Lstm | Bidirectional
+Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
 
 RECURRENT = ("bidirectional", "gru", "lstm")
 """Kinds of layers that take a sequence."""
 
+IMAGES = ("conv", "flatten", "pool", "residual")
+"""Kinds of layers that take images."""
 
-def check_chain(name: str, inputs: int, sequence: bool, layers: Sequence[Any]) -> None:
-    """Check that each layer, of a model or of its golden network, takes what the one before gives.
+
+def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
+    """Check that each layer, of a model or of its golden network, takes what the one before gives; returns the end.
 
     Raises:
         Refusal: when it does not, when two layers share a name, or when there is none.
     """
     if not layers:
         raise Refusal(f"Network {name!r} must have at least one layer, not none; add a GRU or a Linear")
-    names = set()
+    names: set[str] = set()
     for layer in layers:
-        if layer.name in names:
-            raise Refusal(f"The layers of network {name!r} must have different names, but two are called "
-                          f"{layer.name!r}; rename one")
-        names.add(layer.name)
-        if layer.inputs != inputs:
-            raise Refusal(f"Layer {layer.name!r} must take the {inputs} values that come before it, not "
-                          f"{layer.inputs}; give it that size")
-        if layer.kind in RECURRENT:
-            if not sequence:
-                raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
-                              "layer before return the whole sequence")
-            sequence = layer.returns == "sequence"
-        inputs = layer.outputs
+        for one in _within(layer):
+            if one in names:
+                raise Refusal(f"The layers of network {name!r} must have different names, but two are called "
+                              f"{one!r}; rename one")
+            names.add(one)
+        start = _following(layer, start)
+    return start
 
 
-def check_shape(name: str, inputs: int, sequence: bool, shape: tuple[int, ...]) -> None:
-    """
+def _within(layer: Any) -> list[str]:
+    """The names of a layer and of those that it is made of."""
+    if layer.kind != "residual":
+        return [layer.name]
+    return [layer.name, *(name for chain in layer.branches.values() for each in chain for name in _within(each))]
+
+
+def _following(layer: Any, flow: Flow) -> Flow:
+    """What a layer gives for what comes before it."""
+    if layer.inputs != flow.size:
+        raise Refusal(f"Layer {layer.name!r} must take the {flow.size} values that come before it, not "
+                      f"{layer.inputs}; give it that size")
+    if layer.kind in RECURRENT:
+        if not flow.sequence:
+            raise Refusal(f"Layer {layer.name!r} needs a sequence, but what comes before gives one vector; let the "
+                          "layer before return the whole sequence")
+        return Flow(layer.outputs, sequence=layer.returns == "sequence")
+    if layer.kind in IMAGES:
+        if layer.grid != flow.grid:
+            raise Refusal(f"Layer {layer.name!r} must take the {flow} that come before it, not images of "
+                          f"{layer.grid[0]} x {layer.grid[1]}; export the network again")
+        if layer.kind == "flatten":
+            return Flow(layer.outputs, sequence=layer.rows)
+        if layer.kind != "residual":
+            return Flow(layer.outputs, layer.output_grid)
+        ends = []
+        for chain in layer.branches.values():
+            end = flow
+            for each in chain:
+                end = _following(each, end)
+            ends.append(end)
+        if ends[0] != ends[1]:
+            raise Refusal(f"Layer {layer.name!r}: both branches must give the same, not {ends[0]} and {ends[1]}; "
+                          "export the network again")
+        return ends[0]
+    if layer.kind == "linear" and flow.grid is not None:
+        raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
+                      "use a convolution of kernel 1")
+    return Flow(layer.outputs, flow.grid, flow.sequence)
+
+
+def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:
+    """What comes to the first layer, which is images where that takes them.
+
     Raises:
-        Refusal: when the values of a sample are not those of a vector.
+        Refusal: when the values of a sample of this shape are not those that the layer takes.
     """
-    if shape and (sequence or math.prod(shape) != inputs):
+    images = bool(shape and layers) and layers[0].kind in IMAGES
+    whole = shape[0] if images else math.prod(shape)
+    if shape and (sequence or whole != inputs or len(shape) > 3 or (images and len(shape) < 2)):
         raise Refusal(f"The shape of a sample of network {name!r} must be that of its {inputs} inputs, not {shape}; "
                       "leave it out for sequences")
+    if images:
+        return Flow(inputs, (shape[1], shape[2] if len(shape) > 2 else 1))
+    return Flow(inputs, sequence=sequence)
 
 
-def check_data(what: str, data: ArrayLike, inputs: int, sequence: bool, shape: tuple[int, ...] = ()) -> Reals:
-    """The data (N, T, inputs) of sequences or (N, inputs) of vectors as an array.
+def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = ()) -> Reals:
+    """The data (N, T, size) of sequences or (N, size) of vectors as an array, that of images pixel by pixel.
 
     Parameters:
-        shape: of a sample, where a vector is all values of an array of several axes; data may come in this shape too.
+        flow: what the data is.
+        shape: of a sample, where it is no vector and no sequence; that of an image is (channels, height, width) or
+            (channels, length), and axes of one element may be left out.
 
     Raises:
         Refusal: when it is empty or of another shape.
     """
     values = np.asarray(data, np.float64)
-    if shape and values.ndim > 1 and values.size and values.shape[1:] == shape:
+    given, inputs, sequence = values.shape[1:], flow.size, flow.sequence
+    if flow.grid is not None:
+        if not values.size or [size for size in given if size > 1] != [size for size in shape if size > 1]:
+            raise Refusal(f"{what} must have the shape (N, {', '.join(map(str, shape))}) and be not empty, not "
+                          f"{values.shape}; rearrange the axes")
+        return pixels(values, shape)
+    if shape and values.ndim > 1 and values.size and given == shape:
         values = values.reshape(len(values), -1)
     if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
         axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
@@ -82,8 +136,9 @@ class Model:
     """A chain of layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
     Parameters:
-        shape: of a sample as it comes, (channels, height, width) of an image, where a vector is all its values; empty
-            where samples come as vectors or sequences.
+        shape: of a sample as it comes; empty where samples come as vectors or sequences. To a first layer that takes
+            images it is an image, (channels, height, width) or (channels, length), and ``inputs`` are its channels; to
+            another one it is a vector of all values.
 
     Raises:
         Refusal: as `check_chain`.
@@ -96,8 +151,12 @@ class Model:
     shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_chain(self.name, self.inputs, self.sequence, self.layers)
-        check_shape(self.name, self.inputs, self.sequence, self.shape)
+        check_chain(self.name, self.flow, self.layers)
+
+    @property
+    def flow(self) -> Flow:
+        """What the first layer takes."""
+        return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
     def run(self, x: ArrayLike, tap: Tap = ignore) -> Reals:
         """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
@@ -105,7 +164,10 @@ class Model:
         Raises:
             Refusal: as `check_data`.
         """
-        values = check_data(f"Inputs of network {self.name!r}", x, self.inputs, self.sequence, self.shape)
+        return self.compute(check_data(f"Inputs of network {self.name!r}", x, self.flow, self.shape), tap)
+
+    def compute(self, values: Reals, tap: Tap = ignore) -> Reals:
+        """Outputs for inputs as `check_data` gives them."""
         for layer in self.layers:
             values = layer(values, tap)
         return values

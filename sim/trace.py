@@ -55,5 +55,9 @@ class Recorder:
         self.spectral(f"{name}.product", product.rounded(sums), first.product, step=step)
         self.vector(f"{name}.output", product.values(sums), size, first.output, gates=gates, step=step)
 
+    def values(self, name: str, x: Integers, form: Format) -> None:
+        """A tensor (N, …) as it is."""
+        self._add(name, x, form, False)
+
     def _add(self, name: str, values: Integers, form: Format, step: bool) -> None:
         self._seen.setdefault(name, (form, [], step))[1].append(values)

@@ -19,9 +19,13 @@ from circulant.preparation import baseline, inspected
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.flatten import Flatten
 from circulant.sim.network import Layer, Network
+from circulant.sim.pool import Pool
 from circulant.sim.price import weight_bits
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.steps import budget, words
 from circulant.sweep import store
 from circulant.sweep.grid import Point
@@ -195,6 +199,12 @@ def _weights(network: Network) -> Found:
 def _numbers(layer: Layer) -> int:
     if isinstance(layer, Bidirectional):
         return sum(map(_numbers, layer.directions.values()))
+    if isinstance(layer, Residual):
+        return sum(_numbers(each) for chain in layer.branches.values() for each in chain)
+    if isinstance(layer, Pool | Flatten):
+        return 0
+    if isinstance(layer, Scale):
+        return layer.inputs
     return sum(product.weights.size for product in layer.products.values())
 
 
@@ -244,7 +254,8 @@ def _sizes(layer: Layer) -> Any:
         return tuple(map(_sizes, layer.directions.values()))
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
-            tuple((role, product.weights.shape) for role, product in layer.products.items()))
+            getattr(layer, "grid", None), getattr(layer, "window", None),
+            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
 
 
 def _simulated(design: Any, vectors: Any) -> float:

@@ -328,11 +328,11 @@ def test_load_wrong_hash(folder, fields):
 def test_load_wrong_kind_of_layer(folder):
     body = artifact.read_json(folder / "network.json", "circulant-network", Network.VERSION)
     del body["hash"]
-    body["layers"][0]["kind"] = "conv"
+    body["layers"][0]["kind"] = "attention"
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
-        "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm' or 'bidirectional', not 'conv'; "
-        "read it with the version of circulant that wrote it")
+        "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', 'pool', "
+        "'flatten', 'scale' or 'residual', not 'attention'; read it with the version of circulant that wrote it")
 
 
 def test_load_wrong_weights(folder, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from circulant.sim.reference import Bidirectional, Linear, Lstm, Model, check_data, spectra
 from circulant.sim.refusal import Refusal
+from circulant.sim.window import Flow
 from tests.sim import samples
 from tests.sim.definitions import block_circulant, circulant, dft
 
@@ -407,7 +408,7 @@ def test_model_gru_without_a_sequence():
     (False, (5,)), (False, (2, 3, 5)), (False, (2, 6)), (False, (0, 5))])
 def test_data_of_wrong_shape(sequence, shape):
     axes = "(N, T, 5)" if sequence else "(N, 5)"
-    assert refusal(check_data, "Data", np.zeros(shape), 5, sequence) == (
+    assert refusal(check_data, "Data", np.zeros(shape), Flow(5, sequence=sequence)) == (
         f"Data must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
     assert refusal(samples.model(sequence=sequence).run, np.zeros(shape)) == (
         f"Inputs of network 'sample' must have the shape {axes} and be not empty, not {shape}; rearrange the axes")
@@ -438,4 +439,4 @@ def test_model_wrong_shape(sequence, shape):
 
 
 def test_data_of_any_numbers():
-    assert check_data("Data", [[1, 2], [3, 4]], 2, False).dtype == np.float64
+    assert check_data("Data", [[1, 2], [3, 4]], Flow(2)).dtype == np.float64

@@ -6,9 +6,10 @@ from torch import nn
 
 from circulant.sim import reference as sim
 from circulant.sim.refusal import Refusal
-from circulant.training.capture import lowering
+from circulant.training.capture import recurrent
 from circulant.training.constraint import compress
 from circulant.training.export import export, reference
+from circulant.training.models import ModelSettings, build
 from circulant.training.sequences import SequenceClassifier, SequenceLabeller
 
 
@@ -107,9 +108,9 @@ def test_steps_before_the_batch():
 
 
 def test_what_has_no_golden_layer_is_refused_in_one_sentence():
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 2))
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 9, 2))
     with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
-                                      r"none for 0 \(Conv2d\), 2 \(Flatten\); build the model"):
+                                      r"none for 2 \(ReLU\); build the model"):
         reference(model, np.zeros((2, 1, 8, 8)))
     with pytest.raises(Refusal, match=r"gru \(GRU: .*its matrices have block sizes 4, 8, but those of a recurrent"):
         reference(compress(classifier(), {"gru": 8, "gru.weight_ih_l0": 4}), sequences())
@@ -139,6 +140,45 @@ def test_a_perceptron_over_images(block_size):
     np.testing.assert_allclose(result.run(x), in_double(model, x), rtol=0, atol=1e-12)
     network = export(model.float(), x, weight_bits=18)
     assert np.abs(network.run(x).real - in_double(model, x)).max() < 2e-3
+
+
+@pytest.mark.parametrize("block_size", [1, 4])
+@pytest.mark.parametrize(("kind", "shape"), [
+    ("lenet5", (1, 14, 12)), ("vgg", (3, 8, 6)), ("resnet8", (3, 8, 9)), ("crnn", (10, 8))])
+def test_networks_over_images(kind, shape, block_size):
+    model = build(ModelSettings(kind), shape, 10)
+    x = sequences(shape=(16, *shape))
+    model.train()(torch.from_numpy(x))
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 2)
+            nn.init.uniform_(module.bias, -1, 1)
+    if block_size > 1:
+        model = compress(model, {name: block_size for name, module in model.named_modules()
+                                 if isinstance(module, nn.Linear | nn.Conv2d | nn.GRU)
+                                 and name not in ("conv", "conv1")})
+    result = reference(model, x)
+    wanted = in_double(model, x)
+    np.testing.assert_allclose(result.run(x), wanted, rtol=0, atol=1e-12 * np.abs(wanted).max() + 1e-12)
+    assert any(layer.kind in ("residual", "scale") for layer in result.layers) == (
+        kind == "resnet8" or (kind == "vgg" and block_size > 1))
+    assert np.abs(export(model.float(), x, weight_bits=18).run(x).real - wanted).max() < 2e-3 * np.abs(wanted).max()
+
+
+def test_a_conv1d_becomes_steps_of_a_sequence():
+    class Filter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.gru = nn.Conv1d(8, 6, 3, stride=2, padding=1), nn.GRU(6, 4, batch_first=True)
+
+        def forward(self, x):
+            return self.gru(torch.relu(self.conv(x)).transpose(1, 2))[0][:, -1]
+
+    model, x = Filter(), sequences(shape=(5, 8, 9))
+    result = reference(model, x)
+    assert [layer.kind for layer in result.layers] == ["conv", "flatten", "gru"]
+    assert (result.shape, result.layers[1].outputs) == ((8, 9), 6)
+    np.testing.assert_allclose(result.run(x), in_double(model, x), rtol=0, atol=1e-12)
 
 
 def test_a_model_of_steps_stays_one():
@@ -269,12 +309,12 @@ def test_weights_must_be_finite(value):
 
 
 def test_a_wrong_conversion_is_caught(monkeypatch):
-    good = lowering._first_columns
+    good = recurrent._first_columns
 
     def reversed_columns(matrix):
         return good(matrix)[..., ::-1].copy()
 
-    monkeypatch.setattr(lowering, "_first_columns", reversed_columns)
+    monkeypatch.setattr(recurrent, "_first_columns", reversed_columns)
     with pytest.raises(AssertionError, match=r"^The converted model differs from torch by"):
         reference(compress(classifier(), 8), sequences())
 

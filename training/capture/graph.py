@@ -5,7 +5,7 @@ A node has inputs by name, so branches and residual sums fit. Operations, and wh
     input                  the data
     linear                 first columns (1, p, q, k), their constraint, bias; over the last axis
     conv                   the same over the channels, axis 1, one group for each position; stride, padding
-    both                   relu, when a ReLU has become part of them
+    both, scale, add       relu, when a ReLU has become part of them
     gru, lstm              the module; returns "sequence" or "last" (with two directions, the end of each)
     scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
     relu, add              nothing
@@ -26,6 +26,9 @@ __all__ = ["Graph", "Node", "simplify"]
 
 STEPWISE = ("linear", "relu")
 """Operations that treat every step alike, so that the last step may as well be taken before them."""
+
+RECTIFIED = ("linear", "conv", "scale", "add")
+"""Operations that a ReLU behind them becomes part of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,8 @@ class Graph:
         """The output for inputs x, by torch: the graph's own meaning, to be compared with the model's."""
         values: dict[str, Tensor] = {}
         for node in self.nodes:
-            values[node.name] = _compute(node, [values[name] for name in node.inputs], x)
+            y = _compute(node, [values[name] for name in node.inputs], x)
+            values[node.name] = functional.relu(y) if node.options.get("relu") else y
         return values[self.output]
 
 
@@ -77,11 +81,9 @@ def _compute(node: Node, given: list[Tensor], x: Tensor) -> Tensor:
         weight = options["constraint"](options["first"]).to(first)
         bias = options["bias"].to(first)
         if node.op == "linear":
-            y = functional.linear(first, weight, bias)
-        else:
-            convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
-            y = convolve(first, weight, bias, options["stride"], options["padding"])
-        return functional.relu(y) if options.get("relu") else y
+            return functional.linear(first, weight, bias)
+        convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
+        return convolve(first, weight, bias, options["stride"], options["padding"])
     if node.op in ("gru", "lstm"):
         assert node.module is not None
         return _recurrent(node.module, options["returns"], first)
@@ -145,7 +147,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             notes[node.name] = f"taken by {source.name}"
     for name in [node.name for node in graph.nodes]:
         node = graph[name]
-        if node.op == "relu" and (source := graph[node.inputs[0]]).op in ("linear", "conv") and len(
+        if node.op == "relu" and (source := graph[node.inputs[0]]).op in RECTIFIED and len(
                 graph.users(source.name)) == 1:
             graph = _without(_with(graph, replace(source, options=dict(source.options) | {"relu": True})), node)
             notes[name] = f"into {source.name}"

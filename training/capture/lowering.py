@@ -3,42 +3,35 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from circulant.sim.reference import Bidirectional, Gru, Layer, Linear, Lstm
+from circulant.sim import images
+from circulant.sim.fixed import Reals
+from circulant.sim.reference import Layer, Linear
+from circulant.sim.refusal import Refusal
+from circulant.sim.window import Flow, Grid, Window
 from circulant.training.capture.graph import Graph, Node
+from circulant.training.capture.moves import MOVES, arrival, flattening, numbered, unchanged
+from circulant.training.capture.recurrent import as_numpy, level
 from circulant.training.capture.report import NO_LAYER
-from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
-from circulant.training.matrices import Matrix, block_sizes, constraint_of
+from circulant.training.matrices import block_sizes
 
-__all__ = ["flattening", "lower", "missing", "moves_batch"]
+__all__ = ["Lowering", "lower", "missing", "moves_batch"]
+
+IMAGES = ("conv", "max_pool", "average_pool", "maximum", "mean")
+
+Made = tuple[list[Layer], Flow | None]
+"""Layers, and what the last one gives; None where nobody knows, since something before has no layer."""
 
 
 def missing(graph: Graph) -> dict[str, str]:
     """The nodes for which the golden model has no layer, with the reason."""
-    found = {}
-    for node in graph.nodes:
-        if node.op in ("gru", "lstm"):
-            assert node.module is not None
-            sizes = set(block_sizes(node.module).values())
-            if len(sizes) > 1:
-                found[node.name] = (f"its matrices have block sizes {', '.join(map(str, sorted(sizes)))}, but those of "
-                                    "a recurrent layer must share one")
-        elif node.op == "last_step":
-            found[node.name] = f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)"
-        elif node.op not in ("input", "linear") and not moves_batch(node) and node is not flattening(graph):
-            found[node.name] = NO_LAYER
-    return found
+    return Lowering(graph, judging=True).problems
 
 
-def flattening(graph: Graph) -> Node | None:
-    """The node that makes a vector of all values of a sample, where nothing comes before it."""
-    source = graph.nodes[0]
-    users = graph.users(source.name)
-    if len(users) == 1 and users[0].op == "reshape" and len(users[0].shape) == 2 and users[0].shape[0] is None:
-        return users[0]
-    return None
+def lower(graph: Graph) -> "Lowering":
+    """The layers of the reference, in their order; everything of the graph must have one (see `missing`)."""
+    return Lowering(graph)
 
 
 def moves_batch(node: Node) -> bool:
@@ -50,84 +43,222 @@ def moves_batch(node: Node) -> bool:
     return rest == sorted(rest)
 
 
-def lower(graph: Graph) -> tuple[Layer, ...]:
-    """The layers of the reference, in their order; everything of the graph must have one (see `missing`).
+class Lowering:
+    """Follows a graph from its input to its output, and where it forks through both branches to their sum.
 
-    Their names are letters, digits and underscores, start with a letter, and differ from one another.
+    Members:
+        start: what the first layer takes.
+        shape: of a sample, where `circulant.sim.reference.Model` asks for it.
+        layers: of the reference, in their order. Their names are letters, digits and underscores, start with a letter,
+            and differ from one another.
+        problems: the nodes that have no layer, with the reason.
+
+    Parameters:
+        judging: only `problems` are wanted, of a model with any weights; recurrent layers are then left out.
     """
-    layers: list[Layer] = []
-    for node in graph.nodes:
-        if node.op == "linear":
-            layers.append(_linear(_name(node.name, "linear", layers), node))
-        elif node.op in ("gru", "lstm"):
-            module: Any = node.module
-            for level in range(module.num_layers):
-                path = f"{node.name}.l{level}" if module.num_layers > 1 else node.name
-                name = _name(path, node.op, layers)
-                last = node.options["returns"] == "last" and level == module.num_layers - 1
-                layers.append(_level(name, module, level, "last" if last else "sequence"))
-    return tuple(layers)
+
+    def __init__(self, graph: Graph, *, judging: bool = False) -> None:
+        self._judging = judging
+        self.problems: dict[str, str] = {}
+        self.shape: tuple[int, ...] = ()
+        self._graph = graph
+        self._names: set[str] = set()
+        source = graph.nodes[0]
+        moves, users = self._moves(source)
+        self.start = self._entry(source, moves, users)
+        self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
+
+    def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
+        """The layers behind a node."""
+        layers: list[Layer] = []
+        while True:
+            moves, users = self._moves(at)
+            found, flow = self._moved(at, flow, moves, users)
+            layers += found
+            at = moves[-1] if moves else at
+            if not users:
+                return layers
+            if len(users) > 1:
+                join = next((node for node in self._graph.nodes if node.op == "add" and len(node.inputs) == 2 and all(
+                    self._leads(side, at) for side in node.inputs)), None)
+                if join is None or len(users) > 2:
+                    for user in users:
+                        self._problem(user, f"{NO_LAYER} for branches that do not meet in a sum")
+                    return layers
+                found, flow = self._residual(join, at, flow)
+                at = join
+            else:
+                found, flow = self._one(users[0], flow)
+                at = users[0]
+            layers += found
+
+    def _problem(self, node: Node, reason: str = NO_LAYER) -> Made:
+        self.problems.setdefault(node.name, reason)
+        return [], None
+
+    def _moves(self, at: Node) -> tuple[list[Node], list[Node]]:
+        """The nodes behind a node that only move values, and what takes them then."""
+        moves: list[Node] = []
+        while at.name != self._graph.output:
+            users = self._graph.users(at.name)
+            if len(users) > 1 or users[0].op not in MOVES:
+                return moves, users
+            at = users[0]
+            moves.append(at)
+        return moves, []
+
+    def _entry(self, source: Node, moves: list[Node], users: list[Node]) -> Flow:
+        """What the first layer takes."""
+        came, went = numbered(source), arrival(source, moves)
+        if not unchanged(went):
+            for move in moves:
+                self._problem(move)
+        elif went.ndim in (2, 3) and _takes_images(users, went.ndim):
+            self.shape = went.shape
+            return Flow(went.shape[0], _grid(went.shape))
+        elif went.ndim == 1:
+            self.shape = came.shape if came.ndim > 1 else ()
+            return Flow(len(went))
+        return Flow(came.shape[-1], sequence=came.ndim == 2)
+
+    def _moved(self, at: Node, flow: Flow | None, moves: list[Node], users: list[Node]) -> Made:
+        """What moves of the values of a node make of them."""
+        if flow is None or at.op == "input":
+            return [], flow
+        went = arrival(at, moves)
+        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim)):
+            if went.shape == numbered(at).shape and unchanged(went):
+                return [], flow
+        elif found := flattening(went, flow):
+            name = moves[-1].name if moves else f"{at.name}_flat"
+            layer = images.Flatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
+            return [layer], Flow(layer.outputs, sequence=layer.rows)
+        elif not moves and users:
+            return [], flow
+        for move in moves or [at]:
+            self._problem(move, NO_LAYER if moves else f"{NO_LAYER} for images behind it; flatten them")
+        return [], None
+
+    def _residual(self, join: Node, fork: Node, flow: Flow | None) -> Made:
+        """The sum of both branches."""
+        chains: list[tuple[Layer, ...]] = []
+        end: Flow | None = None
+        for side in join.inputs:
+            layers: list[Layer] = []
+            end = flow
+            for node in self._between(side, fork):
+                found, end = self._one(node, end)
+                layers += found
+            chains.append(tuple(layers))
+        if flow is None or flow.grid is None or end is None:
+            return self._problem(join)
+        body, shortcut = sorted(chains, key=len, reverse=True)
+        return [images.Residual(self._name(join.name, "sum"), flow.size, flow.grid, body, shortcut,
+                                bool(join.options.get("relu")))], end
+
+    def _leads(self, name: str, start: Node) -> bool:
+        """Whether a chain of nodes leads from ``start`` to the one called ``name``."""
+        while name != start.name:
+            node = self._graph[name]
+            if len(node.inputs) != 1 or len(self._graph.users(name)) != 1:
+                return False
+            name = node.inputs[0]
+        return True
+
+    def _between(self, name: str, start: Node) -> list[Node]:
+        found: list[Node] = []
+        while name != start.name:
+            found.insert(0, self._graph[name])
+            name = found[0].inputs[0]
+        return found
+
+    def _one(self, node: Node, flow: Flow | None) -> Made:
+        """The layers of a node that computes something."""
+        if node.op in ("gru", "lstm"):
+            return self._recurrent(node, flow)
+        if node.op == "last_step":
+            return self._problem(
+                node, f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)")
+        if node.op not in (*IMAGES, "linear", "scale"):
+            return self._problem(node)
+        if flow is None:
+            return [], None
+        options, relu = node.options, bool(node.options.get("relu"))
+        if node.op == "linear" and flow.grid is None:
+            layer = Linear(self._name(node.name, "linear"), flow.size, options["constraint"].rows,
+                           self._values(options["first"])[0], self._values(options["bias"]), relu)
+            return [layer], Flow(layer.outputs, sequence=flow.sequence)
+        if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
+            return [images.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
+                                 self._values(options["shift"]), relu)], flow
+        if node.op not in IMAGES or flow.grid is None:
+            return self._problem(node)
+        return self._over_images(node, flow, flow.grid)
+
+    def _over_images(self, node: Node, flow: Flow, grid: Grid) -> Made:
+        options = node.options
+        if node.op in ("maximum", "mean"):
+            rank = len(self._graph[node.inputs[0]].shape)
+            if options["axes"] != tuple(range(2, rank)):
+                return self._problem(node)
+            window = Window(grid)
+        else:
+            kernel = options["constraint"].kernel if node.op == "conv" else options["kernel"]
+            window = Window(_pair(kernel, 1), _pair(options["stride"], 1), _pair(options["padding"], 0))
+        try:
+            after = window.outputs(node.name, grid)
+        except Refusal as refusal:
+            return self._problem(node, str(refusal))
+        if node.op == "conv":
+            conv = images.Conv(self._name(node.name, "conv"), flow.size, options["constraint"].rows, grid, window,
+                               self._values(options["first"]), self._values(options["bias"]),
+                               bool(options.get("relu")))
+            return [conv], Flow(conv.outputs, after)
+        mode = "max" if node.op in ("max_pool", "maximum") else "average"
+        return [images.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)], Flow(flow.size, after)
+
+    def _recurrent(self, node: Node, flow: Flow | None) -> Made:
+        module: Any = node.module
+        sizes = set(block_sizes(module).values())
+        if len(sizes) > 1:
+            return self._problem(node, f"its matrices have block sizes {', '.join(map(str, sorted(sizes)))}, but those "
+                                       "of a recurrent layer must share one")
+        if flow is None or not flow.sequence:
+            return ([], None) if flow is None else self._problem(node)
+        after = Flow(node.shape[-1] or 0, sequence=node.options["returns"] != "last")
+        if self._judging:
+            return [], after
+        layers: list[Layer] = []
+        for number in range(module.num_layers):
+            path = f"{node.name}.l{number}" if module.num_layers > 1 else node.name
+            last = node.options["returns"] == "last" and number == module.num_layers - 1
+            layers.append(level(self._name(path, node.op), module, number, "last" if last else "sequence"))
+        return layers, after
+
+    def _values(self, tensor: Tensor) -> Reals:
+        """Weights, those that are not finite as 0 while nobody asks for them."""
+        return np.nan_to_num(as_numpy(tensor), posinf=0, neginf=0) if self._judging else as_numpy(tensor)
+
+    def _name(self, path: str, kind: str) -> str:
+        """A name that no other layer has."""
+        name = re.sub(r"\W", "_", path, flags=re.ASCII).strip("_")
+        if not name[:1].isalpha():
+            name = f"{kind}_{name}".rstrip("_")
+        if name in self._names:
+            name = next(other for i in range(2, len(self._names) + 3) if (other := f"{name}_{i}") not in self._names)
+        self._names.add(name)
+        return name
 
 
-def _linear(name: str, node: Node) -> Linear:
-    constraint = node.options["constraint"]
-    return Linear(name=name, inputs=constraint.columns, outputs=constraint.rows,
-                  weight=_numpy(node.options["first"])[0], bias=_numpy(node.options["bias"]),
-                  relu=bool(node.options.get("relu")))
+def _takes_images(users: list[Node], axes: int) -> bool:
+    """Whether what takes values of so many axes, without that of the batch, takes images."""
+    return any(node.op in (*IMAGES, "add") or (node.op == "scale" and axes > 1) for node in users)
 
 
-def _level(name: str, module: Any, level: int, returns: str) -> Layer:
-    """One layer of a recurrent module, in one direction or both."""
-    suffix = f"_l{level}"
-    if not module.bidirectional:
-        return _direction(name, module, level, suffix, returns)
-    return Bidirectional(name, _direction(f"{name}.forward", module, level, suffix, returns),
-                         _direction(f"{name}.backward", module, level, f"{suffix}_reverse", returns))
+def _grid(shape: tuple[int, ...]) -> Grid:
+    return shape[1], shape[2] if len(shape) > 2 else 1
 
 
-def _direction(name: str, module: Any, level: int, suffix: str, returns: str) -> Gru | Lstm:
-    hidden, outputs = module.hidden_size, getattr(module, "proj_size", 0) or module.hidden_size
-    inputs = outputs * (1 + module.bidirectional) if level else module.input_size
-    gates = _gates(module)
-    fields: dict[str, Any] = {"inputs": inputs, "hidden": hidden, "returns": returns,
-                              "hard": getattr(module, "hard", False)}
-    for side, columns in (("ih", inputs), ("hh", outputs)):
-        fields[f"weight_{side}"] = _first_columns(Matrix(module, f"weight_{side}{suffix}", gates, hidden, columns))
-        fields[f"bias_{side}"] = np.zeros((gates, hidden))
-    for side in (("ih", "hh") if module.bias else ()):
-        ours = isinstance(module, Recurrent)  # with one bias
-        if not ours or side == "ih":
-            bias = getattr(module, f"bias{suffix}" if ours else f"bias_{side}{suffix}")
-            fields[f"bias_{side}"] = _numpy(bias).reshape(gates, hidden)
-    if gates == 3:
-        return Gru(name, reset="before" if isinstance(module, ResetBeforeGru) else "after", **fields)
-    if module.proj_size:
-        fields["projection"] = _first_columns(Matrix(module, f"weight_hr{suffix}", 1, outputs, hidden))[0]
-    if isinstance(module, PeepholeLstm):
-        fields["peephole"] = _numpy(getattr(module, f"peephole{suffix}"))
-    return Lstm(name, outputs=outputs, **fields)
-
-
-def _gates(module: nn.Module) -> int:
-    return 3 if isinstance(module, nn.GRU | ResetBeforeGru) else 4
-
-
-def _first_columns(matrix: Matrix) -> NDArray[np.float64]:
-    """First columns (groups, p, q, k) of a weight; k = 1 where it is dense."""
-    if constraint_of(matrix):
-        chains: Any = matrix.module.parametrizations
-        return _numpy(chains[matrix.tensor].original)
-    return _numpy(matrix.weight).reshape(matrix.groups, matrix.rows, matrix.columns, 1)
-
-
-def _numpy(tensor: Tensor) -> NDArray[np.float64]:
-    return np.asarray(tensor.detach().cpu().double().numpy())
-
-
-def _name(path: str, kind: str, others: list[Layer]) -> str:
-    name = re.sub(r"\W", "_", path, flags=re.ASCII).strip("_")
-    if not name[:1].isalpha():
-        name = f"{kind}_{name}".rstrip("_")
-    taken = {layer.name for layer in others}
-    return name if name not in taken else next(
-        other for i in range(2, len(taken) + 3) if (other := f"{name}_{i}") not in taken)
+def _pair(values: tuple[int, ...], one: int) -> Grid:
+    """Height and width of a window; over one axis it is of an image of width 1."""
+    return values[0], values[1] if len(values) > 1 else one

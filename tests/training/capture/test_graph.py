@@ -83,7 +83,7 @@ def test_a_matrix_that_others_use_is_not_changed():
     model.norm.running_var.fill_(3.0)
     graph, entries = simplified(model, torch.randn(3, 8, dtype=torch.float64))
     assert torch.equal(graph["fc"].options["bias"], model.fc.bias)
-    assert entries["norm"].status == "captured"
+    assert entries["norm"].status == "converted"
 
 
 def test_two_norms_in_a_row():

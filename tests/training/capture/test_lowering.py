@@ -26,15 +26,26 @@ def test_names_are_legal_and_differ():
 
     graph, _ = capture(Twins().double().eval(), torch.zeros(2, 8, dtype=torch.float64))
     assert graph is not None and not missing(graph)
-    assert [layer.name for layer in lower(graph)] == ["a_b", "a_b_2"]
+    assert [layer.name for layer in lower(graph).layers] == ["a_b", "a_b_2"]
     graph, _ = capture(nn.Sequential(nn.Linear(8, 8)), torch.zeros(2, 8))
-    assert [layer.name for layer in lower(graph)] == ["linear_0"]
+    assert [layer.name for layer in lower(graph).layers] == ["linear_0"]
 
 
 def test_missing():
     model = nn.Sequential(nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     graph, _ = capture(model, torch.zeros(2, 8))
     assert missing(graph) == {"0": "no golden layer"}
+
+
+@pytest.mark.parametrize(("shape", "modules", "wanted"), [
+    ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()], {"2": "no golden layer"}),
+    ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3)], {"0": "no golden layer for images behind it; flatten them"}),
+    ((2, 8), [nn.Linear(8, 4), nn.BatchNorm1d(4)], {}), ((2, 5, 8), [nn.Linear(8, 4), nn.BatchNorm1d(5)], {
+        "1": "no golden layer"})])
+def test_what_is_missing_of_images_and_norms(shape, modules, wanted):
+    graph, report = capture(nn.Sequential(*modules).eval(), torch.zeros(shape))
+    assert graph is not None, str(report)
+    assert missing(graph) == wanted
 
 
 def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():

@@ -18,10 +18,10 @@ def test_table():
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Dropout(), nn.Flatten(), nn.Linear(16, 2))
     lines = str(inspect(model, torch.zeros(2, 1, 4, 4))).splitlines()
     assert lines[0].split() == ["node", "kind", "becomes", "result", "note"]
-    assert lines[2].startswith("0     Conv2d       captured   N × 4 × 2 × 2  dense; no golden layer")
+    assert lines[2].startswith("0     Conv2d       converted  N × 4 × 2 × 2  dense")
     assert lines[3].startswith("1     BatchNorm2d  folded     N × 4 × 2 × 2  into 0, exactly")
     assert lines[4].startswith("2     Dropout      skipped")
-    assert lines[-1] == "Sequential: 1 converted, 2 captured, 1 folded, 1 skipped"
+    assert lines[-1] == "Sequential: 3 converted, 1 folded, 1 skipped"
 
 
 def test_json():

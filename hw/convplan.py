@@ -1,0 +1,95 @@
+"""What layers over images may get: arrays for convolutions, and how often the units between them work."""
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from circulant.hw.lines import LineShape
+from circulant.sim.circulant import multiplications
+from circulant.sim.conv import Conv
+from circulant.sim.flatten import Flatten
+from circulant.sim.pool import Pool
+from circulant.sim.refusal import Refusal
+
+__all__ = ["ConvPlan", "StreamPlan", "conv_multiplications", "conv_plans", "stream_plan"]
+
+FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
+
+
+@dataclass(frozen=True)
+class ConvPlan:
+    """What a convolution gets.
+
+    Parameters:
+        shape: its array, and how the kernel meets it.
+        multipliers: of the array.
+        cycles: of an image, when the input is always there and the output taken.
+    """
+
+    shape: LineShape
+    multipliers: int
+    cycles: int
+    streams: int = 1
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """A layer without multipliers: the cycles of an image."""
+
+    cycles: int
+    multipliers: int = 0
+    streams: int = 1
+
+
+def conv_multiplications(layer: Conv) -> int:
+    """Real multiplications of an image."""
+    return prod(layer.output_grid) * layer.product.multiplications
+
+
+def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
+    """Arrays that take all kernel positions, blocks and rows in some turns of equal size."""
+    p, _, k = layer.product.weights.shape
+    come, go = prod(layer.grid) * layer.blocks, prod(layer.output_grid)
+    for rows in _shares(p):
+        for positions in _shares(layer.window.positions):
+            for blocks in _shares(layer.blocks):
+                alone = rows * positions * blocks == 1
+                for fold in (1, *(n for n in FOLDS if n < 2 * multiplications(k))) if alone else (1,):
+                    shape = _drained(layer, positions, blocks, rows, fold)
+                    beats = -(-p // shape.chains)
+                    yield ConvPlan(shape, shape.array.multipliers(k), max(come, go * max(shape.cycles, beats)))
+
+
+def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> LineShape:
+    """The array with the fewest chains through which a pass leaves before the next one ends.
+
+    Their number is a power of two, so that blocks fit into those of the next layer, or all rows leave at once.
+    """
+    p = layer.product.rows // layer.product.block_size
+    turns = -(-layer.window.positions // positions) * -(-layer.blocks // blocks) * fold
+    chains = 1
+    while -(-rows // chains) > turns:
+        chains *= 2
+    if chains > rows == p:
+        chains = rows
+    return LineShape(layer, positions, blocks, -(-rows // chains) * chains, chains, fold)
+
+
+def _shares(count: int) -> list[int]:
+    """The sizes of equal shares, the last one perhaps smaller."""
+    return sorted({-(-count // n) for n in range(1, count + 1)})
+
+
+def stream_plan(layer: Pool | Flatten) -> StreamPlan:
+    """A pooling takes a block in each cycle, a flattening gives a value.
+
+    Raises:
+        Refusal: when the windows of a pooling overlap or reach beyond the image.
+    """
+    if isinstance(layer, Pool):
+        window = layer.window
+        overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
+        if any(window.padding) or (overlaps and layer.output_grid != (1, 1)):
+            raise Refusal(f"Layer {layer.name!r}: hardware pools windows that neither overlap nor reach beyond the "
+                          f"image, not {window}; choose a stride of at least the kernel, and no padding")
+        return StreamPlan(prod(layer.grid))
+    return StreamPlan(layer.outputs * (layer.grid[0] if layer.rows else 1))

@@ -1,0 +1,103 @@
+"""From the pixels of an image to a vector, or to one for each row: values are kept, then read one by one."""
+from typing import Any
+
+from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.pipeline import Queue, block, connect
+from circulant.hw.storage import Ram
+from circulant.hw.target import Rom
+from circulant.sim.flatten import Flatten
+
+__all__ = ["FlattenLayer"]
+
+
+class FlattenLayer(wiring.Component):
+    """Images in, vectors out; equals `sim.flatten.Flatten`. A value per cycle; two vectors are kept.
+
+    Parameters:
+        layer: the golden layer.
+        k, k_out: values of a block of pixels, and of a block of the vector.
+
+    Members:
+        i: stream of blocks of pixels.
+        o: stream of blocks of the vector, the last one zero-padded; that of an image's last vector is marked.
+    """
+
+    def __init__(self, layer: Flatten, *, k: int, k_out: int) -> None:
+        self._layer, self._k, self._k_out = layer, k, k_out
+        width = layer.input_format.width
+        super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(block(k_out, width)))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k, k_out = self._layer, self._k, self._k_out
+        height, width = layer.grid
+        beats = -(-layer.inputs // k)
+        words = beats * width * (1 if layer.rows else height)  # of a vector
+        vectors = height if layer.rows else 1
+        size = data.ArrayLayout(signed(layer.input_format.width), k).size
+        m.submodules.ram = ram = Ram(width=size, depth=2 * words)
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=4)
+        connect(m, queue.o, wiring.flipped(self.o))
+
+        # Writing: whole vectors, of which two fit.
+        whole, place, upper = Signal(range(3)), Signal(range(max(2, words))), Signal()
+        came, left = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(whole != 2), ram.w_en.eq(self.i.valid & self.i.ready),
+            ram.w_addr.eq(Mux(upper, words, 0) + place), ram.w_data.eq(Value.cast(self.i.payload.data)),
+            came.eq(ram.w_en & (place == words - 1)),
+        ]
+        m.d.sync += whole.eq(whole + came - left)
+        with m.If(ram.w_en):
+            m.d.sync += place.eq(Mux(came, 0, place + 1))
+        with m.If(came):
+            m.d.sync += upper.eq(~upper)
+
+        # Reading: where each value lies, then its word, then the value.
+        lane_bits = max(1, (k - 1).bit_length())
+        order = [(pixel * beats + channel // k) << lane_bits | channel % k
+                 for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
+        m.submodules.order = rom = Rom(words=order, width=lane_bits + max(1, (words - 1).bit_length()),
+                                       image=f"{layer.name}_order")
+        at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
+        vector = Signal(range(max(2, vectors)))
+        running, begins = Signal(), Signal()
+        m.d.comb += [
+            moves.eq(queue.level <= queue.depth - 3), begins.eq(whole != 0),
+            running.eq(begins & moves), left.eq(running & (at == layer.outputs - 1)),
+            rom.en.eq(1), rom.addr.eq(at),
+        ]
+        with m.If(running):
+            m.d.sync += at.eq(Mux(left, 0, at + 1))
+        with m.If(left):
+            m.d.sync += [lower.eq(~lower), vector.eq(Mux(vector == vectors - 1, 0, vector + 1))]
+        stages: list[dict[str, Signal]] = []
+        now: dict[str, Value] = {"valid": running, "ends": left, "final": left & (vector == vectors - 1),
+                                 "upper": lower}
+        for n in range(2):
+            later = {name: Signal(name=f"{name}_{n}") for name in now}
+            m.d.sync += [later[name].eq(value) for name, value in now.items()]
+            stages.append(later)
+            now = dict(later)
+        lane = Signal(lane_bits)
+        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:])]
+        m.d.sync += lane.eq(rom.data[:lane_bits])
+        values = data.View(data.ArrayLayout(signed(layer.input_format.width), k), ram.r_data)
+        value = Signal(signed(layer.input_format.width))
+        m.d.comb += value.eq(Array([values[j] for j in range(k)])[lane])
+
+        # Collecting: a block of the vector, zeros behind its end.
+        held, count = Signal(queue.i.payload.data.shape()), Signal(range(max(2, k_out)))
+        full = Signal()
+        m.d.comb += [full.eq((count == k_out - 1) | stages[1]["ends"]),
+                     queue.i.valid.eq(stages[1]["valid"] & full), queue.i.payload.last.eq(stages[1]["final"])]
+        with m.If(stages[1]["valid"]):
+            m.d.sync += count.eq(Mux(full, 0, count + 1))
+        for j in range(k_out):
+            with m.If(stages[1]["valid"] & (count == j)):
+                m.d.sync += held[j].eq(value)
+            m.d.comb += queue.i.payload.data[j].eq(Mux(count == j, value, Mux(count > j, held[j], 0)))
+        return m

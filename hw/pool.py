@@ -1,0 +1,95 @@
+"""Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from circulant.hw.fixed import constant_product, requantize
+from circulant.hw.pipeline import Queue, block, connect
+from circulant.sim.pool import Pool, reciprocal
+
+__all__ = ["PoolLayer"]
+
+
+class PoolLayer(wiring.Component):
+    """Images in, smaller images out; equals `sim.pool.Pool`. Takes a block in each cycle.
+
+    Parameters:
+        layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.
+        k: values of a block.
+
+    Members:
+        i, o: streams of blocks of pixels; the last block of an image is marked.
+    """
+
+    def __init__(self, layer: Pool, *, k: int) -> None:
+        window = layer.window
+        self._stride = window.kernel if layer.output_grid == (1, 1) else window.stride
+        self._layer, self._k = layer, k
+        self._beats = -(-layer.inputs // k)
+        growth = ceil_log2(window.positions) if layer.mode == "average" else 0
+        self._sum = data.ArrayLayout(signed(layer.input_format.width + growth), k)
+        super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
+                          "o": Out(stream.Signature(block(k, layer.output_format.width)))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k, window = self._layer, self._k, self._layer.window
+        (height, width), (down, across) = layer.grid, layer.output_grid
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=4)
+        m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
+        read, write = sums.read_port(domain="comb"), sums.write_port()
+        connect(m, queue.o, wiring.flipped(self.o))
+        moves = Signal()
+        beat = Signal(range(max(2, self._beats)))
+        in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
+            *self._stride[::-1], across, down, width, height))
+        address = Signal(range(max(2, across * self._beats)))
+        pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            moves.eq(self.i.valid & self.i.ready), pixel_ends.eq(beat == self._beats - 1),
+            row_ends.eq(pixel_ends & (x == width - 1)), image_ends.eq(row_ends & (y == height - 1)),
+        ]
+        with m.If(moves):
+            m.d.sync += beat.eq(Mux(pixel_ends, 0, beat + 1))
+            with m.If(pixel_ends):
+                m.d.sync += [x.eq(x + 1), in_x.eq(in_x + 1)]
+                with m.If(in_x == self._stride[1] - 1):
+                    m.d.sync += [in_x.eq(0), out_x.eq(out_x + 1)]
+            with m.If(row_ends):
+                m.d.sync += [x.eq(0), in_x.eq(0), out_x.eq(0), y.eq(y + 1), in_y.eq(in_y + 1)]
+                with m.If(in_y == self._stride[0] - 1):
+                    m.d.sync += [in_y.eq(0), out_y.eq(out_y + 1)]
+            with m.If(image_ends):
+                m.d.sync += [y.eq(0), in_y.eq(0), out_y.eq(0)]
+        first, last, inside = Signal(), Signal(), Signal()
+        m.d.comb += [
+            inside.eq((in_x < window.kernel[1]) & (in_y < window.kernel[0]) & (out_x < across) & (out_y < down)),
+            first.eq((in_x == 0) & (in_y == 0)),
+            last.eq(inside & (in_x == window.kernel[1] - 1) & (in_y == window.kernel[0] - 1)),
+            address.eq(out_x * self._beats + beat), read.addr.eq(address), write.addr.eq(address),
+            write.en.eq(moves & inside),
+        ]
+        ready, held, marked = Signal(), Signal(self._sum), Signal()
+        waits = Signal()  # a whole window, before it is rounded
+        m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),
+                     queue.i.payload.last.eq(marked)]
+        with m.If(ready):
+            m.d.sync += [waits.eq(self.i.valid & last), held.eq(write.data),
+                         marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
+        for j in range(k):
+            came, kept = self.i.payload.data[j], read.data[j]
+            better: Value = Mux(kept > came, kept, came) if layer.mode == "max" else kept + came
+            m.d.comb += [write.data[j].eq(Mux(first, came, better)),
+                         queue.i.payload.data[j].eq(self._rounded(held[j]))]
+        return m
+
+    def _rounded(self, value: Value) -> Value:
+        layer = self._layer
+        if layer.mode == "max":
+            return value
+        factor, bits = reciprocal(layer.window.positions)
+        return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
+                          layer.output_format.width)

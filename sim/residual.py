@@ -1,0 +1,67 @@
+"""The sum of what two chains of layers make of the same images (He et al. 2016), with a ReLU behind it or not."""
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circulant.sim.fixed import Format, Integers, requantize
+from circulant.sim.trace import Recorder
+from circulant.sim.window import Grid
+
+if TYPE_CHECKING:
+    from circulant.sim.layers import Layer
+
+__all__ = ["Residual"]
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """y = body(x) + shortcut(x), or max(0, …), rounded half-up and saturated.
+
+    Parameters:
+        inputs: channels.
+        grid: of the images that come.
+        body, shortcut: layers; no layer stands for x itself. That they fit is checked by `sim.reference.check_chain`.
+        output_format: of the sum.
+    """
+
+    name: str
+    inputs: int
+    grid: Grid
+    body: tuple["Layer", ...]
+    shortcut: tuple["Layer", ...]
+    input_format: Format
+    output_format: Format
+    relu: bool = False
+
+    kind = "residual"
+
+    @property
+    def branches(self) -> dict[str, tuple["Layer", ...]]:
+        return {"body": self.body, "shortcut": self.shortcut}
+
+    @property
+    def outputs(self) -> int:
+        return next((chain[-1].outputs for chain in self.branches.values() if chain), self.inputs)
+
+    @property
+    def formats(self) -> tuple[Format, Format]:
+        """Of what the two branches give."""
+        body, shortcut = (chain[-1].output_format if chain else self.input_format for chain in self.branches.values())
+        return body, shortcut
+
+    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
+        sides = []
+        for chain in self.branches.values():
+            values = x
+            for layer in chain:
+                values = layer(values, record)  # type: ignore[call-arg]
+            sides.append(values)
+        frac = max(form.frac for form in self.formats)
+        first, second = (side << frac - form.frac for side, form in zip(sides, self.formats, strict=True))
+        y = requantize(first + second, frac, self.output_format)
+        if self.relu:
+            y = np.maximum(y, 0)
+        if record is not None:
+            record.values(f"{self.name}.y", y, self.output_format)
+        return np.asarray(y)

@@ -1,0 +1,81 @@
+"""Random small networks over images on random budgets equal golden, whatever their windows, blocks and stalls."""
+import numpy as np
+import pytest
+
+from circulant.hw.plan import plan
+from circulant.sim import reference
+from circulant.sim.quantize import quantize
+from circulant.sim.refusal import Refusal
+from circulant.sim.window import Window
+from tests.hw.golden import blocks
+from tests.hw.simulate import stream
+from tests.hw.test_top import Beats
+
+COUNT = 8
+STALLS = ((0.0, 0.0), (0.3, 0.3), (0.0, 0.8), (0.7, 0.0))
+
+
+def first_columns(rng, k, outputs, inputs, *positions):
+    return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
+
+
+def model(seed):
+    """Convolutions, some with a pooling behind them, then fully connected layers."""
+    rng = np.random.default_rng((11, seed))
+    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(4, 8)), int(rng.integers(3, 8)))
+    shape, layers = (channels, *grid), []
+    for n in range(1 + seed % 2):
+        kernel = tuple(int(rng.integers(1, 1 + min(3, size))) for size in grid)
+        window = Window(kernel, tuple(map(int, rng.integers(1, 3, 2))), tuple(int(rng.integers(0, (size + 1) // 2 + 1))
+                                                                               for size in kernel))
+        outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
+        layers.append(reference.Conv(f"conv{n}", channels, outputs, grid, window,
+                                     first_columns(rng, k, outputs, channels, window.positions),
+                                     rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        channels, grid = outputs, window.outputs("", grid)
+        if min(grid) > 1 and rng.integers(2):
+            pool = Window((2, 2), (2, 2))
+            layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
+            grid = pool.outputs("", grid)
+    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)]))
+    size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
+    layers.append(reference.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
+                                   rng.normal(0, 1, outputs)))
+    return reference.Model("random", shape[0], False, tuple(layers), shape)
+
+
+def affordable(network, budget):
+    """The budget, or twice as much until every layer has a lane."""
+    try:
+        plan(network, budget)
+    except Refusal:
+        return affordable(network, 2 * budget)
+    return budget
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_a_random_network_equals_golden(seed):
+    rng, made = np.random.default_rng((13, seed)), model(seed)
+    images = rng.uniform(-1, 1, (3, *made.shape))
+    network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    dut = Beats(network, affordable(network, int(rng.integers(10, 60))))
+    vectors = network.vectors(images)
+    given = [beat for image in vectors.inputs for beat in blocks([image], dut.top.input_block)]
+    wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
+    stall_i, stall_o = STALLS[seed % len(STALLS)]
+    assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500) == wanted
+
+
+def test_an_image_of_the_wrong_size_is_flagged_and_the_next_is_right():
+    made = model(0)
+    images = np.random.default_rng(0).uniform(-1, 1, (3, *made.shape))
+    network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    dut, vectors = Beats(network, 60), network.vectors(images)
+    given = [blocks([image], dut.top.input_block) for image in vectors.inputs]
+    wanted = [blocks([row[None]], dut.top.output_block) for row in vectors.outputs]
+    short = [*given[0][:-3], given[0][-1]]
+    got = stream(dut, [*given[0], *short, *given[1], *given[2][:-1], {**given[2][-1], "last": 0}, *given[2], *given[0]],
+                 stall_i=0.2, stall_o=0.2, quiet=1500)
+    each = len(wanted[0])
+    assert [got[n * each:n * each + each] for n in (0, 2, 4)] == [wanted[0], wanted[1], wanted[0]]
+    assert len(got) == 5 * each
