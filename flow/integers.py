@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.table import Table
 
 from circulant.progress import Show, silent
@@ -20,8 +19,6 @@ from circulant.sim.reference import Model
 from circulant.sim.widths import Widths
 
 if TYPE_CHECKING:
-    import torch
-
     from circulant.training.data import Dataset
     from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
@@ -72,7 +69,7 @@ def widths(table: Mapping[str, Any]) -> Widths:
     return Widths(**fields, tensors=tensors)
 
 
-def golden(model: "torch.nn.Module", data: "Dataset", table: Mapping[str, Any], *, name: str | None = None,
+def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str | None = None,
            settings: "TrainingSettings | None" = None, folder: str | Path | None = None,
            show: Show = silent) -> Golden:
     """Quantize a trained model as [quantization] says.
@@ -118,25 +115,13 @@ def golden(model: "torch.nn.Module", data: "Dataset", table: Mapping[str, Any], 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],
                  folder: str | Path | None) -> Evaluations:
     """What a network loses on the samples of the table."""
-    import torch
+    from circulant.training.score import judge
 
-    from circulant.training.batches import Part
-
-    part = Part(data, table["pick_on"], torch.device("cpu"))
-    chosen = torch.from_numpy(np.random.default_rng(0).permutation(len(part))[:table["samples"] or None])
-    lengths = getattr(data, f"{table['pick_on']}_lengths")
-    whole = lengths is None or any(layer.kind == Bidirectional.kind for layer in reference.layers)
-    if not whole:
-        chosen = chosen[np.argsort(lengths[chosen.numpy()], kind="stable")]
-    batches = [part.take(some) for some in (chosen.split(len(chosen)) if whole else chosen.split(BATCH))]
-    inputs = [np.asarray(batch.x, np.float64) for batch in batches]
+    whole = (getattr(data, f"{table['pick_on']}_lengths") is None
+             or any(layer.kind == Bidirectional.kind for layer in reference.layers))
+    inputs, metric = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
     exact = [reference.run(x) for x in inputs]
     sign = -100.0 if task.higher_is_better else 100.0
-
-    def metric(outputs: Sequence[np.ndarray]) -> float:
-        counts = np.sum([task.tally(torch.from_numpy(y), batch) for y, batch in zip(outputs, batches, strict=True)], 0)
-        return float(counts[0] / counts[1])
-
     best = metric(exact)
 
     def lost(network: Network) -> float:

@@ -124,6 +124,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
+    del tables["training"]["dense"]  # A folder, and no setting of a training.
     data = training.load_data(**tables["data"], progress=show)
     model = training.load_trained(run.path("model.pt")).model
     if like is None:

@@ -11,7 +11,18 @@ from circulant.hw.pipeline import delay
 from circulant.hw.target import Rom
 from circulant.sim.activation import Pwl
 
-__all__ = ["Activation"]
+__all__ = ["Activation", "table_widths"]
+
+
+def table_widths(pwl: Pwl) -> tuple[int, int]:
+    """Bits of a slope and of a base in the table."""
+    return pwl.slope_format.width, (
+        max(pwl.base_format.width, _half(pwl).bit_length() + 1) + (pwl.shift > pwl.lift))
+
+
+def _half(pwl: Pwl) -> int:
+    """Where a base is finer than the value, the half step of the rounding, which is added in the table."""
+    return 1 << pwl.shift - pwl.lift - 1 if pwl.shift > pwl.lift else 0
 
 
 class Activation(wiring.Component):
@@ -38,11 +49,8 @@ class Activation(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         pwl = self._pwl
-        bits, slope_width = pwl.input_bits, pwl.slope_format.width
-        rounded = pwl.shift > pwl.lift
-        # Where a base is finer than the value, the half step of the rounding is added in the table.
-        half = 1 << pwl.shift - pwl.lift - 1 if rounded else 0
-        base_width = max(pwl.base_format.width, half.bit_length() + 1) + rounded
+        bits, rounded, half = pwl.input_bits, pwl.shift > pwl.lift, _half(pwl)
+        slope_width, base_width = table_widths(pwl)
         words = [base << slope_width | slope & (1 << slope_width) - 1
                  for slope, base in zip(pwl.slope.tolist(), (pwl.base + half).tolist(), strict=True)]
         m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from circulant.hw.activation import table_widths
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.chain import route_layout
 from circulant.hw.array.lanes import row_shape
@@ -153,7 +154,7 @@ def _pointwise(layer: Gru | Lstm, plan: LayerPlan) -> Iterator[Memory]:
         for width in cell.memories(layer).values():
             yield Memory(1, k * width, plan.streams * blocks)
         for pwl in _activations(cell, layer):
-            yield Memory(plan.elements, pwl.slope_format.width + pwl.output.width, len(pwl.slope), writable=False)
+            yield Memory(plan.elements, sum(table_widths(pwl)), len(pwl.slope), writable=False)
     if isinstance(layer, Lstm) and layer.peephole is not None:
         yield Memory(1, 3 * k * layer.peephole_format.width, blocks, writable=False)
 

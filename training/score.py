@@ -1,6 +1,7 @@
 """The metric of the golden model, which takes sequences of one length, on data whose sequences have several."""
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
@@ -8,9 +9,9 @@ from torch import nn
 from circulant.training.batches import Part
 from circulant.training.data import Dataset
 from circulant.training.loop import exact
-from circulant.training.task import task_of
+from circulant.training.task import Task, task_of
 
-__all__ = ["score"]
+__all__ = ["judge", "score"]
 
 
 def score(run: Callable[[NDArray], NDArray], model: nn.Module, data: Dataset, outputs: NDArray) -> float:
@@ -32,3 +33,29 @@ def score(run: Callable[[NDArray], NDArray], model: nn.Module, data: Dataset, ou
         some, all_ = task.tally(torch.from_numpy(run(batch.x.numpy())), batch)
         right, of = right + some, of + all_
     return right / of
+
+
+def judge(task: Task, data: Dataset, which: str, samples: int = 0, *,
+          batch: int | None = None) -> tuple[list[NDArray], Callable[[Sequence[NDArray]], float]]:
+    """Inputs of a part of the data, and the function that judges outputs for them.
+
+    Parameters:
+        which: "train" or "test".
+        samples: how many of them, chosen at random and the same every time; 0 for all.
+        batch: samples of an array of inputs, which are then in the order of their lengths and padded to the longest
+            among them; None for all in one.
+
+    Returns:
+        float64 inputs (N, …), and the metric of a list of outputs (N, …).
+    """
+    part = Part(data, which, torch.device("cpu"))
+    chosen = torch.from_numpy(np.random.default_rng(0).permutation(len(part))[:samples or None])
+    if batch is not None:
+        chosen = chosen[np.argsort(getattr(data, f"{which}_lengths")[chosen.numpy()], kind="stable")]
+    batches = [part.take(some) for some in chosen.split(batch or len(chosen))]
+
+    def metric(outputs: Sequence[NDArray]) -> float:
+        counts = np.sum([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)], 0)
+        return float(counts[0] / counts[1])
+
+    return [np.asarray(each.x, np.float64) for each in batches], metric

@@ -64,7 +64,7 @@ def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
     lengths = [epochs(base, dense=True) for base in bases.values()], [*map(epochs, points)]
     total, before = sum(map(sum, lengths)), 0
 
-    def phase(some: list[Point], dense: list[Found | None], lengths: list[int]) -> list[Found]:
+    def phase(some: list[Point], dense: Sequence[Found | None], lengths: list[int]) -> list[Found]:
         nonlocal before
         found: list[Found] = [{} for _ in some]
 

@@ -51,7 +51,7 @@ def test_yosys_finds_what_is_foreseen(design, tmp_path):
     made, folder = design
     expected = resources.predict(made.network, made.plans, "xcu")
     found = synthesize(folder, "xcu", netlist=tmp_path / "netlist.json")
-    assert (found.dsps, found.block_rams) == (expected.dsps, expected.block_rams) == (2, 0.5)
+    assert (found.dsps, found.block_rams) == (expected.dsps, expected.block_rams) == (2, 1.0)
     assert found.products == made.multipliers == 2
     assert (found.latches, found.warnings) == (0, [])
     netlist = Netlist(tmp_path / "netlist.json", "circulant_top")

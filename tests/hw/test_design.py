@@ -84,7 +84,7 @@ def test_each_lane_chain_program_and_table_has_its_image(design):
                  for name in ("program", "weights_0_0", "chain0")}
         assert words == {"program": program.cycles, "weights_0_0": program.cycles,
                          "chain0": len(program.passes) * plan.shape.slots}
-    assert len(design.images["gru_tanh.hex"].split()) == 16
+    assert len(design.images["gru_tanh.hex"].split()) == design.network.layers[0].tanh.segments
 
 
 def test_ports_of_the_top(design):
