@@ -63,7 +63,7 @@ def _add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summar
 _add("digits", digits.measure, "The main job, from torch to Verilator.")
 _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
-_add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/activations.png.")
+_add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 

@@ -28,7 +28,7 @@ of the negative half from the left on."""
 
 
 def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Over every 16-bit argument; the picture goes to docs/activations.png.
+    """Over every 16-bit argument; the picture goes to docs/images/activations.png.
 
     Raises:
         Refusal: when a key of an experiment is given, which this benchmark has none of.
@@ -42,7 +42,7 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
             pwl = fit_pwl(function, ARGUMENT, VALUE, error=bound, method=method)
             if pwl.method == method and (not function.startswith("hard") or bound == ERROR):
                 tables[f"{function}, {method}, {bound:g}"] = _figures(pwl)
-    picture = Path(__file__).parents[1] / "docs" / "activations.png"
+    picture = Path(__file__).parents[1] / "docs" / "images" / "activations.png"
     draw(picture)
     rows = {name: f"{each['segments']} segments, {each['table_bits']:,} bits, error {each['max_error']:.6f}"
             for name, each in tables.items()}
