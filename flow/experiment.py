@@ -110,8 +110,9 @@ class Training(Table):
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
-    augment: str = key("none", "variants of the training images, drawn anew each time: mirrored, moved by up to two "
-                       "pixels, or both", choices=("none", "flip", "shift", "flip-shift"))
+    augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
+                       "to two pixels, or both; spectrograms with masked bands and frames",
+                       choices=("none", "flip", "shift", "flip-shift", "mask"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
     device: str = key("auto", "where the training runs; auto takes a GPU where there is one",

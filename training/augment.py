@@ -1,4 +1,4 @@
-"""Variants of the training images, drawn anew for each batch."""
+"""Variants of the training samples, drawn anew for each batch: images mirrored and moved, spectrograms masked."""
 from collections.abc import Callable
 
 import torch
@@ -12,14 +12,17 @@ __all__ = ["AUGMENTS", "augment"]
 REACH = 2
 """Pixels of the farthest shift."""
 
+MASKS = 2
+"""Masks along each axis of a spectrogram; each is of up to a fifth of the bands, or a twentieth of the frames."""
 
-def flip(x: Tensor) -> Tensor:
+
+def flip(x: Tensor, frames: int = 1) -> Tensor:
     """Half of the images (N, C, H, W) mirrored left to right."""
     mirrored = torch.rand(len(x)).lt(0.5).to(x.device)
     return torch.where(mirrored[:, None, None, None], x.flip(-1), x)
 
 
-def shift(x: Tensor) -> Tensor:
+def shift(x: Tensor, frames: int = 1) -> Tensor:
     """Each image (N, C, H, W) moved by up to two pixels along both axes, with zeros where nothing is."""
     n, _, height, width = x.shape
     down, right = torch.randint(2 * REACH + 1, (2, n, 1)).to(x.device)
@@ -30,20 +33,53 @@ def shift(x: Tensor) -> Tensor:
     return pad(x, (REACH,) * 4)[images, channels, rows, columns]
 
 
-AUGMENTS: dict[str, tuple[Callable[[Tensor], Tensor], ...]] = {
-    "none": (), "flip": (flip,), "shift": (shift,), "flip-shift": (flip, shift)}
+def delay(x: Tensor, frames: int = 1) -> Tensor:
+    """Each sequence (N, T, frames · bands) without up to ``frames`` − 1 of its first frames, and zeros behind it.
+
+    So a step is made of other frames each time.
+    """
+    n, steps, features = x.shape
+    flat = pad(x.reshape(n, steps * frames, -1), (0, 0, 0, frames - 1))
+    at = torch.randint(frames, (n, 1)).to(x.device) + torch.arange(steps * frames, device=x.device)
+    return flat[torch.arange(n, device=x.device)[:, None], at].reshape(n, steps, features)
+
+
+def mask(x: Tensor, frames: int = 1) -> Tensor:
+    """Each sequence (N, T, frames · bands) with two runs of bands and two of frames set to zero, the mean.
+
+    SpecAugment (Park et al., Interspeech 2019, section 2), without time warping.
+    """
+    n, steps, features = x.shape
+    spectrogram = x.reshape(n, steps * frames, features // frames)
+    for axis, widest in ((2, spectrogram.shape[2] // 5), (1, spectrogram.shape[1] // 20)):
+        length = spectrogram.shape[axis]
+        width = (torch.rand(MASKS, n) * (widest + 1)).long()
+        begin = (torch.rand(MASKS, n) * (length - width + 1)).long()
+        place = torch.arange(length)
+        hidden = ((place >= begin[..., None]) & (place < (begin + width)[..., None])).any(0).to(x.device)
+        spectrogram = spectrogram.masked_fill(hidden.unsqueeze(3 - axis), 0)
+    return spectrogram.reshape(n, steps, features)
+
+
+AUGMENTS: dict[str, tuple[Callable[[Tensor, int], Tensor], ...]] = {
+    "none": (), "flip": (flip,), "shift": (shift,), "flip-shift": (flip, shift), "mask": (delay, mask)}
 """By the name that `TrainingSettings.augment` gives them."""
 
 
-def augment(x: Tensor, name: str) -> Tensor:
+def augment(x: Tensor, name: str, frames: int = 1) -> Tensor:
     """The samples of a batch, as the augmentation of this name changes them. It draws from torch's generator.
 
+    Parameters:
+        x: images (N, C, H, W), or for "mask" sequences (N, T, features).
+        frames: of which a step of a sequence is made.
+
     Raises:
-        Refusal: when they are no images.
+        Refusal: when the samples are of the other kind.
     """
-    if AUGMENTS[name] and x.ndim != 4:
-        raise Refusal(f"training.augment = {name!r} must have images (N, C, H, W) to change, not samples of shape "
+    axes, shape = (3, "sequences (N, T, features)") if name == "mask" else (4, "images (N, C, H, W)")
+    if AUGMENTS[name] and x.ndim != axes:
+        raise Refusal(f"training.augment = {name!r} must have {shape} to change, not samples of shape "
                       f"{tuple(x.shape[1:])}; choose 'none'")
     for change in AUGMENTS[name]:
-        x = change(x)
+        x = change(x, frames)
     return x

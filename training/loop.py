@@ -129,7 +129,7 @@ class Fit:
         team, scaler = self._team, self._precision.scaler
         mine = chosen[team.rank::team.size]
         batch = self._part.take(mine if len(mine) else chosen[:1])
-        batch = batch._replace(x=augment(batch.x, self._recipe.augment))
+        batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
         self._optimizer.zero_grad()
         with parametrize.cached(), self._precision.autocast():

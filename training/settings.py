@@ -44,7 +44,8 @@ class TrainingSettings:
         optimizer, weight_decay: "adam", "adamw" (decay apart from the gradient) or "sgd" (momentum 0.9).
         clip: bound of the norm of the loss's gradient; 0 for none.
         label_smoothing: of a classification.
-        augment: variants of the training images: "none", "flip", "shift" (by up to two pixels), "flip-shift".
+        augment: variants of the training samples: "none"; of images "flip", "shift" (by up to two pixels) and
+            "flip-shift"; of spectrograms "mask" (SpecAugment, and steps that begin at another frame).
         decay, warmup_epochs: the learning rate rises over the warm-up, and falls within each phase by "cosine", "step"
             or "none".
         device: "auto" (a GPU where there is one), "cpu" or "cuda".

@@ -1,9 +1,9 @@
-"""Mirrored and moved images, against copies made one by one."""
+"""Mirrored and moved images, delayed and masked sequences, against copies made one by one."""
 import pytest
 import torch
 
 from circulant.sim.refusal import Refusal
-from circulant.training.augment import augment
+from circulant.training.augment import augment, delay, mask
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +43,41 @@ def test_draws_follow_the_generator():
     assert torch.equal(one, augment(x, "flip-shift"))
     assert not torch.equal(one, augment(x, "flip-shift"))
     assert augment(x, "none") is x
+
+
+def test_delay():
+    x = torch.randn(200, 5, 3 * 4)
+    seen = set()
+    for before, after in zip(x, delay(x, 3), strict=True):
+        frames = torch.cat([before.reshape(15, 4), torch.zeros(2, 4)])
+        late = [d for d in range(3) if torch.equal(after, frames[d:d + 15].reshape(5, 12))]
+        assert len(late) == 1, "a sequence must begin at another frame, and end with zeros"
+        seen.update(late)
+    assert seen == {0, 1, 2}
+    assert torch.equal(delay(x, 1), x)
+
+
+def test_mask():
+    bands, frames = 20, 2
+    x = torch.rand(300, 30, frames * bands) + 1
+    widths = set()
+    for before, after in zip(x, mask(x, frames), strict=True):
+        before, after = before.reshape(60, bands), after.reshape(60, bands)
+        hidden = after == 0
+        assert torch.equal(torch.where(hidden, before, after), before), "what is not hidden must stay"
+        whole_bands, whole_frames = hidden.all(0), hidden.all(1)
+        assert torch.equal(hidden, whole_bands | whole_frames[:, None]), "a mask must be of whole bands or frames"
+        for runs, widest in ((whole_bands, 4), (whole_frames, 3)):
+            lengths = [len(run) for run in "".join("x" if at else " " for at in runs).split()]
+            assert len(lengths) <= 2
+            assert sum(lengths) <= 2 * widest
+            widths.update((widest, length) for length in lengths)
+    assert {(4, 4), (4, 1), (3, 3), (3, 1)} <= widths
+
+
+def test_refuses_images_that_are_to_be_masked():
+    with pytest.raises(Refusal, match=r"sequences \(N, T, features\).*\(1, 8, 8\)"):
+        augment(torch.randn(4, 1, 8, 8), "mask")
 
 
 def test_refuses_sequences():

@@ -110,12 +110,12 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
     test_x, test_lengths = padded([step_features(at) for at in test], options.steps)
     if classes is not None:
         return Dataset(name, train_x, classes[train], test_x, classes[test], len(data.symbols), symbols=data.symbols,
-                       train_lengths=None if options.steps else train_lengths,
+                       frames=options.stack, train_lengths=None if options.steps else train_lengths,
                        test_lengths=None if options.steps else test_lengths)
     train_y, train_target_lengths = _padded_symbols([data.targets[at] for at in train])
     test_y, test_target_lengths = _padded_symbols([data.targets[at] for at in test])
     return Dataset(name, train_x, train_y, test_x, test_y, len(data.symbols), task="ctc", symbols=data.symbols,
-                   train_lengths=train_lengths, test_lengths=test_lengths,
+                   frames=options.stack, train_lengths=train_lengths, test_lengths=test_lengths,
                    train_target_lengths=train_target_lengths, test_target_lengths=test_target_lengths)
 
 

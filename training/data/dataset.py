@@ -30,6 +30,8 @@ class Dataset:
         train_lengths, test_lengths: int64 (N,), the valid steps of each sequence; None where all T are.
         train_target_lengths, test_target_lengths: int64 (N,), the symbols of each sequence; for "ctc" alone.
         symbols: the name of each class, or nothing.
+        frames: successive frames in a step of a sequence, whose features are those of the first frame, then of the
+            next.
 
     Raises:
         Refusal: when types, shapes, classes or lengths contradict this, or a sequence has too few steps.
@@ -47,6 +49,7 @@ class Dataset:
     train_target_lengths: NDArray[np.int64] | None = None
     test_target_lengths: NDArray[np.int64] | None = None
     symbols: tuple[str, ...] = ()
+    frames: int = 1
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -55,6 +58,9 @@ class Dataset:
         if self.symbols and len(self.symbols) != self.classes:
             raise Refusal(f"Data set {self.name!r} must have a symbol for each of its {self.classes} classes, not "
                           f"{len(self.symbols)} symbols; name all or none")
+        if self.frames < 1 or self.train_x.shape[-1] % self.frames:
+            raise Refusal(f"The {self.train_x.shape[-1]} features of a step of data set {self.name!r} must be those of "
+                          f"whole frames, not of {self.frames}; choose a divisor")
         for part in ("train", "test"):
             self._check(part)
         one, other = self.train_x.shape[1:], self.test_x.shape[1:]
