@@ -5,14 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
 from circulant.progress import Show, silent
-from circulant.sim import artifact
+from circulant.sim import artifact, margins
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
 from circulant.sim.network import Network
-from circulant.sim.pick import FIELDS, Picked, pick
+from circulant.sim.pick import FIELDS, LOUDER, Picked, pick
 from circulant.sim.price import Price, weight_bits
 from circulant.sim.quantize import calibrate, matrices, quantize
 from circulant.sim.reference import Model
@@ -92,6 +93,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         evaluations = _evaluations(reference, data, task, table, folder)
         picked = pick(reference, peaks, bits, evaluations, budget=table["budget"], search=table["search"],
                       fields=table["pick"] or FIELDS, progress=show,
+                      louder=LOUDER if table["pick_by"] == "metric" else math.inf,
                       price=lambda network: Price(network, bits, memory_share=table["memory_share"],
                                                   ports=_ports(table["dsp"])))
         picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), task, data)
@@ -119,16 +121,20 @@ def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping
 
     whole = (getattr(data, f"{table['pick_on']}_lengths") is None
              or any(layer.kind == Bidirectional.kind for layer in reference.layers))
-    inputs, metric = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
-    exact = [reference.run(x) for x in inputs]
+    judged = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
+    exact = [reference.run(x) for x in judged.inputs]
     sign = -100.0 if task.higher_is_better else 100.0
-    best = metric(exact)
+    best = judged.metric(exact)
 
     def lost(network: Network) -> float:
-        return sign * (metric([y + table["margin"] * (network.run(x).real - y)
-                               for x, y in zip(inputs, exact, strict=True)]) - best)
+        found = [y + table["margin"] * (network.run(x).real - y) for x, y in zip(judged.inputs, exact, strict=True)]
+        if table["pick_by"] == "metric":
+            return sign * (judged.metric(found) - best)
+        parts = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
+        return margins.lost(np.concatenate([part[slice(None) if valid is None else valid].reshape(-1)
+                                            for part, valid in zip(parts, judged.valid, strict=True)]))
 
-    few = inputs[len(inputs) // 2]
+    few = judged.inputs[len(judged.inputs) // 2]
     steps = few.shape[1] if few.ndim == 3 else 1
     subject = artifact.digest({"data": data.digest(), "metric": task.metric,
                                **{name: table[name] for name in ("pick_on", "samples", "margin")}})
