@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
 
-__all__ = ["Golden", "golden", "picked_table", "ranges_table", "widths"]
+__all__ = ["Golden", "golden", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
@@ -96,14 +96,14 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                       louder=LOUDER if table["pick_by"] == "metric" else math.inf,
                       price=lambda network: Price(network, bits, memory_share=table["memory_share"],
                                                   ports=_ports(table["dsp"])))
-        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), task, data)
+        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), model, data)
         bits = picked.widths
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
         forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
         task = training.task_of(data)
-        tuned = {"before": task.score(network.vectors(data.test_x).outputs, data)}
+        tuned = {"before": score(network, model, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
@@ -148,13 +148,24 @@ def _ports(dsp: str) -> tuple[int, int] | None:
     return int(x), int(y)
 
 
-def _picking(picked: Picked, start: Network, task: "Task", data: "Dataset") -> dict[str, Any]:
+def score(network: Network, model: Any, data: "Dataset") -> float:
+    """The metric of a golden network on the test part.
+
+    Parameters:
+        model: of torch, what it was made from.
+    """
+    from circulant import training
+
+    return training.score(lambda x: network.run(x).real, model, data, network.vectors(data.test_x).outputs)
+
+
+def _picking(picked: Picked, start: Network, model: Any, data: "Dataset") -> dict[str, Any]:
     """The outcome of a search for the record."""
     return {
         "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
         "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
-        "score_start": task.score(start.vectors(data.test_x).outputs, data),
+        "score_start": score(start, model, data), "score": score(picked.network, model, data),
         "weight_bits_start": weight_bits(start), "weight_bits": weight_bits(picked.network),
         "widths": [row._asdict() for row in picked.rows],
     }
