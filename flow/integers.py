@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
 
-__all__ = ["Golden", "golden", "picked_table", "ranges_table", "score", "widths"]
+__all__ = ["Golden", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
@@ -88,21 +88,20 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     show("calibration", 0, 0)
     reference = training.reference(model, data.train_x[:SAMPLE], name=name)
     peaks, bits, picking = calibrate(reference, data.train_x), widths(table), dict[str, Any]()
+    task = training.task_of(data)
     if table["budget"]:
-        task = training.task_of(data)
         evaluations = _evaluations(reference, data, task, table, folder)
         picked = pick(reference, peaks, bits, evaluations, budget=table["budget"], search=table["search"],
                       fields=table["pick"] or FIELDS, progress=show,
                       louder=LOUDER if table["pick_by"] == "metric" else math.inf,
                       price=lambda network: Price(network, bits, memory_share=table["memory_share"],
                                                   ports=_ports(table["dsp"])))
-        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), model, data)
+        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), model, data, table)
         bits = picked.widths
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
         forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
-        task = training.task_of(data)
         tuned = {"before": score(network, model, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
@@ -159,9 +158,10 @@ def score(network: Network, model: Any, data: "Dataset") -> float:
     return training.score(lambda x: network.run(x).real, model, data, network.vectors(data.test_x).outputs)
 
 
-def _picking(picked: Picked, start: Network, model: Any, data: "Dataset") -> dict[str, Any]:
+def _picking(picked: Picked, start: Network, model: Any, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
     """The outcome of a search for the record."""
     return {
+        **{name: table[name] for name in ("pick_on", "pick_by", "margin")},
         "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
         "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
@@ -171,11 +171,17 @@ def _picking(picked: Picked, start: Network, model: Any, data: "Dataset") -> dic
     }
 
 
+def loss(picking: Mapping[str, Any]) -> str:
+    """What the picked widths lose, in words."""
+    how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
+    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
+
+
 def picked_table(picking: Mapping[str, Any]) -> Table:
     """The widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
     table = Table("width", "from", "to", "noise of it alone", title_justify="left", title=(
-        f"{picking['lost']:.2f} of {picking['budget']:g} points lost; weights {picking['weight_bits_start']:,} → "
+        f"{loss(picking)}; weights {picking['weight_bits_start']:,} → "
         f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
     for row in picking["widths"]:
         clip = f", {row['clip']} integer bits fewer" if row["clip"] else ""

@@ -82,7 +82,9 @@ def test_a_budget_is_kept_on_the_part_in_question(data, on, tmp_path):
     console.print(integers.picked_table(made.picking))
     text = console.export_text()
     assert "gru.weight_bits" in text
-    assert f"of 5 points lost; weights {made.picking['weight_bits_start']:,}" in text
+    assert f"of 5 points lost on the {on} part; weights {made.picking['weight_bits_start']:,}" in text
+    best = training.task_of(known).score(made.network.vectors(known.test_x).outputs, known)
+    assert (made.picking["score"], made.picking["pick_by"]) == (best, "metric")
 
 
 def test_by_default_the_test_part_is_not_looked_at(data, tmp_path):
