@@ -209,4 +209,7 @@ def _place(path: str | None, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main()
+    except Refusal as refusal:
+        sys.exit(f"Error: {refusal}")

@@ -43,4 +43,4 @@ def taken(exact: ArrayLike, found: ArrayLike) -> Reals:
 
 def lost(parts: ArrayLike) -> float:
     """Points of the metric that unseen data lose, estimated from the parts that `taken` found."""
-    return UNSEEN * 100 * float(np.mean(parts))
+    return UNSEEN * 100 * float(np.mean(np.asarray(parts, np.float64)))

@@ -152,3 +152,9 @@ def test_a_tensor_that_is_never_exercised_is_named(data):
     assert "gru.recurrent_product.input" in made.never
     with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but gru"):
         integers.golden(model, silent, TABLE | {"budget": 1.0})
+
+
+@pytest.mark.parametrize("name", [each for each in TABLE if each.endswith("_bits")])
+def test_no_setting_takes_more_than_32_bits(name):
+    with pytest.raises(Refusal, match=rf"^experiment: quantization\.{name} must be .*, not 33$"):
+        parse({"quantization": {name: 33}})
