@@ -97,6 +97,7 @@ def _cnn(path: str | None, **options: Any) -> None:
 @click.option("--pick-by", type=click.Choice(["margins", "metric"]), default="margins", show_default=True,
               help="What the loss is.")
 @click.option("--samples", default=1000, show_default=True, help="Of that part; 0 for all.")
+@click.option("--subset", default=0, show_default=True, help="Training and test samples to keep; 0 for all.")
 @click.option("--margin", default=1.0, show_default=True, help="Factor on the distance from the unquantized outputs.")
 @_json
 def _quantization(path: str | None, networks: tuple[str, ...], tuned: tuple[int, ...], **options: Any) -> None:

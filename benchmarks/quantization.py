@@ -30,7 +30,7 @@ EPOCHS = 5
 
 def measure(networks: Sequence[str] = NETWORKS, *, runs: str | Path = "runs", budget: float = BUDGET,
             tuned: Sequence[int] = TUNED, pick_on: str = "train", pick_by: str = "margins", margin: float = 1.0,
-            samples: int = 1000) -> dict[str, Any]:
+            samples: int = 1000, subset: int = 0) -> dict[str, Any]:
     """Figures of each network, and a table.
 
     Parameters:
@@ -38,6 +38,7 @@ def measure(networks: Sequence[str] = NETWORKS, *, runs: str | Path = "runs", bu
         budget: points that may be lost.
         tuned: weight widths to which each network is also quantized with and without fine-tuning.
         pick_on, pick_by, margin, samples: keys of [quantization].
+        subset: training and test samples to keep, for a quick look; 0 for all.
 
     Raises:
         Refusal: when a network is neither trained nor a shipped experiment, or has no golden model.
@@ -46,10 +47,10 @@ def measure(networks: Sequence[str] = NETWORKS, *, runs: str | Path = "runs", bu
     search = {"budget": budget, "pick_on": pick_on, "pick_by": pick_by, "margin": margin, "samples": samples}
     with Bars(Console(stderr=True)) as bars:
         for name in networks:
-            figures[name] = _network(_run(Path(runs) / name, name, bars), bars, search, tuned)
+            figures[name] = _network(_run(Path(runs) / name, name, bars), bars, search, tuned, subset)
     machine = {"system": platform.platform(), "cores": os.cpu_count()}
-    return {"benchmark": "quantization", "table": table(figures), **search, "networks": figures,
-            "machine": machine}
+    return {"benchmark": "quantization", "table": table(figures), **search, "subset": subset,
+            "networks": figures, "machine": machine}
 
 
 def _run(folder: Path, name: str, bars: Bars) -> Run:
@@ -60,11 +61,12 @@ def _run(folder: Path, name: str, bars: Bars) -> Run:
     return run
 
 
-def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int]) -> dict[str, Any]:
+def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int], subset: int) -> dict[str, Any]:
     """Accuracies are those of the test part; of sequences of phones 1 less the phone error rate."""
     tables = run.experiment.tables()
     del tables["training"]["dense"]  # A folder, and no setting of a training.
-    data = training.load_data(**tables["data"], progress=bars)
+    few = {"subset": subset, "test_subset": subset} if subset else {}
+    data = training.load_data(**tables["data"] | few, progress=bars)
     model, task = training.load_trained(run.path("model.pt")).model, training.task_of(data)
     settings = training.TrainingSettings(**tables["training"])
     base = asdict(run.experiment.quantization) | dict.fromkeys(FIELDS, 0) | UNIFORM | {
