@@ -91,15 +91,20 @@ def _cnn(path: str | None, **options: Any) -> None:
 @click.option("--runs", default="runs", show_default=True, metavar="DIR", help="Folder of the run folders.")
 @click.option("--budget", default=quantization.BUDGET, show_default=True, help="Points that may be lost.")
 @click.option("--tuned", multiple=True, type=int, metavar="BITS",
-              help=f"Weight width to fine-tune to; may be repeated.  [default: {quantization.TUNED}]")
-@click.option("--pick-on", type=click.Choice(["test", "train"]), default="test", show_default=True,
+              help=f"Weight width to fine-tune to, or 0 for none; may be repeated.  [default: {quantization.TUNED}]")
+@click.option("--pick-on", type=click.Choice(["train", "test"]), default="train", show_default=True,
               help="Part of the data on which the loss is measured.")
+@click.option("--pick-by", type=click.Choice(["margins", "metric"]), default="margins", show_default=True,
+              help="What the loss is.")
+@click.option("--samples", default=1000, show_default=True, help="Of that part; 0 for all.")
+@click.option("--subset", default=0, show_default=True, help="Training and test samples to keep; 0 for all.")
 @click.option("--margin", default=1.0, show_default=True, help="Factor on the distance from the unquantized outputs.")
 @_json
 def _quantization(path: str | None, networks: tuple[str, ...], tuned: tuple[int, ...], **options: Any) -> None:
     """Widths picked within a budget against uniform 12 bits, and weights trained on 8, 6 and 4 bits."""
+    widths = [bits for bits in tuned or quantization.TUNED if bits]
     try:
-        figures = quantization.measure(networks or quantization.NETWORKS, tuned=tuned or quantization.TUNED, **options)
+        figures = quantization.measure(networks or quantization.NETWORKS, tuned=widths, **options)
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
@@ -205,4 +210,7 @@ def _place(path: str | None, **options: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        main()
+    except Refusal as refusal:
+        sys.exit(f"Error: {refusal}")

@@ -29,24 +29,28 @@ EPOCHS = 5
 
 
 def measure(networks: Sequence[str] = NETWORKS, *, runs: str | Path = "runs", budget: float = BUDGET,
-            tuned: Sequence[int] = TUNED, pick_on: str = "test", margin: float = 1.0) -> dict[str, Any]:
+            tuned: Sequence[int] = TUNED, pick_on: str = "train", pick_by: str = "margins", margin: float = 1.0,
+            samples: int = 1000, subset: int = 0) -> dict[str, Any]:
     """Figures of each network, and a table.
 
     Parameters:
         runs: folder of the run folders.
         budget: points that may be lost.
         tuned: weight widths to which each network is also quantized with and without fine-tuning.
+        pick_on, pick_by, margin, samples: keys of [quantization].
+        subset: training and test samples to keep, for a quick look; 0 for all.
 
     Raises:
         Refusal: when a network is neither trained nor a shipped experiment, or has no golden model.
     """
     figures: dict[str, Any] = {}
+    search = {"budget": budget, "pick_on": pick_on, "pick_by": pick_by, "margin": margin, "samples": samples}
     with Bars(Console(stderr=True)) as bars:
         for name in networks:
-            figures[name] = _network(_run(Path(runs) / name, name, bars), bars, budget, tuned, pick_on, margin)
+            figures[name] = _network(_run(Path(runs) / name, name, bars), bars, search, tuned, subset)
     machine = {"system": platform.platform(), "cores": os.cpu_count()}
-    return {"benchmark": "quantization", "table": table(figures), "budget": budget, "pick_on": pick_on,
-            "margin": margin, "networks": figures, "machine": machine}
+    return {"benchmark": "quantization", "table": table(figures), **search, "subset": subset,
+            "networks": figures, "machine": machine}
 
 
 def _run(folder: Path, name: str, bars: Bars) -> Run:
@@ -57,11 +61,14 @@ def _run(folder: Path, name: str, bars: Bars) -> Run:
     return run
 
 
-def _network(run: Run, bars: Bars, budget: float, tuned: Sequence[int], pick_on: str, margin: float) -> dict[str, Any]:
+def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int], subset: int) -> dict[str, Any]:
     """Accuracies are those of the test part; of sequences of phones 1 less the phone error rate."""
-    data = training.load_data(**run.experiment.tables()["data"], progress=bars)
+    tables = run.experiment.tables()
+    del tables["training"]["dense"]  # A folder, and no setting of a training.
+    few = {"subset": subset, "test_subset": subset} if subset else {}
+    data = training.load_data(**tables["data"] | few, progress=bars)
     model, task = training.load_trained(run.path("model.pt")).model, training.task_of(data)
-    settings = training.TrainingSettings(**run.experiment.tables()["training"])
+    settings = training.TrainingSettings(**tables["training"])
     base = asdict(run.experiment.quantization) | dict.fromkeys(FIELDS, 0) | UNIFORM | {
         "twiddle_bits": 16, "budget": 0.0, "finetune_epochs": 0, "joint_epochs": 0}
 
@@ -73,12 +80,13 @@ def _network(run: Run, bars: Bars, budget: float, tuned: Sequence[int], pick_on:
         return score if task.higher_is_better else 1 - score
 
     def score(golden: integers.Golden) -> float:
-        return accuracy(task.score(golden.network.vectors(data.test_x).outputs, data))
+        return accuracy(integers.score(golden.network, model, data))
 
-    picked = made(budget=budget, pick_on=pick_on, margin=margin)
+    picked = made(**search)
     return {
         "metric": task.metric, "accuracy_float": accuracy(training.evaluate(model, data)),
-        "accuracy_uniform12": accuracy(picked.picking["score_start"]), "accuracy_picked": score(picked),
+        "accuracy_uniform12": accuracy(picked.picking["score_start"]),
+        "accuracy_picked": accuracy(picked.picking["score"]),
         "weight_bits_uniform12": picked.picking["weight_bits_start"],
         "weight_bits_picked": weight_bits(picked.network),
         "cost": picked.picking["cost"], "evaluations": picked.picking["evaluations"],

@@ -153,7 +153,10 @@ class Quantization(Table):
     search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
                       choices=("greedy", "exhaustive"))
     pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
-    pick_on: str = key("test", "part of the data on which the loss is measured", choices=("test", "train"))
+    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test part, the figure "
+                       "of the network there is fitted to it", choices=("train", "test"))
+    pick_by: str = key("margins", "what the loss is: estimated from what quantization takes of the margins of "
+                       "decisions, or the metric's", choices=("margins", "metric"))
     samples: int = key(1000, "samples of it", low=1, high=10**9, zero="all")
     margin: float = key(1.0, "factor on the distance from the unquantized outputs, for a loss that is surely kept",
                         low=1, high=1000)

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
 from circulant.progress import Show, silent
-from circulant.sim import artifact
+from circulant.sim import artifact, margins
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
 from circulant.sim.network import Network
-from circulant.sim.pick import FIELDS, Picked, pick
+from circulant.sim.pick import FIELDS, LOUDER, Picked, pick
 from circulant.sim.price import Price, weight_bits
 from circulant.sim.quantize import calibrate, matrices, quantize
 from circulant.sim.reference import Model
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
 
-__all__ = ["Golden", "golden", "picked_table", "ranges_table", "widths"]
+__all__ = ["Golden", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
@@ -87,21 +88,21 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     show("calibration", 0, 0)
     reference = training.reference(model, data.train_x[:SAMPLE], name=name)
     peaks, bits, picking = calibrate(reference, data.train_x), widths(table), dict[str, Any]()
+    task = training.task_of(data)
     if table["budget"]:
-        task = training.task_of(data)
         evaluations = _evaluations(reference, data, task, table, folder)
         picked = pick(reference, peaks, bits, evaluations, budget=table["budget"], search=table["search"],
                       fields=table["pick"] or FIELDS, progress=show,
+                      louder=LOUDER if table["pick_by"] == "metric" else math.inf,
                       price=lambda network: Price(network, bits, memory_share=table["memory_share"],
                                                   ports=_ports(table["dsp"])))
-        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), task, data)
+        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), model, data, table)
         bits = picked.widths
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
         forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
-        task = training.task_of(data)
-        tuned = {"before": task.score(network.vectors(data.test_x).outputs, data)}
+        tuned = {"before": score(network, model, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
@@ -119,16 +120,20 @@ def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping
 
     whole = (getattr(data, f"{table['pick_on']}_lengths") is None
              or any(layer.kind == Bidirectional.kind for layer in reference.layers))
-    inputs, metric = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
-    exact = [reference.run(x) for x in inputs]
+    judged = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
+    exact = [reference.run(x) for x in judged.inputs]
     sign = -100.0 if task.higher_is_better else 100.0
-    best = metric(exact)
+    best = judged.metric(exact)
 
     def lost(network: Network) -> float:
-        return sign * (metric([y + table["margin"] * (network.run(x).real - y)
-                               for x, y in zip(inputs, exact, strict=True)]) - best)
+        found = [y + table["margin"] * (network.run(x).real - y) for x, y in zip(judged.inputs, exact, strict=True)]
+        if table["pick_by"] == "metric":
+            return sign * (judged.metric(found) - best)
+        parts = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
+        return margins.lost(np.concatenate([part[slice(None) if valid is None else valid].reshape(-1)
+                                            for part, valid in zip(parts, judged.valid, strict=True)]))
 
-    few = inputs[len(inputs) // 2]
+    few = judged.inputs[len(judged.inputs) // 2]
     steps = few.shape[1] if few.ndim == 3 else 1
     subject = artifact.digest({"data": data.digest(), "metric": task.metric,
                                **{name: table[name] for name in ("pick_on", "samples", "margin")}})
@@ -142,23 +147,41 @@ def _ports(dsp: str) -> tuple[int, int] | None:
     return int(x), int(y)
 
 
-def _picking(picked: Picked, start: Network, task: "Task", data: "Dataset") -> dict[str, Any]:
+def score(network: Network, model: Any, data: "Dataset") -> float:
+    """The metric of a golden network on the test part.
+
+    Parameters:
+        model: of torch, what it was made from.
+    """
+    from circulant import training
+
+    return training.score(lambda x: network.run(x).real, model, data, network.vectors(data.test_x).outputs)
+
+
+def _picking(picked: Picked, start: Network, model: Any, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
     """The outcome of a search for the record."""
     return {
+        **{name: table[name] for name in ("pick_on", "pick_by", "margin")},
         "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
         "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
-        "score_start": task.score(start.vectors(data.test_x).outputs, data),
+        "score_start": score(start, model, data), "score": score(picked.network, model, data),
         "weight_bits_start": weight_bits(start), "weight_bits": weight_bits(picked.network),
         "widths": [row._asdict() for row in picked.rows],
     }
+
+
+def loss(picking: Mapping[str, Any]) -> str:
+    """What the picked widths lose, in words."""
+    how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
+    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:
     """The widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
     table = Table("width", "from", "to", "noise of it alone", title_justify="left", title=(
-        f"{picking['lost']:.2f} of {picking['budget']:g} points lost; weights {picking['weight_bits_start']:,} → "
+        f"{loss(picking)}; weights {picking['weight_bits_start']:,} → "
         f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
     for row in picking["widths"]:
         clip = f", {row['clip']} integer bits fewer" if row["clip"] else ""

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from circulant import schedule
 from circulant.boards.device import device, fits
+from circulant.integers import loss
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
 from circulant.sim.vectors import Vectors
@@ -116,7 +117,9 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
                                      undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     return environment.get_template("report.html").render(
-        report=figures, pictures=encoded, rows=list(rows(figures)), layers=schedule.rows(figures["hardware"]["layers"]))
+        report=figures, pictures=encoded, rows=list(rows(figures)),
+        layers=schedule.rows(figures["hardware"]["layers"]),
+        picked=loss(figures["picking"]) if figures.get("picking") else "")
 
 
 def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -127,8 +130,7 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"{figures['metric'].replace('_', ' ')}, {words}", f"{figures[figures['metric']][stage]:.2%}"
     if picking := figures.get("picking"):
         saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-        yield "widths picked", (f"{picking['lost']:.2f} of {picking['budget']:g} points lost, weights of "
-                                f"{picking['weight_bits']:,} bits ({saved:.0%} fewer)")
+        yield "widths picked", (f"{loss(picking)}, weights of {picking['weight_bits']:,} bits ({saved:.0%} fewer)")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "

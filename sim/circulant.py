@@ -140,7 +140,8 @@ class Product:
     def __call__(self, x: Integers) -> Integers:
         """y (…, rows) for x (…, columns or less: zeros are appended)."""
         vectors = lanes.spread(x.reshape(-1, x.shape[-1]), self.columns, self.block_size)
-        return lanes.rows(self.values(self.sums(self.spectra(vectors))), self.rows).reshape(*x.shape[:-1], self.rows)
+        values = self.values(self.sums(self.spectra(vectors)), spent=True)
+        return lanes.rows(values, self.rows).reshape(*x.shape[:-1], self.rows)
 
     def spectra(self, x: Integers) -> Integers:
         """The spectra of x, (k, …)."""
@@ -158,15 +159,19 @@ class Product:
         """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to integers (k, p, …), in float64 where that holds them."""
         return lanes.accumulate(self._matrices, spectra)
 
-    def rounded(self, sums: np.ndarray) -> Integers:
-        """The sums in their format."""
-        y = round_shift(sums, self.frac - self.product.frac)
+    def rounded(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
+        """The sums in their format.
+
+        Parameters:
+            spent: whether the sums may be overwritten, which is faster.
+        """
+        y = round_shift(sums, self.frac - self.product.frac, out=sums if spent else None)
         return np.asarray(saturate(y, self.product.width, out=y)).astype(self._number, copy=False)
 
-    def values(self, sums: np.ndarray) -> Integers:
-        """y (k, p, …) of the exact sums of products (k, p, …)."""
-        y = fft.inverse(self.rounded(sums), self.twiddle_bits, 0)
-        y = round_shift(y, self._last_shift)
+    def values(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
+        """y (k, p, …) of the exact sums of products (k, p, …); `rounded` says what ``spent`` is."""
+        y = fft.inverse(self.rounded(sums, spent=spent), self.twiddle_bits, 0)
+        y = round_shift(y, self._last_shift, out=y)
         bias = self.bias.reshape(-1, self.block_size).T.astype(y.dtype)
         y += bias.reshape(*bias.shape, *[1] * (y.ndim - 2))
         return np.asarray(saturate(y, self.output.width, out=y))
@@ -263,7 +268,7 @@ class JointProduct:
         """y (…, rows) for one x (…, columns or less) for each part."""
         spectra = [part.spectra(lanes.spread(x.reshape(-1, x.shape[-1]), part.columns, self.block_size))
                    for part, x in zip(self.parts, xs, strict=True)]
-        return lanes.rows(self.values(self.sums(*spectra)), self.rows).reshape(*xs[0].shape[:-1], self.rows)
+        return lanes.rows(self.values(self.sums(*spectra), spent=True), self.rows).reshape(*xs[0].shape[:-1], self.rows)
 
     def sums(self, *spectra: Integers) -> np.ndarray:
         """The exact sums (k, p, …) for spectra (k, q, …) of each part."""
@@ -273,9 +278,9 @@ class JointProduct:
         """The sums in their format."""
         return self.parts[0].rounded(sums)
 
-    def values(self, sums: np.ndarray) -> Integers:
+    def values(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
         """y (k, p, …) of the exact sums (k, p, …)."""
-        return self.parts[0].values(sums)
+        return self.parts[0].values(sums, spent=spent)
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ Decimation in time for real data: Sorensen et al., "Real-valued fast Fourier tra
 """
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -48,72 +49,73 @@ def inverse(y: Integers, twiddle_bits: int, axis: int = -1) -> Integers:
     return _along(_inverse, y, twiddle_bits, axis)
 
 
-def _along(transform: Callable[[Integers, Integers, int], None], x: Integers, twiddle_bits: int,
-           axis: int) -> Integers:
-    """The results of a transform in columns, (k, N) into (k, N), so that each butterfly works on long rows."""
-    x = np.moveaxis(x, axis, 0)
-    y = np.empty(x.shape, x.dtype)
-    transform(x.reshape(len(x), -1), y.reshape(len(x), -1), twiddle_bits)  # y is contiguous: this is a view of it.
-    return np.moveaxis(y, 0, axis)
+def _along(transform: Callable[[Integers, int], Integers], x: Integers, twiddle_bits: int, axis: int) -> Integers:
+    """The results of a transform in columns, (k, N) to (k, N), so that each butterfly works on long rows."""
+    x = x if axis == 0 else np.moveaxis(x, axis, 0)
+    y = transform(np.ascontiguousarray(x).reshape(len(x), -1), twiddle_bits).reshape(x.shape)
+    return y if axis == 0 else np.moveaxis(y, 0, axis)
 
 
-def _forward(x: Integers, y: Integers, twiddle_bits: int) -> None:
-    n = len(x)
-    if n == 1:
-        y[0] = x[0]
-        return
-    if n == 2:
-        np.add(x[0], x[1], out=y[0])
-        np.subtract(x[0], x[1], out=y[1])
-        return
-    even, odd = np.empty((n // 2, x.shape[1]), x.dtype), np.empty((n // 2, x.shape[1]), x.dtype)
-    _forward(x[0::2], even, twiddle_bits)
-    _forward(x[1::2], odd, twiddle_bits)
-    middle = n // 4
-    np.add(even[0], odd[0], out=y[0])
-    np.subtract(even[0], odd[0], out=y[1])
-    y[2 * middle] = even[1]
-    np.negative(odd[1], out=y[2 * middle + 1])
-    for m in range(1, middle):
-        c, s = twiddle(m, n, twiddle_bits)
-        mirror = n // 2 - m
-        re, im = odd[2 * m], odd[2 * m + 1]
-        turned_re = round_shift(_times(c, re) + _times(s, im), twiddle_bits)
-        turned_im = round_shift(_times(c, im) - _times(s, re), twiddle_bits)
-        turned_re, turned_im = turned_re.astype(x.dtype, copy=False), turned_im.astype(x.dtype, copy=False)
-        np.add(even[2 * m], turned_re, out=y[2 * m])
-        np.add(even[2 * m + 1], turned_im, out=y[2 * m + 1])
-        np.subtract(even[2 * m], turned_re, out=y[2 * mirror])
-        np.subtract(turned_im, even[2 * m + 1], out=y[2 * mirror + 1])
+def _forward(x: Integers, twiddle_bits: int) -> Integers:
+    """Level by level: spectra (n, k/n, N), the one with number g that of x[g], x[g + k/n], …"""
+    k, count = x.shape
+    y = x.reshape(1, k, count)
+    while (n := 2 * len(y)) <= k:
+        groups, middle = k // n, n // 4
+        even, odd, y = y[:, :groups], y[:, groups:], np.empty((n, groups, count), x.dtype)
+        np.add(even[0], odd[0], out=y[0])
+        np.subtract(even[0], odd[0], out=y[1])
+        if middle:
+            y[2 * middle] = even[1]
+            np.negative(odd[1], out=y[2 * middle + 1])
+        if middle > 1:
+            up, down = slice(2, 2 * middle, 2), slice(n - 2, 2 * middle, -2)  # the bins m, and n/2 - m
+            up_im, down_im = slice(3, 2 * middle, 2), slice(n - 1, 2 * middle + 1, -2)
+            turned_re, turned_im = _turned(odd[up], odd[up_im], -1, twiddle_bits)
+            np.add(even[up], turned_re, out=y[up])
+            np.add(even[up_im], turned_im, out=y[up_im])
+            np.subtract(even[up], turned_re, out=y[down])
+            np.subtract(turned_im, even[up_im], out=y[down_im])
+    return y.reshape(k, count)
 
 
-def _inverse(y: Integers, x: Integers, twiddle_bits: int) -> None:
-    n = len(y)
-    if n == 1:
-        x[0] = y[0]
-        return
-    if n == 2:
-        np.add(y[0], y[1], out=x[0])
-        np.subtract(y[0], y[1], out=x[1])
-        return
-    even, odd = np.empty((n // 2, y.shape[1]), y.dtype), np.empty((n // 2, y.shape[1]), y.dtype)
-    np.add(y[0], y[1], out=even[0])
-    np.subtract(y[0], y[1], out=odd[0])
-    middle = n // 4
-    np.multiply(y[2 * middle], 2, out=even[1])
-    np.multiply(y[2 * middle + 1], -2, out=odd[1])
-    for m in range(1, middle):
-        c, s = twiddle(m, n, twiddle_bits)
-        mirror = n // 2 - m
-        re, im = y[2 * m] - y[2 * mirror], y[2 * m + 1] + y[2 * mirror + 1]
-        np.add(y[2 * m], y[2 * mirror], out=even[2 * m])
-        np.subtract(y[2 * m + 1], y[2 * mirror + 1], out=even[2 * m + 1])
-        odd[2 * m] = round_shift(_times(c, re) - _times(s, im), twiddle_bits)
-        odd[2 * m + 1] = round_shift(_times(c, im) + _times(s, re), twiddle_bits)
-    _inverse(even, x[0::2], twiddle_bits)
-    _inverse(odd, x[1::2], twiddle_bits)
+def _inverse(y: Integers, twiddle_bits: int) -> Integers:
+    """The levels of `_forward` from the last one on."""
+    k, count = y.shape
+    x = y.reshape(k, 1, count)
+    while (n := len(x)) > 1:
+        groups, middle = k // n, n // 4
+        y, x = x, np.empty((n // 2, 2 * groups, count), y.dtype)
+        even, odd = x[:, :groups], x[:, groups:]
+        np.add(y[0], y[1], out=even[0])
+        np.subtract(y[0], y[1], out=odd[0])
+        if middle:
+            np.multiply(y[2 * middle], 2, out=even[1])
+            np.multiply(y[2 * middle + 1], -2, out=odd[1])
+        if middle > 1:
+            up, down = slice(2, 2 * middle, 2), slice(n - 2, 2 * middle, -2)
+            up_im, down_im = slice(3, 2 * middle, 2), slice(n - 1, 2 * middle + 1, -2)
+            np.add(y[up], y[down], out=even[up])
+            np.subtract(y[up_im], y[down_im], out=even[up_im])
+            odd[up], odd[up_im] = _turned(y[up] - y[down], y[up_im] + y[down_im], 1, twiddle_bits)
+    return x.reshape(k, count)
 
 
-def _times(factor: int, x: Integers) -> Integers:
-    """The products, which are not narrower than int64."""
-    return np.multiply(x, factor, dtype=np.result_type(x.dtype, np.int64))
+def _turned(re: Integers, im: Integers, way: int, twiddle_bits: int) -> tuple[Integers, Integers]:
+    """The bins m = 1, 2, … (m, …) of a level times exp(±2πjm/n), n four times one more than there are, rounded; the
+    products are not narrower than int64."""
+    kind = np.result_type(re.dtype, np.int64)
+    c, s = _factors(len(re), twiddle_bits)
+    c, s = (each.astype(kind).reshape(-1, *[1] * (re.ndim - 1)) for each in (c, way * s))
+    turned_re, turned_im = np.multiply(c, re, dtype=kind), np.multiply(c, im, dtype=kind)
+    turned_re -= np.multiply(s, im, dtype=kind)
+    turned_im += np.multiply(s, re, dtype=kind)
+    return (round_shift(turned_re, twiddle_bits).astype(re.dtype, copy=False),
+            round_shift(turned_im, twiddle_bits).astype(re.dtype, copy=False))
+
+
+@cache
+def _factors(count: int, twiddle_bits: int) -> tuple[Integers, Integers]:
+    """Cosines and sines of the first bins."""
+    pairs = [twiddle(m, 4 * (count + 1), twiddle_bits) for m in range(1, count + 1)]
+    return np.array([c for c, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64)

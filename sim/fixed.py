@@ -77,17 +77,20 @@ class Format:
         return cls(width=data["width"], frac=data["frac"])
 
 
-def round_shift(x: Any, s: int) -> Any:
+def round_shift(x: Any, s: int, out: Any = None) -> Any:
     """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left.
 
     Arrays of float64 hold integers, too: what is exact in them below 2**53 stays so.
+
+    Parameters:
+        out: an array for the result, such as x itself.
     """
     if isinstance(x, np.ndarray) and x.dtype == np.float64:
-        y = x * 2.0 ** -s
+        y = np.multiply(x, 2.0 ** -s, out=out)
         return y if s <= 0 else np.floor(np.add(y, 0.5, out=y), out=y)
     if s <= 0:
-        return x << -s
-    y = x + (1 << (s - 1))
+        return x << -s if out is None else np.left_shift(x, -s, out=out)
+    y = x + (1 << (s - 1)) if out is None else np.add(x, 1 << (s - 1), out=out)
     y >>= s  # in place where it is an array
     return y
 

@@ -174,14 +174,14 @@ class Gru:
         width, one, blocks = self.output_format.width, self.output_format.frac, h.shape[1]
         spectra_h = self.gates.parts[1].spectra(h)
         sums = self._at_once.sums(spectra, spectra_h)
-        rows = self._at_once.values(sums)
+        rows = self._at_once.values(sums, spent=record is None)
         gates = self.sigmoid(rows[:, :2 * blocks])
         r, z = gates[:, :blocks], gates[:, blocks:]
         if isinstance(self.candidate, JointProduct):
             kept = saturate(round_shift(r * h, one), width)
             spectra_kept = self.candidate.parts[1].spectra(kept)
             behind = self.candidate.sums(spectra, spectra_kept)
-            argument = self.candidate.values(behind)
+            argument = self.candidate.values(behind, spent=record is None)
         else:
             kept, spectra_kept, behind = h, spectra_h, sums[:, 2 * blocks:]
             argument = round_shift(r * rows[:, 3 * blocks:], one)

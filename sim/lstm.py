@@ -155,7 +155,7 @@ class Lstm:
         """The next y and c (k, q, N) from the spectra of x, y and c."""
         spectra_y, one = self.gates.parts[1].spectra(y), self.output_format.frac
         sums = self.gates.sums(spectra, spectra_y)
-        before = np.split(self.gates.values(sums), 4, axis=1)
+        before = np.split(self.gates.values(sums, spent=record is None), 4, axis=1)
         before[0], before[1] = self._peeked(before[0], 0, c), self._peeked(before[1], 1, c)
         i, f, g = self.sigmoid(before[0]), self.sigmoid(before[1]), self.tanh(before[2])
         new = round_shift(i * g, 2 * one - self.cell.frac)

@@ -26,8 +26,14 @@ from circulant.sim.window import Flow
 
 __all__ = ["Layer", "Network", "Result"]
 
-BATCH = 512
-"""Sequences computed side by side: so many that numpy's calls cost little, so few that a step stays in the cache."""
+BATCH = 1024
+"""Sequences computed side by side: so many that numpy's calls cost little."""
+
+IMAGES = 2 ** 14
+"""Pixels computed side by side."""
+
+VALUES = 2 ** 21
+"""Values of the widest vectors of all steps of these sequences at the most: memory, and caches, are bounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +145,12 @@ class Network:
     def run_integers(self, x: Integers) -> Integers:
         """Golden outputs for inputs that are integers of the input format already, those of images (N, height, width,
         channels) or (N, height · width, channels)."""
-        outputs, grid, batch = [], self.flow.grid, BATCH
+        outputs, grid = [], self.flow.grid
         if grid is not None:
-            x, batch = x.reshape(len(x), *grid, self.inputs), max(1, BATCH * 32 // math.prod(grid))
+            x, batch = x.reshape(len(x), *grid, self.inputs), max(1, IMAGES // math.prod(grid))
+        else:
+            widest = max(max(layer.inputs, layer.outputs) for layer in self.layers)
+            batch = min(BATCH, max(64, VALUES // (math.prod(x.shape[1:-1]) * widest or 1)))
         for start in range(0, max(1, len(x)), batch):
             values = x[start:start + batch]
             for layer in self.layers:

@@ -31,7 +31,7 @@ from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 from circulant.sim.widths import DERIVED, RULES, Widths
 
-__all__ = ["FIELDS", "MOST", "Picked", "Row", "knobs", "pick"]
+__all__ = ["FIELDS", "LOUDER", "MOST", "Picked", "Row", "knobs", "pick"]
 
 FIELDS = ("weight_bits", "input_bits", "spectrum_bits", "product_bits", "output_bits", "state_bits", "cell_bits",
           "twiddle_bits")
@@ -47,8 +47,8 @@ LOUD = 0.05
 """Noise, in parts of the outputs' square, below which a step of the path is worth a thought."""
 
 LOUDER = 2.0
-"""The descent may add so much to the noise of the place on the path: samples that all happen to come out right are no
-reason to go on."""
+"""The descent may add so much to the noise of the place on the path where only errors are counted: samples that all
+happen to come out right are no reason to go on."""
 
 Progress = Callable[[str, int, int, str], None]
 
@@ -225,9 +225,9 @@ class _Search:
             low, high = (middle, high) if lost <= budget else (low, middle)
         return places[low]
 
-    def descend(self, place: Place, budget: float) -> Place:
+    def descend(self, place: Place, budget: float, louder: float) -> Place:
         """Down by a bit wherever the budget allows, until nowhere."""
-        bound, before, turn = LOUDER * self.noise(place), dict[str, int](), 0
+        bound, before, turn = louder * self.noise(place), dict[str, int](), 0
         while place != before:
             before, turn = place, turn + 1
             cost, here = self.cost(place), place
@@ -266,7 +266,7 @@ class _Search:
 
 def pick(model: Model, peaks: Peaks, start: Widths, evaluations: Evaluations, *, budget: float,
          price: Callable[[Network], Price] | None = None, search: str = "greedy", fields: Collection[str] = FIELDS,
-         progress: Progress | None = None) -> Picked:
+         louder: float = LOUDER, progress: Progress | None = None) -> Picked:
     """The cheapest widths that lose no more than ``budget`` points.
 
     Parameters:
@@ -277,6 +277,8 @@ def pick(model: Model, peaks: Peaks, start: Widths, evaluations: Evaluations, *,
         price: the cost of a network of this shape; that of half memory, half multipliers if None.
         search: "greedy" or "exhaustive".
         fields: what is picked, the rest stays.
+        louder: how far the descent may add to the noise; infinite where the loss says by itself how near the next
+            error is, as that of `sim.margins`.
 
     Raises:
         Refusal: when the data never exercises a tensor, even the start loses more than the budget, nothing is left to
@@ -302,7 +304,7 @@ def pick(model: Model, peaks: Peaks, start: Widths, evaluations: Evaluations, *,
         place = made.cheapest(budget)
     else:
         made.measure()
-        place = made.descend(made.last(made.path(), budget), budget)
+        place = made.descend(made.last(made.path(), budget), budget, louder)
     rows = tuple(Row(name, made.start[name], place[name], name in made.fixed, place.get(_clip(name), 0),
                      made.noises.get(name, {}).get(place[name])) for name in made.start)
     return Picked(made.widths(place), made.network(place), rows, search, budget, lost_start, made.lost(place),

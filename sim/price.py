@@ -95,7 +95,8 @@ def tiles(x: int, y: int, ports: tuple[int, int] | None) -> float:
 
 
 def weight_bits(network: Network) -> int:
-    """Bits of all weights as the circuit stores them: in a layer as wide as in the widest of its matrices."""
+    """Bits of all weights as the circuit stores them: in a layer as wide as in the widest of its matrices, peepholes in
+    a memory of their own. Gaps that a plan leaves in the memories are not counted; they depend on the multipliers."""
     return sum(_layer_bits(layer) for layer in network.layers)
 
 
@@ -109,7 +110,9 @@ def _layer_bits(layer: Layer) -> int:
     if isinstance(layer, Scale):
         return layer.inputs * layer.factor.width
     products = layer.products.values()
-    return sum(product.weights.size for product in products) * max(product.weight.width for product in products)
+    peephole = getattr(layer, "peephole", None)
+    seen = 0 if peephole is None else peephole.size * layer.peephole_format.width  # type: ignore[union-attr]
+    return seen + sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 
 
 def _matrices(layer: Layer) -> Iterable[_Matrix]:
@@ -124,6 +127,8 @@ def _matrices(layer: Layer) -> Iterable[_Matrix]:
         return
     if isinstance(layer, Pool | Flatten | Scale):
         return
+    if (peephole := getattr(layer, "peephole", None)) is not None:
+        yield _Matrix(f"{layer.name}.peephole", f"{layer.name}.peephole", peephole.size, peephole.size, 0, 0)
     for path in matrices(layer):
         side = path.rpartition(".")[2]
         taken = [product for role, product in layer.products.items()

@@ -14,6 +14,7 @@ from circulant.training.loop import Fit, Metrics, Recipe
 from circulant.training.place import place
 from circulant.training.settings import TrainingSettings
 from circulant.training.task import task_of
+from circulant.training.teach import Taught
 
 __all__ = ["Show", "finetune"]
 
@@ -42,7 +43,7 @@ def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, ep
     Raises:
         Refusal: as `Fit` and `Admm`.
     """
-    s, task = settings or TrainingSettings(), task_of(data)
+    s, task = settings or TrainingSettings(), Taught(task_of(data), model)
     sizes = block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:

@@ -20,7 +20,7 @@ from circulant.training.optimize import choose, optimizer, schedule
 from circulant.training.place import ALONE, PRECISIONS, Precision, Team
 from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "fit"]
+__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "fit", "forward"]
 
 Metrics = dict[str, Any]
 
@@ -133,7 +133,7 @@ class Fit:
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
         self._optimizer.zero_grad()
         with parametrize.cached(), self._precision.autocast():
-            outputs = _forward(self._run, batch)
+            outputs = forward(self._run, batch)
             if number == 1:
                 self._task.check(outputs, batch)
             loss = self._task.loss(outputs, batch) * share
@@ -153,11 +153,11 @@ class Fit:
 
     def _refuse(self, value: float, batch: Batch, number: int) -> None:
         """Say where the loss of a batch stopped being finite; every process of a team says the same."""
-        def forward() -> None:
+        def again() -> None:
             with self._precision.autocast():
-                _forward(self._model, batch)
+                forward(self._model, batch)
 
-        places = [place for place in self._team.gather(culprit(self._model, batch, forward)) if place]
+        places = [place for place in self._team.gather(culprit(self._model, batch, again)) if place]
         first = min(places, key=lambda place: place == "the loss itself")
         raise Refusal(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
                       f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
@@ -221,14 +221,14 @@ def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch
         with _few_threads(model), parametrize.cached():
             for chosen in part.order(batch)[team.rank::team.size]:
                 samples = part.take(chosen)
-                counts += torch.tensor(task.tally(_forward(model, samples), samples)).to(counts)
+                counts += torch.tensor(task.tally(forward(model, samples), samples)).to(counts)
     finally:
         model.train(training)
     right, of = team.total(counts).tolist()
     return float(right / of)
 
 
-def _forward(model: nn.Module, batch: Batch) -> Tensor:
+def forward(model: nn.Module, batch: Batch) -> Tensor:
     """The outputs of a model, which is told the lengths where it asks for them."""
     outputs: Tensor = model(batch.x, lengths=batch.lengths) if _asks(model) else model(batch.x)
     return outputs

@@ -1,5 +1,6 @@
 """The metric of the golden model, which takes sequences of one length, on data whose sequences have several."""
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +12,22 @@ from circulant.training.data import Dataset
 from circulant.training.loop import exact
 from circulant.training.task import Task, task_of
 
-__all__ = ["judge", "score"]
+__all__ = ["Judged", "judge", "score"]
+
+
+class Judged(NamedTuple):
+    """Samples that networks are compared on.
+
+    Members:
+        inputs: float64 arrays (N, …).
+        metric: of a list of outputs (N, …) for them.
+        valid: by array the outputs (N, T) that count, where sequences have several lengths and give one each step;
+            None where all do.
+    """
+
+    inputs: list[NDArray]
+    metric: Callable[[Sequence[NDArray]], float]
+    valid: list[NDArray | None]
 
 
 def score(run: Callable[[NDArray], NDArray], model: nn.Module, data: Dataset, outputs: NDArray) -> float:
@@ -36,17 +52,14 @@ def score(run: Callable[[NDArray], NDArray], model: nn.Module, data: Dataset, ou
 
 
 def judge(task: Task, data: Dataset, which: str, samples: int = 0, *,
-          batch: int | None = None) -> tuple[list[NDArray], Callable[[Sequence[NDArray]], float]]:
-    """Inputs of a part of the data, and the function that judges outputs for them.
+          batch: int | None = None) -> Judged:
+    """Inputs of a part of the data, and what judges outputs for them.
 
     Parameters:
         which: "train" or "test".
         samples: how many of them, chosen at random and the same every time; 0 for all.
         batch: samples of an array of inputs, which are then in the order of their lengths and padded to the longest
             among them; None for all in one.
-
-    Returns:
-        float64 inputs (N, …), and the metric of a list of outputs (N, …).
     """
     part = Part(data, which, torch.device("cpu"))
     chosen = torch.from_numpy(np.random.default_rng(0).permutation(len(part))[:samples or None])
@@ -58,4 +71,7 @@ def judge(task: Task, data: Dataset, which: str, samples: int = 0, *,
         counts = np.sum([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)], 0)
         return float(counts[0] / counts[1])
 
-    return [np.asarray(each.x, np.float64) for each in batches], metric
+    steps = [each.lengths.numpy() if task.pads and each.lengths is not None else None for each in batches]
+    return Judged([np.asarray(each.x, np.float64) for each in batches], metric,
+                  [None if known is None else np.arange(each.x.shape[1]) < known[:, None]
+                   for known, each in zip(steps, batches, strict=True)])

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from circulant import integers, training
 from circulant.experiment import Quantization, parse
+from circulant.sim import margins
 from circulant.sim.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
@@ -63,7 +64,8 @@ def test_widths_as_they_stand(data):
 @pytest.mark.parametrize("on", ["test", "train"])
 def test_a_budget_is_kept_on_the_part_in_question(data, on, tmp_path):
     model, known = data
-    table = TABLE | {"budget": 5.0, "pick_on": on, "pick": ("weight_bits", "state_bits"), "samples": 0}
+    table = TABLE | {"budget": 5.0, "pick_on": on, "pick_by": "metric", "pick": ("weight_bits", "state_bits"),
+                     "samples": 0}
     shown = []
     made = integers.golden(model, known, table, folder=tmp_path, show=lambda *said: shown.append(said[0]))
     x, y = getattr(known, f"{on}_x"), getattr(known, f"{on}_y")
@@ -80,12 +82,35 @@ def test_a_budget_is_kept_on_the_part_in_question(data, on, tmp_path):
     console.print(integers.picked_table(made.picking))
     text = console.export_text()
     assert "gru.weight_bits" in text
-    assert f"of 5 points lost; weights {made.picking['weight_bits_start']:,}" in text
+    assert f"of 5 points lost on the {on} part; weights {made.picking['weight_bits_start']:,}" in text
+    best = training.task_of(known).score(made.network.vectors(known.test_x).outputs, known)
+    assert (made.picking["score"], made.picking["pick_by"]) == (best, "metric")
+
+
+def test_by_default_the_test_part_is_not_looked_at(data, tmp_path):
+    """Other test samples, of other classes, change no width, and no label does."""
+    model, known = data
+    table = TABLE | {"budget": 1.0, "pick": ("weight_bits", "state_bits")}
+    other = Dataset("other", known.train_x, 2 - known.train_y, known.test_x[::-1] * 2, known.test_y, 3)
+    made, again = (integers.golden(model, each, table) for each in (known, other))
+    assert made.network.hash == again.network.hash
+    exact, found = made.model.run(known.train_x), made.network.run(known.train_x).real
+    assert made.picking["lost"] == pytest.approx(margins.lost(margins.taken(exact, found)))
+    assert 0 < made.picking["lost_start"] < made.picking["lost"] <= 1
+
+
+def test_margins_of_padded_steps_do_not_count():
+    model, known = transcribed()
+    made = integers.golden(model, known, TABLE | {"budget": 2.0, "pick": ("weight_bits",)})
+    exact, found = made.model.run(known.train_x), made.network.run(known.train_x).real
+    valid = np.arange(known.train_x.shape[1]) < known.train_lengths[:, None]
+    assert not valid.all()
+    assert made.picking["lost"] == pytest.approx(margins.lost(margins.taken(exact, found)[valid]))
 
 
 def test_a_margin_picks_wider_formats(data):
     model, known = data
-    table = TABLE | {"budget": 20.0, "pick": ("weight_bits",)}
+    table = TABLE | {"budget": 20.0, "pick_by": "metric", "pick": ("weight_bits",)}
     plain, careful = (integers.golden(model, known, table | {"margin": margin}).picking["weight_bits"]
                       for margin in (1.0, 8.0))
     assert plain < careful
@@ -94,7 +119,8 @@ def test_a_margin_picks_wider_formats(data):
 def test_phones_of_sequences_of_different_lengths():
     """The loss is the rise of the phone error rate on the valid steps alone."""
     model, known = transcribed()
-    made = integers.golden(model, known, TABLE | {"budget": 3.0, "pick": ("weight_bits",)})
+    made = integers.golden(model, known, TABLE | {
+        "budget": 3.0, "pick_on": "test", "pick_by": "metric", "pick": ("weight_bits",)})
     task = training.task_of(known)
     rates = [task.score(outputs.astype(np.float32), known) for outputs in (
         made.model.run(known.test_x), made.network.run(known.test_x).real)]
@@ -106,7 +132,7 @@ def test_fine_tuned_weights_are_those_of_the_network(data):
     model, known = data
     shown = []
     made = integers.golden(
-        model, known, TABLE | {"weight_bits": 4, "finetune_epochs": 2, "joint_epochs": 1},
+        model, known, TABLE | {"weight_bits": 4, "finetune_epochs": 2, "joint_epochs": 1, "finetune_rate": 0.03},
         settings=training.TrainingSettings(batch_size=16), show=lambda *said: shown.append(said[:3]))
     plain = integers.golden(model, known, TABLE | {"weight_bits": 4})
     assert made.finetuning["before"] == training.task_of(known).score(
@@ -126,3 +152,9 @@ def test_a_tensor_that_is_never_exercised_is_named(data):
     assert "gru.recurrent_product.input" in made.never
     with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but gru"):
         integers.golden(model, silent, TABLE | {"budget": 1.0})
+
+
+@pytest.mark.parametrize("name", [each for each in TABLE if each.endswith("_bits")])
+def test_no_setting_takes_more_than_32_bits(name):
+    with pytest.raises(Refusal, match=rf"^experiment: quantization\.{name} must be .*, not 33$"):
+        parse({"quantization": {name: 33}})

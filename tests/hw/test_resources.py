@@ -1,10 +1,16 @@
+import numpy as np
 import pytest
 
 from benchmarks.synthesis import LARGE, POINTS, network
 from circulant.hw import generate
+from circulant.hw.array.lanes import row_shape
 from circulant.hw.plan import plan
+from circulant.hw.programs import layer_program
 from circulant.hw.resources import FAMILIES, Memory, memories, predict, products
+from circulant.sim.price import weight_bits
+from circulant.sim.quantize import quantize
 from tests.hw import golden
+from tests.sim import samples
 
 
 def whole(design):
@@ -25,6 +31,24 @@ def test_a_network_is_the_sum_of_its_layers():
     design = generate(golden.network(2, 6, 4, outputs=3, k_out=1), multipliers=12)
     assert whole(design) == (design.multipliers, design.memory_bits)
     assert predict(design.network, design.plans, "xcu").dsps == design.multipliers, "one block for a narrow product"
+
+
+def test_weights_are_stored_as_their_price_says():
+    """The words of the lanes' memories that hold weights, the others being gaps of the plan, have all of the bits."""
+    model = samples.model(8, 16, 4, k=(4, 4, 2))
+    made = quantize(model, samples.data(model), tensors={
+        "gru.input_product.weight_bits": 5, "gru.recurrent_product.weight_bits": 9, "last.weight_bits": 7})
+    stored = 0
+    for layer, each in zip(made.layers, plan(made, 30), strict=True):
+        program, numbers = layer_program(layer, each.shape, each.spacing), 0
+        images = [program.weights(r, c) for r in range(each.shape.rows) for c in range(each.shape.columns)]
+        numbers = sum(np.any(image != 0, axis=-1).sum() * image.shape[-1] for image in images)
+        assert numbers == sum(product.weights.size for product in layer.products.values()), "no word is all zeros"
+        width = row_shape(program).weight_width
+        assert Memory(len(images), program.matrices[0].product.block_size * width, program.cycles,
+                      writable=False) in memories(layer, each)
+        stored += numbers * width
+    assert stored == weight_bits(made), "the matrices of a layer are stored as wide as the widest"
 
 
 @pytest.mark.parametrize(("family", "a", "b", "dsps"), [

@@ -171,3 +171,12 @@ def test_the_price():
         204, 1, 2, 4)
     with pytest.raises(Refusal, match=r"^memory_share must be from 0 to 1, not 2;"):
         Price(network, START, memory_share=2)
+
+
+def test_peepholes_are_weights_too():
+    models = [samples.chain(samples.lstm(peephole=peephole)) for peephole in (False, True)]
+    plain, peeping = (quantize(each, samples.data(each), **START.as_dict()) for each in models)
+    more = weight_bits(peeping) - weight_bits(plain)
+    assert more == peeping.layers[0].peephole.size * peeping.layers[0].peephole_format.width > 0
+    with_it, without = (Price(each, START).bill(START) for each in (peeping, plain))
+    assert with_it.memory - without.memory == peeping.layers[0].peephole.size * START.weight_bits

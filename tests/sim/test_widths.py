@@ -5,7 +5,7 @@ from circulant.sim.fixed import Format
 from circulant.sim.formats import Peaks, fit_least
 from circulant.sim.quantize import calibrate, matrices, quantize
 from circulant.sim.refusal import Refusal
-from circulant.sim.widths import Widths
+from circulant.sim.widths import RULES, Widths
 from tests.sim import samples
 
 MODEL = samples.model(9, 14, 5, k=(4, 4, 2))
@@ -36,6 +36,14 @@ def test_what_is_not_given_follows_from_the_activations():
 def test_wrong_widths(fields, message):
     with pytest.raises(Refusal, match=message):
         Widths(**fields)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_nothing_is_wider_than_32_bits(name):
+    assert RULES[name][1] <= 32
+    for given in ({name: 33}, {"tensors": {f"gru.{name}": 33}}):
+        with pytest.raises(Refusal, match=rf"^\S*{name} must be from \d+ to \d+, not 33; choose a width in that "):
+            Widths(**given)
 
 
 def test_a_network_has_the_widths_of_its_names():

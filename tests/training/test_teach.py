@@ -1,0 +1,43 @@
+import pytest
+import torch
+from torch import nn
+
+from circulant.training.batches import Batch
+from circulant.training.task import Classification, Ctc
+from circulant.training.teach import Taught
+
+
+def batch(x, lengths=None):
+    return Batch(x, torch.zeros(len(x), dtype=torch.long), lengths, None, torch.arange(len(x)))
+
+
+def test_the_loss_is_the_distance_from_the_teacher():
+    teacher = nn.Linear(3, 4)
+    task, x = Taught(Classification(4), teacher), torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        wanted = teacher(x)
+        assert task.loss(wanted + 7.0, batch(x)).item() == pytest.approx(0, abs=1e-9), "a common shift decides nothing"
+        off = torch.zeros(5, 4)
+        off[:, 0] = 1.0
+        power = (wanted - wanted.mean(-1, keepdim=True)).square().sum()
+        assert task.loss(wanted + off, batch(x)).item() == pytest.approx(5 * 0.75 / power.item(), rel=1e-4)
+
+
+def test_the_teacher_is_a_copy():
+    teacher = nn.Linear(3, 4)
+    task, x = Taught(Classification(4), teacher), torch.ones(2, 3)
+    with torch.no_grad():
+        before = teacher(x)
+        teacher.weight.zero_()
+        assert task.loss(before, batch(x)).item() == pytest.approx(0, abs=1e-9)
+
+
+def test_padded_steps_do_not_count():
+    teacher = nn.Linear(3, 4)
+    task, x = Taught(Ctc(4), teacher), torch.ones(2, 5, 3)
+    with torch.no_grad():
+        outputs = teacher(x)
+        outputs[0, 3:] = torch.tensor([9.0, 0, 0, 0])
+        assert task.loss(outputs, batch(x, torch.tensor([3, 5]))).item() == pytest.approx(0, abs=1e-9)
+        assert task.loss(outputs, batch(x, torch.tensor([4, 5]))).item() > 0.1
+    assert (task.metric, task.higher_is_better, task.pads) == ("phone_error_rate", False, True)

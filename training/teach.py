@@ -1,0 +1,51 @@
+"""A task whose targets are the outputs of another model: what a network does is kept while its weights change."""
+import torch
+from torch import Tensor, nn
+
+from circulant.training.batches import Batch
+from circulant.training.clone import clone
+from circulant.training.loop import forward
+from circulant.training.task import Task
+
+__all__ = ["Taught"]
+
+
+class Taught(Task):
+    """The task of a model that shall compute what its teacher computes (Hinton et al. 2015, at high temperature).
+
+    The loss is the squared distance of the outputs in parts of the teacher's square, both less their mean over the
+    classes, at the valid steps. It says more of a sample than its label: also by how much each class is behind, which
+    is what rounding changes first. A network that gets all of its training data right learns nothing from labels but
+    to be surer of them, and drifts away.
+
+    Parameters:
+        task: of the data; the metric stays its own.
+        teacher: it is copied.
+    """
+
+    def __init__(self, task: Task, teacher: nn.Module) -> None:
+        super().__init__(task.classes)
+        self._task, self._teacher = task, clone(teacher).eval()
+        self.metric, self.higher_is_better, self.pads = (  # type: ignore[misc]
+            task.metric, task.higher_is_better, task.pads)
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        with torch.no_grad():
+            wanted = _centred(forward(self._teacher.to(batch.x.device), batch), batch)
+        return (_centred(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
+
+    def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
+        return self._task.tally(outputs, batch)
+
+    def check(self, outputs: Tensor, batch: Batch) -> None:
+        self._task.check(outputs, batch)
+
+
+def _centred(outputs: Tensor, batch: Batch) -> Tensor:
+    """Outputs (N, classes) or (N, T, classes) less their mean; zero behind the end of a sequence."""
+    outputs = outputs.float()
+    centred = outputs - outputs.mean(-1, keepdim=True)
+    if batch.lengths is None or outputs.ndim < 3:
+        return centred
+    valid = torch.arange(outputs.shape[1], device=outputs.device) < batch.lengths.to(outputs.device)[:, None]
+    return centred * valid[..., None]
