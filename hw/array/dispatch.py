@@ -95,9 +95,10 @@ class Dispatch(wiring.Component):
         fresh, base = self._start(m, starts)
         kept = Signal.like(base)
         m.d.comb += [
+            # What waits to be accepted does not depend on whether it is: that comes late in a cycle.
             self.go.payload.command.eq(picks),
-            self.go.payload.zero.eq((picks == MAIN) & Mux(starts, fresh, zero)),
-            self.go.payload.base.eq(Mux(starts, base, kept)),
+            self.go.payload.zero.eq((picks == MAIN) & Mux(picks == starting, fresh, zero)),
+            self.go.payload.base.eq(Mux(picks == starting, base, kept)),
         ]
         with m.If(mains & begun):
             m.d.sync += begun.eq(0)
