@@ -40,7 +40,7 @@ class LayerPlan:
         elements: of the pointwise unit per cycle; 0 without one.
         multipliers: what both take.
         cycles: from step to step, or from vector to vector, when the input is always there and the output taken: first
-            an estimate, exact in what `plan` gives.
+            an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
         spacing: of the passes' ends, see `Program`.
         streams: sequences that are interleaved.
     """
@@ -48,7 +48,7 @@ class LayerPlan:
     shape: ArrayShape
     elements: int
     multipliers: int
-    cycles: int
+    cycles: float
     spacing: tuple[int, int, int] = (1, 1, 1)
     streams: int = 1
 
@@ -74,7 +74,7 @@ class PairPlan:
         return self.forward.multipliers + self.backward.multipliers
 
     @property
-    def cycles(self) -> int:
+    def cycles(self) -> float:
         """From step to step, while sequences of one length follow each other."""
         return max(self.forward.cycles, self.backward.cycles, self.blocks)
 
@@ -292,5 +292,5 @@ def _exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
     return best
 
 
-def _period(layer: Gru | Lstm, program: Program, candidate: LayerPlan) -> int:
+def _period(layer: Gru | Lstm, program: Program, candidate: LayerPlan) -> float:
     return step_timeline(layer, program, candidate.elements, streams=candidate.streams).period
