@@ -109,6 +109,8 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
     units = stages(layer, elements)
     now, drained, fetched = 0, -shape.slots, [-(10**9)] * len(units)
     second = bool(program.commands[SECOND])
+    served: set[int] = set()
+    shorter = min(range(len(units)), key=lambda stage: units[stage].latency)
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
     before = SECOND + 1
@@ -142,7 +144,12 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
                 emitted = end + rows_at + (row - p.first_row) // shape.chains + 1
                 unit = units[matrix.stage]
-                at = fetched[matrix.stage] = max(emitted, fetched[matrix.stage] + unit.phases)
+                at = max(emitted, fetched[matrix.stage] + unit.phases)
+                if second:  # One transform serves both stages, and the one with the shorter way gives way.
+                    while matrix.stage == shorter and at + unit.latency in served:
+                        at += 1
+                    served.add(at + unit.latency)
+                fetched[matrix.stage] = at
                 if not matrix.stage:
                     line.blocks.append(at)
                 if second and not matrix.stage:

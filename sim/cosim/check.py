@@ -71,8 +71,8 @@ class Figures:
             interval of a sequence left out where there are others; for single vectors, of successive vectors. Of
             interleaved streams, from a step to the next one of the same stream, divided by the streams. It is the pace
             of the first layer, as long as what lies between the layers takes what it gives.
-        sequence: mean between the acceptance of the last beats of successive sequences, back to back, in the second half
-            of them, when a slower layer behind has let fill up what lies before it.
+        sequence: mean between the acceptance of the last beats of successive sequences, back to back, in the
+            second half of them, when a slower layer behind has let fill up what lies before it.
         latency: median from the acceptance of the last input beat to the last output beat, the circuit empty before.
     """
 
