@@ -27,7 +27,7 @@ class Timeline:
         blocks: cycle in which the pointwise unit fetches each block.
         seconds: cycle in which each block of the second vector can be read, if there is one.
         results: cycle in which each block of the output is there.
-        period: cycles from step to step; of several streams a turn divided by them.
+        period: cycles from step to step, the mean over the turns of several streams.
     """
 
     issues: list[tuple[int, int, int]] = field(default_factory=list)
@@ -82,12 +82,17 @@ def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, 
         yield from [*order, (MAIN, step)]
 
 
-def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1) -> Timeline:
-    """The timeline of streams whose inputs are always there and whose outputs are always taken."""
-    steps = 4 + 2 * streams
+def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, turns: int = 1) -> Timeline:
+    """The timeline of streams whose inputs are always there and whose outputs are always taken.
+
+    Parameters:
+        turns: over which the period is the mean; those of several streams may differ by a cycle.
+    """
+    steps = 4 + (1 + turns) * streams
     lines, starts = _run(layer, program, elements, streams, steps, steps)
     behind = 1 if not program.commands[SECOND] else 2 if streams == 1 else 3
-    return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - streams], streams)
+    over = turns * streams
+    return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
 
 
 def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> int:
@@ -159,11 +164,11 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
     return lines, starts
 
 
-def _normalised(line: Timeline, start: int, turn: int, streams: int) -> Timeline:
+def _normalised(line: Timeline, start: int, cycles: int, steps: int) -> Timeline:
     blocks, seconds, results = ([cycle - start for cycle in cycles]
                                 for cycles in (line.blocks, line.seconds, line.results))
     issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
-    return Timeline(issues, blocks, seconds, results, turn / streams if turn % streams else turn // streams)
+    return Timeline(issues, blocks, seconds, results, cycles / steps if cycles % steps else cycles // steps)
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> str:
