@@ -1,7 +1,7 @@
 """Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.activation.Pwl`."""
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -65,7 +65,7 @@ class Activation(wiring.Component):
         total: Value = product + (base << pwl.lift)
         if pwl.shift > 0:
             total = (total if rounded else total + Const(1 << pwl.shift - 1)) >> pwl.shift
-        m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(clipped)), self.y.eq(value)]
+        m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(m, clipped)), self.y.eq(value)]
         m.d.sync += [
             clipped.eq(saturate(self.x, bits)),
             entry.eq(table.data),
@@ -75,19 +75,14 @@ class Activation(wiring.Component):
         ]
         return m
 
-    def _segment(self, clipped: Value) -> Value:
-        """The number of the segment, from the bits above those that no start of one has: a tree of comparisons."""
+    def _segment(self, m: Module, clipped: Value) -> Value:
+        """The number of the segment of what ``clipped`` takes: comparisons in the cycle before, then their parities."""
         pwl = self._pwl
         cell = clipped[pwl.cell_bits:]
-        cell = Cat(cell[:-1], ~cell[-1])  # from two's complement to ascending order
         if pwl.segments == 1 << len(cell):
-            return cell
-        starts = [(start >> pwl.cell_bits) + (1 << len(cell) - 1) for start in pwl.start.tolist()]
-
-        def among(first: int, stop: int) -> Value:
-            if stop - first == 1:
-                return Const(first, max(1, (pwl.segments - 1).bit_length()))
-            middle = (first + stop) // 2
-            return Mux(cell >= starts[middle], among(middle, stop), among(first, middle))
-
-        return among(0, pwl.segments)
+            return Cat(cell[:-1], ~cell[-1])  # from two's complement to ascending order
+        # Clipping changes no comparison, because every start lies within the reach.
+        beyond = Signal(pwl.segments - 1, reset_less=True)
+        m.d.sync += beyond.eq(Cat(self.x >= Const(start, signed(pwl.input_bits)) for start in pwl.start[1:].tolist()))
+        # Segment n has passed the first n starts: its bit b is the parity of those whose number 2**b divides.
+        return Cat(beyond[(1 << b) - 1::1 << b].xor() for b in range((pwl.segments - 1).bit_length()))

@@ -1,4 +1,5 @@
 """The pointwise parts of the cells, one element per cycle: from pre-activations and state to the next state and y."""
+from abc import ABC, abstractmethod
 from typing import Any
 
 from amaranth.hdl import Module, Signal, signed
@@ -17,7 +18,7 @@ from circulant.sim.lstm import GATES, Lstm
 __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
 
 
-class Cell(wiring.Component):
+class Cell(wiring.Component, ABC):
     """What a `Pointwise` unit computes for one element, an element per cycle.
 
     Members:
@@ -38,14 +39,14 @@ class Cell(wiring.Component):
             **({"next": Out(signed(memories[self.own]))} if self.own else {}), **self._more(layer)})
 
     @staticmethod
+    @abstractmethod
     def multiplications(layer: Any) -> int:
         """Of an element."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def latency(layer: Any) -> int:
         """Cycles from the operands to all outputs."""
-        raise NotImplementedError
 
     @staticmethod
     def memories(layer: Any) -> dict[str, int]:

@@ -15,7 +15,7 @@ from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "chain_latency", "chart", "limit", "step_timeline", "vector_limit"]
+__all__ = ["Timeline", "chain_latency", "chart", "limit", "sequence_cycles", "step_timeline", "vector_limit"]
 
 
 @dataclass
@@ -27,14 +27,14 @@ class Timeline:
         blocks: cycle in which the pointwise unit fetches each block.
         seconds: cycle in which each block of the second vector can be read, if there is one.
         results: cycle in which each block of the output is there.
-        period: cycles from step to step.
+        period: cycles from step to step, the mean over the turns of several streams.
     """
 
     issues: list[tuple[int, int, int]] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
     seconds: list[int] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
-    period: int = 0
+    period: float = 0
 
 
 def fft_latency(k: int) -> int:
@@ -82,20 +82,47 @@ def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, 
         yield from [*order, (MAIN, step)]
 
 
-def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, steps: int = 0) -> Timeline:
-    """The timeline of streams whose inputs are always there and whose outputs are always taken."""
-    steps = steps or 4 + 2 * streams
+def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, turns: int = 1) -> Timeline:
+    """The timeline of streams whose inputs are always there and whose outputs are always taken.
+
+    Parameters:
+        turns: over which the period is the mean; those of several streams may differ by a cycle.
+    """
+    steps = 4 + (1 + turns) * streams
+    lines, starts = _run(layer, program, elements, streams, steps, steps)
+    behind = 1 if not program.commands[SECOND] else 2 if streams == 1 else 3
+    over = turns * streams
+    return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
+
+
+def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> int:
+    """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other.
+
+    The first step of a sequence waits for no state, so that it costs less than a period.
+    """
+    each = steps * streams
+    _, starts = _run(layer, program, elements, streams, 3 * each + 1, each)
+    return starts[3 * each] - starts[2 * each]
+
+
+def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps: int,
+         sequence: int) -> tuple[list[Timeline], list[int]]:
+    """Timelines of ``steps`` steps from an empty array on, of which every ``sequence`` begin sequences, and the cycles
+    in which their MAIN commands start."""
     shape, k = program.shape, layer.gates.block_size
     rows_at, back = array_latency(k, shape.columns), fft_latency(k) + 1 + 1
     units = stages(layer, elements)
     now, drained, fetched = 0, -shape.slots, [-(10**9)] * len(units)
     second = bool(program.commands[SECOND])
+    served: set[int] = set()
+    shorter = min(range(len(units)), key=lambda stage: units[stage].latency)
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
     before = SECOND + 1
     for command, step in commands(program, streams, steps):
         line = lines[step]
-        have = line.seconds if command == SECOND else lines[step - streams].results if step >= streams else []
+        goes_on = step % sequence >= streams
+        have = line.seconds if command == SECOND else lines[step - streams].results if goes_on else []
         wait = 0 if command == SECOND else back
         ended: list[int] = []
         for position, issue in enumerate(program.commands[command]):
@@ -122,25 +149,29 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
                 emitted = end + rows_at + (row - p.first_row) // shape.chains + 1
                 unit = units[matrix.stage]
-                at = fetched[matrix.stage] = max(emitted, fetched[matrix.stage] + unit.phases)
+                at = max(emitted, fetched[matrix.stage] + unit.phases)
+                if second:  # One transform serves both stages, and the one with the shorter way gives way.
+                    while matrix.stage == shorter and at + unit.latency in served:
+                        at += 1
+                    served.add(at + unit.latency)
+                fetched[matrix.stage] = at
                 if not matrix.stage:
                     line.blocks.append(at)
                 if second and not matrix.stage:
                     line.seconds.append(at + unit.latency + back)
                 else:
                     line.results.append(at + unit.latency)
-    behind = 1 if not second else 2 if streams == 1 else 3
-    return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - streams], streams)
+    return lines, starts
 
 
-def _normalised(line: Timeline, start: int, turn: int, streams: int) -> Timeline:
+def _normalised(line: Timeline, start: int, cycles: int, steps: int) -> Timeline:
     blocks, seconds, results = ([cycle - start for cycle in cycles]
                                 for cycles in (line.blocks, line.seconds, line.results))
     issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
-    return Timeline(issues, blocks, seconds, results, turn // streams)
+    return Timeline(issues, blocks, seconds, results, cycles / steps if cycles % steps else cycles // steps)
 
 
-def limit(layer: Gru | Lstm, program: Program, elements: int, period: int) -> str:
+def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> str:
     """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the way of the state."""
     busy = -(-layer.hidden // layer.gates.block_size) * (layer.gates.block_size // elements)
     if period <= program.cycles * program.shape.fold:

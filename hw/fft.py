@@ -104,13 +104,20 @@ class ForwardFft(wiring.Component):
             return registers.stage(y)
 
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
-        results: list[Value] = [requantize(x, *self._rounding) for x in spectrum]
-        if self._other[1] and self._other != self._rounding:
+        (shift, width), (other_shift, other_width) = self._rounding, self._other
+        if other_width and self._other != self._rounding:
             other: Value = self.other
             for _ in range(self._shape.latency):
                 (other,) = registers.stage([other])
-            results = [Mux(other, requantize(x, *self._other), result)
-                       for x, result in zip(spectrum, results, strict=True)]
+            # Shifted to a common point, both are rounded and saturated alike, unless their widths differ.
+            most = max(shift, other_shift, 0)
+            given = [Mux(other, x << most - other_shift, x << most - shift) for x in spectrum]
+            results: list[Value] = [requantize(x, most, width) for x in given]
+            if other_width != width:
+                results = [Mux(other, requantize(x, most, other_width), result)
+                           for x, result in zip(given, results, strict=True)]
+        else:
+            results = [requantize(x, shift, width) for x in spectrum]
         rounded = registers.stage(results)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]

@@ -83,11 +83,13 @@ class Pointwise(wiring.Component):
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
-        running, phase, ends = Signal(), Signal(range(max(2, phases))), Signal()
+        running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
         current, step = Signal.like(self.block), Signal.like(self.step)
-        m.d.comb += [ends.eq(phase == phases - 1), self.fetch.eq(self.waiting & ~self.yields & (~running | ends))]
+        m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
+        # Neither at work nor in the last phase: what fetches waits for no more than that.
+        m.d.sync += free.eq(Mux(self.fetch, phases == 1, free | (phase == phases - 2)))
         with m.If(running):
-            m.d.sync += [phase.eq(Mux(ends, 0, phase + 1)), running.eq(~ends)]
+            m.d.sync += [phase.eq(Mux(free, 0, phase + 1)), running.eq(~free)]
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 

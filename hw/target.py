@@ -23,9 +23,14 @@ from circulant.hw.config import Config
 
 __all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
 
-ROM = """\
+def _memory(name: str, writable: bool) -> str:
+    """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
+    style = "ram_style" if writable else "rom_style"
+    ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
+    write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
+    return f"""\
 (* keep_hierarchy = 0 *)
-module circulant_rom #(
+module {name} #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
@@ -35,35 +40,11 @@ module circulant_rom #(
   input clk,
   input en,
   input [ADDRESS-1:0] addr,
-  output reg [WIDTH-1:0] data
+  output reg [WIDTH-1:0] data{ports}
 );
-  (* rom_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   initial $readmemh(IMAGE, mem);
-  always @(posedge clk) if (en) data <= mem[addr];
-endmodule
-"""
-
-LOADABLE = """\
-(* keep_hierarchy = 0 *)
-module circulant_loadable #(
-  parameter IMAGE = "",
-  parameter WIDTH = 1,
-  parameter DEPTH = 1,
-  parameter ADDRESS = 1,
-  parameter STYLE = "block"
-) (
-  input clk,
-  input en,
-  input [ADDRESS-1:0] addr,
-  output reg [WIDTH-1:0] data,
-  input wen,
-  input [ADDRESS-1:0] waddr,
-  input [WIDTH-1:0] wdata
-);
-  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
-  initial $readmemh(IMAGE, mem);
-  always @(posedge clk) if (wen) mem[waddr] <= wdata;
-  always @(posedge clk) if (en) data <= mem[addr];
+{write}  always @(posedge clk) if (en) data <= mem[addr];
 endmodule
 """
 
@@ -85,7 +66,7 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
-        self._texts = {"circulant_rom": ROM}
+        self._texts = {"circulant_rom": _memory("circulant_rom", writable=False)}
         self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
@@ -227,7 +208,7 @@ class Rom(wiring.Component):
             kind, style = "circulant_rom", ram_style(depth, writable=False)
             if writer is not None:
                 kind, style = "circulant_loadable", "block" if style == "block" else "distributed"
-                platform.add_module(kind, LOADABLE)
+                platform.add_module(kind, _memory(kind, writable=True))
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
                 p_STYLE=style,

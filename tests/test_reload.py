@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate, writes
+from circulant.hw.cost import sequence_cycles
 from circulant.hw.design import Design
 from circulant.hw.plan import plan
+from circulant.hw.programs import layer_program
 from circulant.hw.top import Top
 from circulant.sim import reference
 from circulant.sim.configuration import HOLD, IDLE, READ, STATUS, WRITE, Operation
@@ -48,9 +50,16 @@ def test_networks_and_states_are_exchanged_in_verilog(written):
     blamed = exchange(folder, own, deep(8), words, vectors.inputs)
     assert blamed.mismatches > 0, "the words of another network have to be found out"
     assert blamed.first.run == "other network"
-    ordinary = verify(folder, vectors, stalls=False)
+
+
+def test_a_chain_of_layers_takes_the_cycles_of_the_slowest_one(written):
+    design, folder = written
+    net = design.network
+    ordinary = verify(folder, net.vectors(np.random.default_rng(2).uniform(-1, 1, (24, 6, 6))), stalls=False)
     assert ordinary.mismatches == 0
-    assert ordinary.cycles_per_step <= max(each.cycles for each in design.plans)
+    assert ordinary.cycles_per_sequence == max(
+        sequence_cycles(layer, layer_program(layer, got.shape, got.spacing), got.elements, steps=6, streams=2)
+        for layer, got in zip(net.layers[:2], design.plans, strict=False)) / 2
 
 
 def test_a_port_that_refused_a_word_is_named(written):

@@ -95,9 +95,10 @@ class Dispatch(wiring.Component):
         fresh, base = self._start(m, starts)
         kept = Signal.like(base)
         m.d.comb += [
+            # What waits to be accepted does not depend on whether it is: that comes late in a cycle.
             self.go.payload.command.eq(picks),
-            self.go.payload.zero.eq((picks == MAIN) & Mux(starts, fresh, zero)),
-            self.go.payload.base.eq(Mux(starts, base, kept)),
+            self.go.payload.zero.eq((picks == MAIN) & Mux(picks == starting, fresh, zero)),
+            self.go.payload.base.eq(Mux(picks == starting, base, kept)),
         ]
         with m.If(mains & begun):
             m.d.sync += begun.eq(0)
@@ -137,20 +138,25 @@ class Dispatch(wiring.Component):
         reading, under_way, unfetched = Signal(), Signal(range(PLACES)), Signal(range(PLACES))
         promised = Signal(range(PLACES * blocks + self._capacity))
         kept, fits = Signal.like(promised), Signal(init=1)
-        m.d.comb += kept.eq(promised - Mux(self.skipped, blocks, 0) - self.leaves)
+        left, rest = Signal.like(under_way), Signal.like(unfetched)
+        m.d.comb += [
+            kept.eq(promised - Mux(self.skipped, blocks, 0) - self.leaves),
+            left.eq(under_way - self.ends), rest.eq(unfetched - self.fetched),
+        ]
         with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
             m.d.sync += reading.eq(0)
         with m.If(starts):
             m.d.sync += reading.eq(1)
         m.d.sync += [
-            under_way.eq(under_way + starts - self.ends),
-            unfetched.eq(unfetched + starts - self.fetched),
+            under_way.eq(left + starts),
+            unfetched.eq(rest + starts),
             promised.eq(kept + Mux(starts, blocks, 0)),
-            fits.eq(Mux(starts, kept <= self._capacity - 2 * blocks, kept <= self._capacity - blocks)),
+            fits.eq(Mux(starts, *(
+                (kept <= self._capacity - n * blocks) & (left < PLACES - n) & (rest < 3 - n) for n in (2, 1)))),
         ]
         if self._reloadable:
             m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
-        return (self.inputs > reading) & (under_way != PLACES - 1) & (unfetched < 2) & fits
+        return (self.inputs > reading) & fits
 
     def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its input is."""

@@ -1,7 +1,7 @@
 """The counter over a program: an issue per cycle, once its data is there and the drain will be free."""
 from typing import Any
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -73,8 +73,8 @@ class Sequencer(wiring.Component):
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
         word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(self.weight)
-        active, enough, base = Signal(), Signal(), Signal.like(self.address)
-        draining, drained = Signal(range(max(2, program.shape.slots))), Signal(init=1)
+        active, clear, base = Signal(), Signal(), Signal.like(self.address)
+        draining, drained = Signal(range(max(2, program.shape.slots))), Signal()
         fold, slots = program.shape.fold, program.shape.slots
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(self.weight)
@@ -84,8 +84,7 @@ class Sequencer(wiring.Component):
         begins, thirds = (Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2))
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
         m.d.comb += [
-            # A pass may only end when its sums will find the drain empty.
-            self.valid.eq(active & ((self.phase != 0) | (enough & (drained | ~word.ends)))),
+            self.valid.eq(active & ((self.phase != 0) | clear)),
             whole.eq(self.phase == fold - 1),
             moves.eq(self.valid & whole),
             self.ends.eq(moves & word.ends),
@@ -110,13 +109,15 @@ class Sequencer(wiring.Component):
                 Value.cast(behind).eq(Mux(accepts, seconds[given.command], rom.data)),
                 Value.cast(word).eq(Mux(accepts, firsts[given.command], behind)),
             ]
-        # The three words that may be the next one are compared at once, and the decision chooses.
-        m.d.sync += enough.eq(Mux(accepts, self._can_begin(active), Mux(
-            moves, self._enough(behind.need), self._enough(word.need))))
+        # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
+        # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
+        m.d.comb += drained.eq(Mux(self.ends, slots <= fold, draining <= fold))
+        ending = Array([Const(int(bool(issues) and issues[0].ends), 1) for issues in program.commands])[given.command]
+        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(
+            moves, *(self._enough(next_word.need) & (drained | ~next_word.ends) for next_word in (behind, word)))))
         if fold > 1:
             with m.If(self.valid):
                 m.d.sync += self.phase.eq(Mux(whole, 0, self.phase + 1))
-        m.d.sync += drained.eq(Mux(self.ends, slots <= fold, draining <= fold))
         with m.If(draining != 0):
             m.d.sync += draining.eq(draining - 1)
         with m.If(self.ends):
@@ -132,7 +133,8 @@ class Sequencer(wiring.Component):
 
     def _enough(self, need: Value) -> Value:
         """Whether the command at work has the blocks that a word needs."""
-        return Mux(self.command == SECOND, self.have[1] >= need, self.zero | (self.have[0] >= need) | (need == 0))
+        first, second = (_at_least(have, need) for have in self.have)
+        return Mux(self.command == SECOND, second, self.zero | first | (need == 0))
 
     def _can_begin(self, active: Value) -> Value:
         """The same for the first word of the command that comes.
@@ -157,3 +159,16 @@ class Sequencer(wiring.Component):
                 word = self._word.const(fields | {"slot": slot, "done": n == len(issues) - 1})
                 words.append(int(Value.cast(word).value))
         return words
+
+
+def _at_least(x: Value, y: Value) -> Value:
+    """x >= y of unsigned numbers, three bits in a look-up table, because a tool makes a chain of it, bit after bit."""
+    bits = max(len(x), len(y))
+    pairs = list(zip(Cat(x, Const(0, bits))[:bits], Cat(y, Const(0, bits))[:bits], strict=True))
+    total: Value = Const(1)
+    for at in range(0, bits, 3):
+        greater, passes = Const(0), Const(1)
+        for mine, its in pairs[at:at + 3]:
+            greater, passes = mine & ~its | (mine | ~its) & greater, (mine | ~its) & passes
+        total = greater | passes & total
+    return total

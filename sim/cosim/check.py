@@ -68,8 +68,11 @@ class Figures:
 
     Parameters:
         step: median between the acceptance of the last beats of successive steps, sequences back to back, the first
-            interval of a sequence left out where there are others; for single vectors, of successive vectors.
-        sequence: mean between the acceptance of the last beats of successive sequences, back to back.
+            interval of a sequence left out where there are others; for single vectors, of successive vectors. Of
+            interleaved streams, from a step to the next one of the same stream, divided by the streams. It is the pace
+            of the first layer, as long as what lies between the layers takes what it gives.
+        sequence: mean between the acceptance of the last beats of successive sequences, back to back, in the
+            second half of them, when a slower layer behind has let fill up what lies before it.
         latency: median from the acceptance of the last input beat to the last output beat, the circuit empty before.
     """
 
@@ -152,11 +155,13 @@ def measure(job: Job, outcome: Outcome) -> Figures:
     vectors = ends(0)
     sequence_ends = vectors[:, -1]
     latency = float(np.median(outcome.recordings[1].cycles[output_beats - 1 :: output_beats] - ends(1)[:, -1]))
-    sequence = float(np.diff(sequence_ends).mean()) / job.streams if len(sequence_ends) > 1 else latency
-    intervals = np.diff(vectors, axis=1) if steps > 1 else np.diff(sequence_ends)[None]
-    if intervals.shape[1] > 1:
-        intervals = intervals[:, 1:]
-    return Figures(float(np.median(intervals)) if intervals.size else latency, sequence, latency)
+    late = np.diff(sequence_ends)[(len(sequence_ends) - 1) // 2:]
+    sequence = float(late.mean()) / job.streams if late.size else latency
+    turn = job.streams
+    intervals = vectors[:, turn:] - vectors[:, :-turn] if steps > turn else np.diff(sequence_ends)[None]
+    if intervals.shape[1] > turn:
+        intervals = intervals[:, turn:]
+    return Figures(float(np.median(intervals)) / turn if intervals.size else latency, sequence, latency)
 
 
 def _vectors(recording: Recording, port: Port) -> NDArray[np.int64]:

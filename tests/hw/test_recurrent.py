@@ -3,7 +3,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.cost import step_timeline
+from circulant.hw.cost import sequence_cycles, step_timeline
 from circulant.hw.programs import layer_program, spacings
 from circulant.hw.recurrent import RecurrentLayer
 from tests.hw.layers import blocks, gru, lstm
@@ -110,15 +110,32 @@ def test_equals_golden(name, stall):
     assert run(dut, given, stall=stall)[0] == wanted
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] == 1 and "last" not in name])
+@pytest.mark.parametrize("name", [name for name in CASES if "last" not in name])
 def test_period_is_that_of_the_cost_model(name):
-    options, shape, elements, _ = CASES[name]
+    options, shape, elements, turns = CASES[name]
     layer, shape = build(**options), ArrayShape(*shape)
-    program = best_program(layer, shape, elements)
-    dut = RecurrentLayer(layer, program=program, elements=elements)
-    given, wanted = streams(layer, 1, 6, 1)
+    program = best_program(layer, shape, elements, streams=turns)
+    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
+    steps = 6 if turns == 1 else 8
+    given, wanted = streams(layer, 1, steps, turns)
     taken, cycles = run(dut, given)
     assert taken == wanted
-    ends = np.array(cycles).reshape(6, -1)[:, -1]
-    period = step_timeline(layer, program, elements).period
-    assert np.diff(ends)[1:-1].tolist() == [period] * 3, "behind the last step no input's share is summed up"
+    ends = np.array(cycles).reshape(steps, turns, -1)[:-1, 0, -1]  # Behind the last step no input's share is summed up.
+    if turns == 1:
+        assert np.diff(ends)[1:].tolist() == [step_timeline(layer, program, elements).period] * 3
+    else:  # Turns may differ by a cycle.
+        period = step_timeline(layer, program, elements, streams=turns, turns=4).period
+        assert ends[-1] - ends[-5] == round(4 * turns * period)
+
+
+@pytest.mark.parametrize("name", ["dense", "a GRU, ragged", "three streams"])
+def test_short_sequences_follow_each_other_as_the_cost_model_says(name):
+    options, shape, elements, turns = CASES[name]
+    layer, shape = build(**options), ArrayShape(*shape)
+    program = best_program(layer, shape, elements, streams=turns)
+    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
+    given, wanted = streams(layer, 5, 3, turns)
+    taken, cycles = run(dut, given)
+    assert taken == wanted
+    ends = np.array(cycles).reshape(5, -1)[:, -1]
+    assert np.diff(ends)[1:-1].tolist() == [sequence_cycles(layer, program, elements, steps=3, streams=turns)] * 2
