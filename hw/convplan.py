@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from math import prod
 
 from circulant.hw.lines import LineShape
+from circulant.hw.tile import TileShape, tiles_fit
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
 
-__all__ = ["ConvPlan", "StreamPlan", "conv_multiplications", "conv_plans", "stream_plan"]
+__all__ = ["ConvPlan", "StreamPlan", "conv_multiplications", "conv_plans", "pooled_aside", "stream_plan", "tile_plans"]
 
 FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
 
@@ -25,10 +26,21 @@ class ConvPlan:
         cycles: of an image, when the input is always there and the output taken.
     """
 
-    shape: LineShape
+    shape: LineShape | TileShape
     multipliers: int
     cycles: int
     streams: int = 1
+
+    @property
+    def pixels(self) -> int:
+        """That come and leave side by side."""
+        return self.shape.pixels if isinstance(self.shape, TileShape) else 1
+
+    @property
+    def multiplications(self) -> int:
+        """That it makes of an image."""
+        shape = self.shape
+        return shape.multiplications if isinstance(shape, TileShape) else conv_multiplications(shape.layer)
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,30 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
                     yield ConvPlan(shape, shape.array.multipliers(k), max(come, go * max(shape.cycles, beats)))
 
 
+def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
+    """The same in tiles, where they fit.
+
+    Parameters:
+        leave: pixels of an image that leave one by one behind the layer, or what is pooled of it.
+    """
+    if not tiles_fit(layer, pixels):
+        return
+    for rows in _shares(layer.outputs):
+        for positions in _shares(layer.window.kernel[0]):
+            shape = TileShape(layer, pixels, positions, rows)
+            come = prod(layer.grid) // pixels
+            yield ConvPlan(shape, shape.multipliers, max(come, leave, shape.tiles * shape.cycles))
+
+
+def pooled_aside(pool: object, pixels: int) -> int:
+    """How many pixels become of so many side by side in a pooling; 0 where their windows do not lie side by side."""
+    if not isinstance(pool, Pool):
+        return 0
+    aside = (pool.window.kernel if pool.output_grid == (1, 1) else pool.window.stride)[1]
+    fits = pixels % aside == 0 and pool.grid[1] % pixels == 0 and pool.output_grid[1] * aside == pool.grid[1]
+    return pixels // aside if fits else 0
+
+
 def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> LineShape:
     """The array with the fewest chains through which a pass leaves before the next one ends.
 
@@ -79,8 +115,11 @@ def _shares(count: int) -> list[int]:
     return sorted({-(-count // n) for n in range(1, count + 1)})
 
 
-def stream_plan(layer: Pool | Flatten) -> StreamPlan:
+def stream_plan(layer: Pool | Flatten, *, pixels: int = 1) -> StreamPlan:
     """A pooling takes a block in each cycle, a flattening gives a value.
+
+    Parameters:
+        pixels: side by side in a block.
 
     Raises:
         Refusal: when the windows of a pooling overlap or reach beyond the image.
@@ -91,5 +130,5 @@ def stream_plan(layer: Pool | Flatten) -> StreamPlan:
         if any(window.padding) or (overlaps and layer.output_grid != (1, 1)):
             raise Refusal(f"Layer {layer.name!r}: hardware pools windows that neither overlap nor reach beyond the "
                           f"image, not {window}; choose a stride of at least the kernel, and no padding")
-        return StreamPlan(prod(layer.grid))
+        return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid) if pixels > 1 else 0))
     return StreamPlan(layer.outputs * (layer.grid[0] if layer.rows else 1))

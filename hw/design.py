@@ -126,7 +126,8 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
-        "input": port("s_axis", network.input_format, top.input_block, network.inputs),
+        "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
+        | {"pixels": top.pixels},
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
@@ -147,9 +148,10 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
                 **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
     floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
     if isinstance(plan, ConvPlan):
-        lines = plan.shape
+        lines, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
         return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
                 "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
+                "pixels": plan.pixels,
                 "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
                 "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
                 "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}

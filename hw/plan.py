@@ -1,13 +1,23 @@
 """From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
-from circulant.hw.convplan import ConvPlan, StreamPlan, conv_multiplications, conv_plans, stream_plan
+from circulant.hw.convplan import (
+    ConvPlan,
+    StreamPlan,
+    conv_multiplications,
+    conv_plans,
+    pooled_aside,
+    stream_plan,
+    tile_plans,
+)
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.hw.tile import PIXELS
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
@@ -147,21 +157,13 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     arrays = [_arrays(layer) for layer in network.layers]
     candidates = [[list(_candidates(layer, streams)) for layer in each] for each in arrays]
     ladders = [_ladders(layer, each) for layer, each in zip(network.layers, candidates, strict=True)]
-    chosen = [0] * len(ladders)
     least = sum(_multipliers(ladder[0]) for ladder in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size")
-    left = multipliers - least
-    while True:
-        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]])):
-            now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
-            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
-                left -= _multipliers(larger[0]) - _multipliers(now)
-                chosen[at] += 1
-                break
-        else:
-            break
+    found = [_shared(each, multipliers) for each in (ladders, *_tiled(network, ladders))]
+    ladders, chosen, left = min((each for each in found if each is not None),
+                                key=lambda each: max(_cycles(rungs[n]) for rungs, n in zip(*each[:2], strict=True)))
     slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]))
     plans: list[Plan] = []
     for at, layer in enumerate(network.layers):
@@ -174,6 +176,41 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
         plans.append(PairPlan(exact[0], exact[1], _joined_blocks(layer)) if isinstance(layer, Bidirectional)
                      else exact[0])
     return plans
+
+
+Ladders = list[list[tuple[Any, ...]]]
+
+
+def _shared(ladders: Ladders, multipliers: int) -> tuple[Ladders, list[int], int] | None:
+    """The multipliers given to whichever layer is the slowest: the rung of each, and what is left; None when not even
+    the lowest rungs can be had."""
+    chosen, left = [0] * len(ladders), multipliers - sum(_multipliers(ladder[0]) for ladder in ladders)
+    if left < 0:
+        return None
+    while True:
+        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]])):
+            now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
+            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
+                left -= _multipliers(larger[0]) - _multipliers(now)
+                chosen[at] += 1
+                break
+        else:
+            break
+    return ladders, chosen, left
+
+
+def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
+    """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
+    first, *others = network.layers
+    for pixels in PIXELS if isinstance(first, Conv) else ():
+        tiled: Ladders = [[]]
+        aside = pooled_aside(others[0], pixels) if others else 0
+        if aside and isinstance(others[0], Pool):
+            tiled.append([(stream_plan(others[0], pixels=pixels),)])
+        leave = 0 if aside else math.prod(first.output_grid)
+        tiled[0] = [(each,) for each in _ladder(list(tile_plans(first, pixels, leave=leave)))]
+        if tiled[0]:
+            yield [*tiled, *ladders[len(tiled):]]
 
 
 def _arrays(layer: Layer) -> list[Simple]:

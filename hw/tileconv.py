@@ -9,6 +9,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.fixed import requantize, round_shift, saturate
 from circulant.hw.lines import Lines
 from circulant.hw.pipeline import Queue, block, connect, delay
+from circulant.hw.reblock import apart
 from circulant.hw.target import Rom, instances, packed
 from circulant.hw.tile import TileShape, fast_fir, weighted
 
@@ -104,25 +105,27 @@ class TileConvLayer(wiring.Component):
 
     Parameters:
         shape: how it is computed.
+        single: whether pixels leave one by one.
 
     Members:
         i: stream of pixels side by side, all channels of each.
         o: the same of the output; the last ones of an image are marked.
     """
 
-    def __init__(self, shape: TileShape) -> None:
+    def __init__(self, shape: TileShape, *, single: bool = False) -> None:
         self._shape, self._form, layer = shape, RowFormat(shape), shape.layer
         self._lines = Lines(shape)
         payload = block(shape.pixels * layer.outputs, layer.product.output.width)
         self._queue = Queue(payload, depth=4 + (self._form.latency + 5) // shape.cycles)
-        super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(payload))})
+        super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(
+            block(layer.outputs, layer.product.output.width) if single else payload))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape, form, layer, lines, queue = self._shape, self._form, self._shape.layer, self._lines, self._queue
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
-        connect(m, queue.o, wiring.flipped(self.o))
+        apart(m, queue.o, wiring.flipped(self.o))
         promised = Signal(range(queue.depth + 2))
         m.d.comb += lines.room.eq(promised < queue.depth)
         m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))

@@ -10,10 +10,11 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.config import Config
 from circulant.hw.conv import ConvLayer
-from circulant.hw.convplan import ConvPlan
+from circulant.hw.convplan import ConvPlan, pooled_aside
 from circulant.hw.flatten import FlattenLayer
 from circulant.hw.frame import Frame
 from circulant.hw.linear import LinearLayer
+from circulant.hw.lines import LineShape
 from circulant.hw.pipeline import connect
 from circulant.hw.plan import LayerPlan, PairPlan, Plan
 from circulant.hw.pool import PoolLayer
@@ -21,6 +22,8 @@ from circulant.hw.programs import layer_program
 from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.hw.reverse import Limit
+from circulant.hw.tile import TileShape
+from circulant.hw.tileconv import TileConvLayer
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.flatten import Flatten
@@ -52,10 +55,14 @@ def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLa
 def _units(network: Network, plans: Sequence[Plan], max_steps: int | None, config: Config | None) -> list[Any]:
     """The layers' units; pooling and flattening take the blocks of the unit before."""
     units: list[Any] = []
+    pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
+    aside = pixels if len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels) else 1
     for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
         k = units[-1].o.payload.shape().members["data"].length if units else 1
-        if isinstance(layer, Pool):
-            units.append(PoolLayer(layer, k=k))
+        if isinstance(plan, ConvPlan) and isinstance(plan.shape, TileShape):
+            units.append(TileConvLayer(plan.shape, single=aside == 1))
+        elif isinstance(layer, Pool):
+            units.append(PoolLayer(layer, k=k, pixels=aside if n == 1 else 1))
         elif isinstance(layer, Flatten):
             following = [getattr(each, "product", None) for each in network.layers[n + 1:n + 2]]
             units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
@@ -66,6 +73,7 @@ def _units(network: Network, plans: Sequence[Plan], max_steps: int | None, confi
 
 def _unit(layer: Layer, plan: Plan, max_steps: int | None, config: Config | None) -> wiring.Component:
     if isinstance(plan, ConvPlan):
+        assert isinstance(plan.shape, LineShape)
         return ConvLayer(plan.shape)
     reload = {"config": config, "keeps": config is not None and max_steps is None}
     if isinstance(layer, Bidirectional):
@@ -83,7 +91,8 @@ class Top(wiring.Component):
     """A network as hardware; equals `sim.network.Network.run_integers`.
 
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
-    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
+    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded. Over images a vector is a
+    pixel, or ``pixels`` side by side where the first layer takes so many at once.
 
     A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
     each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
@@ -111,6 +120,7 @@ class Top(wiring.Component):
         self._units = _units(network, plans, self.max_steps, config)
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
+        self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
         super().__init__({
             "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
@@ -145,7 +155,8 @@ class Top(wiring.Component):
             head = limit.i
         if network.flow.grid is not None:
             m.submodules.frame = frame = Frame(
-                head.payload.shape(), blocks=math.prod(network.flow.grid) * -(-network.inputs // self.input_block))
+                head.payload.shape(), blocks=math.prod(network.flow.grid) // self.pixels
+                * -(-network.inputs * self.pixels // self.input_block))
             connect(m, frame.o, head)
             m.d.comb += self.malformed.eq(frame.malformed)
             head = frame.i

@@ -53,6 +53,11 @@ def affordable(network, budget):
     return budget
 
 
+def pixels(image, top):
+    """The beats of an image, some pixels side by side."""
+    return blocks([image.reshape(-1, top.pixels * image.shape[-1])], top.input_block)
+
+
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_a_random_network_equals_golden(seed):
     rng, made = np.random.default_rng((13, seed)), model(seed)
@@ -60,7 +65,7 @@ def test_a_random_network_equals_golden(seed):
     network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
     dut = Beats(network, affordable(network, int(rng.integers(10, 60))))
     vectors = network.vectors(images)
-    given = [beat for image in vectors.inputs for beat in blocks([image], dut.top.input_block)]
+    given = [beat for image in vectors.inputs for beat in pixels(image, dut.top)]
     wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
     stall_i, stall_o = STALLS[seed % len(STALLS)]
     assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500) == wanted
@@ -71,7 +76,7 @@ def test_an_image_of_the_wrong_size_is_flagged_and_the_next_is_right():
     images = np.random.default_rng(0).uniform(-1, 1, (3, *made.shape))
     network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
     dut, vectors = Beats(network, 60), network.vectors(images)
-    given = [blocks([image], dut.top.input_block) for image in vectors.inputs]
+    given = [pixels(image, dut.top) for image in vectors.inputs]
     wanted = [blocks([row[None]], dut.top.output_block) for row in vectors.outputs]
     short = [*given[0][:-3], given[0][-1]]
     got = stream(dut, [*given[0], *short, *given[1], *given[2][:-1], {**given[2][-1], "last": 0}, *given[2], *given[0]],
