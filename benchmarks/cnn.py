@@ -19,7 +19,7 @@ from circulant.training.models import ModelSettings, build
 __all__ = ["MODELS", "measure"]
 
 MODELS: dict[str, tuple[str, dict[str, int]]] = {
-    "lenet5": ("mnist", {"conv2": 8, "fc1": 16, "fc2": 4}),
+    "lenet5": ("mnist", {"conv2": 8, "fc1": 8, "fc2": 8}),
 }
 """By model its data set, and the block sizes of what does not stay dense."""
 

@@ -34,8 +34,8 @@ class PoolLayer(wiring.Component):
         self._beats, self._across = -(-layer.inputs // k), layer.output_grid[1]
         if pixels > 1:  # What lies side by side becomes one pixel at once, and windows are of one column of blocks.
             if pixels % stride[1] or layer.grid[1] % pixels or k != pixels * layer.inputs:
-                raise ValueError(f"Pixels side by side must be whole windows in a line, not {pixels} for {layer.name!r}")
-            self._kernel, self._stride = (kernel[0], 1), (stride[0], 1)
+                raise ValueError(f"Pixels side by side must be whole windows, not {pixels} for {layer.name!r}")
+            self._kernel, self._stride = (window.kernel[0], 1), (stride[0], 1)
             self._columns = self._across = layer.grid[1] // pixels
             self._beats, k = 1, k // stride[1]
         self._aside, self._k = stride[1], k

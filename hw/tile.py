@@ -44,7 +44,7 @@ def fast_fir(outputs: int, taps: int) -> tuple[Integers, Integers, Integers]:
         for n, (i, t) in enumerate(places):
             x[n, i + t] = w[n, t] = y[i, n] = 1
         return x, w, y
-    half, even, odd = outputs // 2, -(-taps // 2), taps // 2
+    half, odd = outputs // 2, taps // 2
     samples = np.eye(outputs + taps, outputs + taps - 1, dtype=np.int64)  # a zero behind the last one
     x0, x1 = samples[0::2], samples[1::2]
     w0, w1 = (np.eye(taps, dtype=np.int64)[n::2] for n in range(2))
@@ -167,7 +167,7 @@ class TileShape:
 
     @property
     def walk(self) -> Walk:
-        (height, width), (down, across), window = self.layer.grid, self.layer.output_grid, self.layer.window
+        height, (down, across), window = self.layer.grid[0], self.layer.output_grid, self.layer.window
         return Walk((height, across // self.pixels), (down, across // self.pixels),
                     Window((window.kernel[0], 1), (window.stride[0], 1), (window.padding[0], 0)))
 

@@ -1,6 +1,7 @@
 """A dense convolution in tiles: lines of tiles, rows of filters, and a queue that its tiles always fit into."""
 from typing import Any
 
+import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -142,19 +143,22 @@ class TileConvLayer(wiring.Component):
         which = delay(m, number, 5, name="which")
         bias_at = delay(m, number, 3, name="bias_at")
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
+        biases = np.zeros(shape.passes * shape.rows, np.int64)
+        biases[:layer.outputs] = layer.product.bias[:layer.outputs]
+        m.submodules.bias = bias = Rom(words=packed(biases.reshape(shape.passes, -1), form.output_width),
+                                       width=form.output_width * shape.rows, image=f"{layer.name}_bias")
+        m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):
             words = [packed(each[r].reshape(1, -1), shape.weight_width)[0] for each in shape.weights]
             m.submodules[f"weights_{r}"] = rom = Rom(
                 words=words, width=shape.weight_width * shape.columns * shape.products,
                 image=f"{layer.name}_weights_{r}")
-            biases = [int(layer.product.bias[at]) if at < layer.outputs else 0
-                      for at in range(r, shape.passes * shape.rows, shape.rows)]
-            m.submodules[f"bias_{r}"] = bias = Rom(words=biases, width=form.output_width, image=f"{layer.name}_bias_{r}")
             m.d.comb += [
                 rom.en.eq(1), rom.addr.eq(lines.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
-                row.add.eq(add), row.first.eq(first), bias.en.eq(1), bias.addr.eq(bias_at), row.bias.eq(bias.data),
+                row.add.eq(add), row.first.eq(first),
+                row.bias.eq(bias.data.word_select(r, form.output_width).as_signed()),
             ]
             for n in range(shape.passes):
                 channel = n * shape.rows + r
