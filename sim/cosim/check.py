@@ -69,7 +69,8 @@ class Figures:
     Parameters:
         step: median between the acceptance of the last beats of successive steps, sequences back to back, the first
             interval of a sequence left out where there are others; for single vectors, of successive vectors.
-        sequence: mean between the acceptance of the last beats of successive sequences, back to back.
+        sequence: mean between the acceptance of the last beats of successive sequences, back to back; of the second
+            half of them, when the circuit is full.
         latency: median from the acceptance of the last input beat to the last output beat, the circuit empty before.
     """
 
@@ -152,7 +153,8 @@ def measure(job: Job, outcome: Outcome) -> Figures:
     vectors = ends(0)
     sequence_ends = vectors[:, -1]
     latency = float(np.median(outcome.recordings[1].cycles[output_beats - 1 :: output_beats] - ends(1)[:, -1]))
-    sequence = float(np.diff(sequence_ends).mean()) / job.streams if len(sequence_ends) > 1 else latency
+    full = sequence_ends[len(sequence_ends) // 2 - 1 if len(sequence_ends) > 3 else 0:]
+    sequence = float(np.diff(full).mean()) / job.streams if len(full) > 1 else latency
     intervals = np.diff(vectors, axis=1) if steps > 1 else np.diff(sequence_ends)[None]
     if intervals.shape[1] > 1:
         intervals = intervals[:, 1:]
