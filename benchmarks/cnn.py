@@ -1,6 +1,6 @@
 """Networks over images from torch to Verilator: accuracy of the integers, cycles of an image, how busy the array is."""
 import time
-from math import prod
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,18 +10,38 @@ import torch
 from torch import nn
 
 from circulant import training
+from circulant.experiment import load
 from circulant.hw import generate
-from circulant.hw.plan import layer_multiplications
+from circulant.hw.plan import repeats
+from circulant.records import Run, require
 from circulant.sim.cosim import verify
+from circulant.sim.network import Network
+from circulant.sim.vectors import Vectors
+from circulant.steps import network_of, vectors_of
+from circulant.training import assign
 from circulant.training.constraint import initialise
 from circulant.training.models import ModelSettings, build
 
-__all__ = ["MODELS", "measure"]
+__all__ = ["MODELS", "Case", "measure"]
 
-MODELS: dict[str, tuple[str, dict[str, int]]] = {
-    "lenet5": ("mnist", {"conv2": 8, "fc1": 16, "fc2": 4}),
+@dataclass(frozen=True)
+class Case:
+    """What is trained when no run folder is given: a model of `ModelSettings`, its data, and its block sizes."""
+
+    settings: dict[str, Any]
+    data: dict[str, Any]
+    blocks: int | dict[str, int]
+
+
+MODELS = {
+    "lenet5": Case({"kind": "lenet5"}, {"name": "mnist"}, {"conv2": 8, "fc1": 8, "fc2": 8}),
+    "mnist-mlp": Case({"kind": "mlp", "widths": (1024, 512), "dense": ("last",)}, {"name": "mnist", "layout": "flat"},
+                      16),
+    "cifar10": Case({"kind": "cnn", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
+    "vgg": Case({"kind": "vgg", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
+    "resnet8": Case({"kind": "resnet8", "dense": ("first", "last")}, {"name": "cifar10", "normalise": "train"}, 8),
+    "crnn": Case({"kind": "crnn", "hidden": 64, "dense": ("first", "last")}, {"name": "fsdd", "steps": 80}, 8),
 }
-"""By model its data set, and the block sizes of what does not stay dense."""
 
 CLOCK = 200e6
 """Of the figure images_per_s_at_200_mhz, which is computed from measured cycles."""
@@ -43,46 +63,67 @@ def _trained(model: nn.Module, data: training.Dataset, epochs: int, seed: int) -
     return model.eval()
 
 
-def measure(*, model: str, multipliers: int, images: int, epochs: int, calibration: int, weights: str | None,
-            seed: int) -> dict[str, Any]:
-    """The figures of a network over images.
-
-    Parameters:
-        images: of the test split that are played through the Verilog.
-        calibration: images that the formats are fitted to.
-        weights: a file with the state of the model, instead of ``epochs`` of training.
-    """
-    name, blocks = MODELS[model]
-    data = training.load_data(name)
-    network = initialise(build(ModelSettings(model), data.train_x.shape[1:], int(data.train_y.max()) + 1, seed=seed),
-                         blocks)
+def _made(case: Case, model: str, epochs: int, calibration: int, weights: str | None, seed: int
+          ) -> tuple[Network, Vectors, np.ndarray]:
+    """A golden network after a short training, its test vectors, and the classes of these."""
+    data = training.load_data(**case.data)
+    settings = ModelSettings(**case.settings)
+    network = build(settings, data.train_x.shape[1:], int(data.train_y.max()) + 1, seed=seed)
+    network = initialise(network, assign(network, case.blocks, settings.dense))
     if weights is None:
         _trained(network, data, epochs, seed)
     else:
         network.load_state_dict(torch.load(Path(weights)))
-    network.eval()
-    golden = training.export(network, data.train_x[:calibration], name=model)
+    golden = training.export(network.eval(), data.train_x[:calibration], name=model)
+    return golden, golden.vectors(data.test_x), data.test_y
+
+
+def _of_run(folder: Path) -> tuple[Network, Vectors, np.ndarray]:
+    """The same of a run folder whose model is trained and quantized."""
+    run = Run(folder, load(folder))
+    quantized = require(run, "quantize")
+    data = training.load_data(**run.experiment.tables()["data"])
+    return network_of(run, quantized), vectors_of(run, quantized), data.test_y
+
+
+def measure(*, model: str, run: str | None, multipliers: int, images: int, epochs: int, calibration: int,
+            weights: str | None, seed: int) -> dict[str, Any]:
+    """The figures of a network over images.
+
+    Parameters:
+        run: folder of a run that is trained and quantized, in place of a short training of ``model``.
+        images: of the test split that are played through the Verilog.
+        calibration: images that the formats are fitted to.
+        weights: a file with the state of the model, instead of ``epochs`` of training.
+
+    Raises:
+        Refusal: when the run folder is not of a quantized run, or the budget is too small.
+    """
     start = time.perf_counter()
-    accuracy = float(np.mean(golden.run(data.test_x).integers.argmax(1) == data.test_y))
+    golden, vectors, classes = _of_run(Path(run)) if run else _made(
+        MODELS[model], model, epochs, calibration, weights, seed)
+    accuracy = float(np.mean(vectors.outputs.reshape(len(classes), -1).argmax(1) == classes))
     seconds_golden = time.perf_counter() - start
     start = time.perf_counter()
     design = generate(golden, multipliers=multipliers)
     seconds_generate = time.perf_counter() - start
+    played = Vectors(vectors.inputs[:images], vectors.outputs[:images], vectors.network)
     with TemporaryDirectory() as folder:
-        verified = verify(design.write(Path(folder) / model), golden.vectors(data.test_x[:images]), stalls=False)
-    cycles = verified.cycles_per_sequence
-    slowest = max(zip(golden.layers, design.plans, strict=True), key=lambda pair: pair[1].cycles)
-    floor = layer_multiplications(slowest[0]) / max(1, slowest[1].multipliers)
+        verified = verify(design.write(Path(folder) / model), played, stalls=False)
+    cycles, times = verified.cycles_per_sequence, repeats(golden)
+    slowest = max(range(len(times)), key=lambda n: design.plans[n].cycles * times[n])
+    planned = design.plans[slowest].cycles * times[slowest]
+    floor = design.manifest["layers"][slowest]["floor"] * times[slowest]
     figures = {
         "accuracy": accuracy, "cycles_per_image": cycles, "multipliers": design.multipliers,
         "utilisation": floor / cycles, "images": verified.sequences, "mismatches": verified.mismatches,
         "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds_generate,
         "seconds_build": verified.seconds_build,
         "images_per_s_simulated": verified.cycles / cycles / verified.seconds_simulate,
-        "images_per_s_at_200_mhz": CLOCK / cycles, "latency_cycles": verified.latency_cycles,
-        "memory_bits": design.memory_bits, "seconds_golden_test_split": seconds_golden,
-        "pixels": prod(data.test_x.shape[2:]), "slowest_layer": slowest[0].name,
+        "images_per_s_at_200_mhz": CLOCK / cycles, "cycles_planned": planned,
+        "latency_cycles": verified.latency_cycles, "memory_bits": design.memory_bits,
+        "seconds_training_and_golden": seconds_golden, "slowest_layer": golden.layers[slowest].name,
     }
-    return {"benchmark": f"{model} on {name}", **figures,
+    return {"benchmark": f"{golden.name} in {multipliers} multipliers", **figures,
             "table": {key.replace("_", " "): f"{value:.6g}" if isinstance(value, float) else str(value)
                       for key, value in figures.items()}}

@@ -29,7 +29,7 @@ class ConvLayer(wiring.Component):
     def __init__(self, shape: LineShape) -> None:
         self._shape, layer = shape, shape.layer
         program, k = shape.program, layer.product.block_size
-        self._lines = Lines(shape, program)
+        self._lines = Lines(shape)
         self._array = LaneArray(name=layer.name, program=program)
         self._beats = -(-(layer.product.rows // k) // shape.chains)
         pixels = 3 + (self._array.latency + 4) // shape.cycles  # under way

@@ -2,15 +2,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from circulant.hw.lines import LineShape
+from circulant.hw.tile import TileShape, tiles_fit
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.pool import Pool
-from circulant.sim.refusal import Refusal
+from circulant.sim.scale import Scale
 
-__all__ = ["ConvPlan", "StreamPlan", "conv_multiplications", "conv_plans", "stream_plan"]
+__all__ = ["ConvPlan", "ResidualPlan", "ScalePlan", "StreamPlan", "conv_multiplications", "conv_plans", "pooled_aside",
+           "scale_plans", "side_by_side", "stream_plan", "tile_plans"]
 
 FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
 
@@ -25,10 +28,21 @@ class ConvPlan:
         cycles: of an image, when the input is always there and the output taken.
     """
 
-    shape: LineShape
+    shape: LineShape | TileShape
     multipliers: int
     cycles: int
     streams: int = 1
+
+    @property
+    def pixels(self) -> int:
+        """That come and leave side by side."""
+        return self.shape.pixels if isinstance(self.shape, TileShape) else 1
+
+    @property
+    def multiplications(self) -> int:
+        """That it makes of an image."""
+        shape = self.shape
+        return shape.multiplications if isinstance(shape, TileShape) else conv_multiplications(shape.layer)
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,36 @@ class StreamPlan:
     cycles: int
     multipliers: int = 0
     streams: int = 1
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """A scale: the channels that it takes in a cycle, each with a multiplier, and the cycles of an image."""
+
+    elements: int
+    cycles: int
+    streams: int = 1
+
+    @property
+    def multipliers(self) -> int:
+        return self.elements
+
+
+@dataclass(frozen=True)
+class ResidualPlan:
+    """What the layers of two branches get, which work at the same time."""
+
+    body: tuple[Any, ...]
+    shortcut: tuple[Any, ...]
+    streams: int = 1
+
+    @property
+    def multipliers(self) -> int:
+        return sum(each.multipliers for each in (*self.body, *self.shortcut))
+
+    @property
+    def cycles(self) -> int:
+        return max((each.cycles for each in (*self.body, *self.shortcut)), default=0)
 
 
 def conv_multiplications(layer: Conv) -> int:
@@ -57,6 +101,31 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
                     shape = _drained(layer, positions, blocks, rows, fold)
                     beats = -(-p // shape.chains)
                     yield ConvPlan(shape, shape.array.multipliers(k), max(come, go * max(shape.cycles, beats)))
+
+
+def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
+    """The same in tiles, where they fit.
+
+    Parameters:
+        leave: pixels of an image that leave one by one behind the layer, or what is pooled of it.
+    """
+    if not tiles_fit(layer, pixels):
+        return
+    for rows in _shares(layer.outputs):
+        for positions in _shares(layer.window.kernel[0]):
+            shape = TileShape(layer, pixels, positions, rows)
+            come = prod(layer.grid) // pixels
+            yield ConvPlan(shape, shape.multipliers, max(come, leave, shape.tiles * shape.cycles))
+
+
+def pooled_aside(pool: object, pixels: int) -> int:
+    """How many pixels become of so many side by side in a pooling; 0 where their windows do not lie side by side."""
+    if not isinstance(pool, Pool):
+        return 0
+    aside = (pool.window.kernel if pool.output_grid == (1, 1) else pool.window.stride)[1]
+    whole = pixels % aside == 0 and pool.grid[1] % pixels == 0 and pool.output_grid[1] * aside == pool.grid[1]
+    fits = side_by_side(pool) and whole
+    return pixels // aside if fits else 0
 
 
 def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> LineShape:
@@ -79,17 +148,27 @@ def _shares(count: int) -> list[int]:
     return sorted({-(-count // n) for n in range(1, count + 1)})
 
 
-def stream_plan(layer: Pool | Flatten) -> StreamPlan:
+def side_by_side(layer: Pool) -> bool:
+    """Whether the windows of a pooling neither overlap nor reach beyond the image."""
+    window = layer.window
+    overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
+    return not any(window.padding) and (not overlaps or layer.output_grid == (1, 1))
+
+
+def stream_plan(layer: Pool | Flatten, *, pixels: int = 1) -> StreamPlan:
     """A pooling takes a block in each cycle, a flattening gives a value.
 
-    Raises:
-        Refusal: when the windows of a pooling overlap or reach beyond the image.
+    Parameters:
+        pixels: side by side in a block.
     """
     if isinstance(layer, Pool):
-        window = layer.window
-        overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
-        if any(window.padding) or (overlaps and layer.output_grid != (1, 1)):
-            raise Refusal(f"Layer {layer.name!r}: hardware pools windows that neither overlap nor reach beyond the "
-                          f"image, not {window}; choose a stride of at least the kernel, and no padding")
-        return StreamPlan(prod(layer.grid))
+        return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid)))
     return StreamPlan(layer.outputs * (layer.grid[0] if layer.rows else 1))
+
+
+def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:
+    """A scale takes some channels of each of ``count`` vectors or pixels in a cycle."""
+    elements = 1
+    while elements < 2 * layer.inputs:
+        yield ScalePlan(elements, count * -(-layer.inputs // elements))
+        elements *= 2

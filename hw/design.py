@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from circulant.hw.census import Census, census
-from circulant.hw.convplan import ConvPlan, StreamPlan
+from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.cost import chart, limit, vector_limit
 from circulant.hw.plan import LayerPlan, PairPlan, Plan, each_step, layer_multiplications, plan, require_positive
 from circulant.hw.programs import layer_program, matrices
+from circulant.hw.residual import waiting
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
@@ -18,6 +19,7 @@ from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
 
 __all__ = ["Design", "generate", "layer_entry"]
 
@@ -103,13 +105,14 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
                       f"{streams}; interleave fewer")
-    if reloadable and network.flow.grid is not None:
-        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but network "
-                      f"{network.name!r} takes images; set hardware.reloadable to false")
+    fixed = [layer for layer in network.layers if not isinstance(layer, Bidirectional | Gru | Linear | Lstm)]
+    if reloadable and fixed:
+        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
+                      f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     plans = plan(network, multipliers, streams=streams)
     top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
     target = VerilogTarget()
-    verilog = target.convert(top, TOP)
+    verilog = target.convert(top, TOP, short=network.flow.grid is not None)
     counted = census(verilog, TOP)
     manifest = _manifest(network, plans, top, counted, sorted(target.images))
     return Design(network, plans, verilog, target.images, manifest)
@@ -126,7 +129,8 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
-        "input": port("s_axis", network.input_format, top.input_block, network.inputs),
+        "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
+        | {"pixels": top.pixels},
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
@@ -146,10 +150,21 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
                 "floor": -(-layer_multiplications(layer) // plan.multipliers),
                 **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
     floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    if isinstance(layer, Residual):
+        assert isinstance(plan, ResidualPlan)
+        body, shortcut = waiting(layer)
+        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor,
+                "multipliers": plan.multipliers, "waiting": {"body": body, "shortcut": shortcut},
+                **{name: [layer_entry(*pair) for pair in zip(chain, getattr(plan, name), strict=True)]
+                   for name, chain in layer.branches.items()}}
+    if isinstance(plan, ScalePlan):
+        return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
+                "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}
     if isinstance(plan, ConvPlan):
-        lines = plan.shape
+        lines, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
         return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
                 "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
+                "pixels": plan.pixels,
                 "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
                 "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
                 "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}

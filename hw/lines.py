@@ -67,6 +67,30 @@ class LineShape:
         return 2 * window.kernel[0] + window.stride[0]
 
     @property
+    def walk(self) -> Conv:
+        """What the kernel moves over: grid, output_grid, window, and the blocks of a pixel."""
+        return self.layer
+
+    @property
+    def block(self) -> data.StructLayout:
+        """That comes in."""
+        return block(self.layer.product.block_size, self.layer.product.input.width)
+
+    @property
+    def spectrum(self) -> data.ArrayLayout:
+        """Of a block, as the lines hold it."""
+        return data.ArrayLayout(signed(self.layer.product.spectrum.width), self.layer.product.block_size)
+
+    def transform(self, m: Module, platform: Any) -> Any:
+        """From blocks to spectra: a component with streams i and o, added to the module."""
+        product = self.layer.product
+        (transform,) = instances(
+            m, platform, "fft", ForwardFft, 1,
+            shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
+            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
+        return transform
+
+    @property
     def program(self) -> Program:
         """Pass after pass, the columns of the matrix in the order in which the lines give them."""
         layer, (outer, inner) = self.layer, self.turns
@@ -89,6 +113,9 @@ class Lines(wiring.Component):
     """Line buffer, and the walk of the kernel over it: a group of columns per cycle, without a gap while pixels are
     there and there is room for what comes of them.
 
+    Parameters:
+        shape: a `LineShape` or a `circulant.hw.tile.TileShape`.
+
     Members:
         i: stream of blocks of pixels, the last one of an image is marked; that mark is not looked at.
         room: whether an output pixel may be started.
@@ -97,21 +124,19 @@ class Lines(wiring.Component):
         spectra: of the columns, two cycles later.
     """
 
-    def __init__(self, shape: LineShape, program: Program) -> None:
-        self._shape, self._program = shape, program
-        product = shape.layer.product
-        self._spectrum = data.ArrayLayout(signed(product.spectrum.width), product.block_size)
+    def __init__(self, shape: Any) -> None:
+        self._shape = shape
         super().__init__({
-            "i": In(stream.Signature(block(product.block_size, product.input.width))),
+            "i": In(stream.Signature(shape.block)),
             "room": In(1), "starts": Out(1),
-            "weight": Out(range(max(2, program.cycles))), "number": Out(range(max(2, shape.passes))),
+            "weight": Out(range(max(2, shape.cycles // shape.fold))), "number": Out(range(max(2, shape.passes))),
             "valid": Out(1), "phase": Out(range(max(2, shape.fold))), "first": Out(1), "ends": Out(1),
-            "spectra": Out(data.ArrayLayout(self._spectrum, shape.array.columns)),
+            "spectra": Out(data.ArrayLayout(shape.spectrum, shape.positions * shape.blocks)),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        shape, layer, window = self._shape, self._shape.layer, self._shape.layer.window
+        shape, layer, window = self._shape, self._shape.walk, self._shape.walk.window
         (height, width), (down, across) = layer.grid, layer.output_grid
         inner = shape.turns[1]
         line, depth = width * inner, width * inner * shape.lines
@@ -153,12 +178,9 @@ class Lines(wiring.Component):
 
     def _writer(self, m: Module, platform: Any, line: int, depth: int, freed: Value) -> tuple[Signal, Signal]:
         """Transform and store; returns whether a line is whole now, and how many pixels of the one behind it are."""
-        shape, layer, product = self._shape, self._shape.layer, self._shape.layer.product
+        shape, layer = self._shape, self._shape.walk
         height, width = layer.grid
-        (transform,) = instances(
-            m, platform, "fft", ForwardFft, 1,
-            shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
-            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
+        transform = shape.transform(m, platform)
         held = Signal(signed((shape.lines + height + 1).bit_length() + 2))
         writes, place = Signal(), Signal(range(depth))
         bank, turn, column = (Signal(range(max(2, count))) for count in (shape.blocks, shape.turns[1], width))
@@ -180,7 +202,7 @@ class Lines(wiring.Component):
         self._rams = []
         for n in range(shape.positions):
             for b in range(shape.blocks):
-                m.submodules[f"lines_{n}_{b}"] = ram = Ram(width=self._spectrum.size, depth=depth)
+                m.submodules[f"lines_{n}_{b}"] = ram = Ram(width=shape.spectrum.size, depth=depth)
                 m.d.comb += [ram.w_en.eq(writes & (bank == b)), ram.w_addr.eq(place), ram.r_en.eq(1),
                              ram.w_data.eq(Value.cast(transform.o.payload))]
                 self._rams.append(ram)
@@ -189,7 +211,7 @@ class Lines(wiring.Component):
     def _walk(self, m: Module, starts: Signal, seen: Value, row_ends: Value, image_ends: Value, freed: Value,
               bases: list[Signal], top: Value, left: Value) -> None:
         """All groups of the pixel that was started last, and the next one behind it."""
-        shape, layer, window = self._shape, self._shape.layer, self._shape.layer.window
+        shape, layer, window = self._shape, self._shape.walk, self._shape.walk.window
         (height, width), (outer, inner), fold = layer.grid, shape.turns, shape.fold
         busy, finishes = Signal(), Signal()
         phase = Signal.like(self.phase)

@@ -1,13 +1,27 @@
 """From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
-from circulant.hw.convplan import ConvPlan, StreamPlan, conv_multiplications, conv_plans, stream_plan
+from circulant.hw.convplan import (
+    ConvPlan,
+    ResidualPlan,
+    ScalePlan,
+    StreamPlan,
+    conv_multiplications,
+    conv_plans,
+    pooled_aside,
+    scale_plans,
+    stream_plan,
+    tile_plans,
+)
 from circulant.hw.cost import chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.hw.residual import end_grid
+from circulant.hw.tile import PIXELS
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
@@ -19,8 +33,12 @@ from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
+from circulant.sim.window import Grid
 
-__all__ = ["LayerPlan", "PairPlan", "Plan", "each_step", "layer_multiplications", "plan", "require_positive"]
+__all__ = ["LayerPlan", "PairPlan", "Plan", "each_step", "layer_multiplications", "pixel_counts", "plan", "repeats",
+           "require_positive"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
@@ -101,20 +119,27 @@ def element_multiplications(layer: Layer) -> int:
 
 
 def layer_multiplications(layer: Layer) -> int:
-    """Real multiplications of one step: block products, activations, gates."""
+    """Real multiplications of one step, image or, of a scale, pixel: block products, activations, gates."""
     if isinstance(layer, Bidirectional):
         return sum(map(layer_multiplications, layer.directions.values()))
     if isinstance(layer, Conv):
         return conv_multiplications(layer)
+    if isinstance(layer, Residual):
+        counts = (pixel_counts(chain, layer.grid) for chain in layer.branches.values())
+        return sum(layer_multiplications(each) * (count if isinstance(each, Scale) else 1)
+                   for chain, found in zip(layer.branches.values(), counts, strict=True)
+                   for each, count in zip(chain, found, strict=True))
     if isinstance(layer, Pool | Flatten):
         return 0
+    if isinstance(layer, Scale):
+        return layer.inputs
     work = sum(product.multiplications for product in _simple(layer).products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
 
 
-Plan = LayerPlan | PairPlan | ConvPlan | StreamPlan
+Plan = LayerPlan | PairPlan | ConvPlan | StreamPlan | ScalePlan | ResidualPlan
 
-P = TypeVar("P", LayerPlan, ConvPlan)
+P = TypeVar("P", LayerPlan, ConvPlan, ScalePlan)
 
 
 def each_step(network: Network) -> list[bool]:
@@ -122,6 +147,8 @@ def each_step(network: Network) -> list[bool]:
     found, steps = [], network.sequence
     for layer in network.layers:
         found.append(steps)
+        if isinstance(layer, Flatten):
+            steps = layer.rows
         steps = steps and not (isinstance(layer, Recurrent) and layer.returns == "last")
     return found
 
@@ -146,26 +173,21 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
         if isinstance(layer, Bidirectional) and streams > 1:
             raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
                           f"bidirectional; set hardware.streams to 1, not {streams}")
-    _check(network)
+    _check(network, streams)
     arrays = [_arrays(layer) for layer in network.layers]
     candidates = [[list(_candidates(layer, streams)) for layer in each] for each in arrays]
-    ladders = [_ladders(layer, each) for layer, each in zip(network.layers, candidates, strict=True)]
-    chosen = [0] * len(ladders)
+    counts, times = pixel_counts(network.layers, network.flow.grid), repeats(network)
+    ladders = [_ladders(layer, each, count)
+               for layer, each, count in zip(network.layers, candidates, counts, strict=True)]
     least = sum(_multipliers(ladder[0]) for ladder in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size")
-    left = multipliers - least
-    while True:
-        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]])):
-            now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
-            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
-                left -= _multipliers(larger[0]) - _multipliers(now)
-                chosen[at] += 1
-                break
-        else:
-            break
-    slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]))
+    found = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
+    ladders, chosen, left = min(
+        (each for each in found if each is not None),
+        key=lambda each: max(_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
+    slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]) * times[at])
     plans: list[Plan] = []
     for at, layer in enumerate(network.layers):
         if not arrays[at]:
@@ -179,15 +201,61 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     return plans
 
 
+Ladders = list[list[tuple[Any, ...]]]
+
+
+def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladders, list[int], int] | None:
+    """The multipliers given to whichever layer is the slowest: the rung of each, and what is left; None when not even
+    the lowest rungs can be had."""
+    chosen, left = [0] * len(ladders), multipliers - sum(_multipliers(ladder[0]) for ladder in ladders)
+    if left < 0:
+        return None
+    while True:
+        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]]) * times[at]):
+            now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
+            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
+                left -= _multipliers(larger[0]) - _multipliers(now)
+                chosen[at] += 1
+                break
+        else:
+            break
+    return ladders, chosen, left
+
+
+def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
+    """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
+    first, *others = network.layers
+    for pixels in PIXELS if isinstance(first, Conv) else ():
+        tiled: Ladders = [[]]
+        aside = pooled_aside(others[0], pixels) if others else 0
+        if aside and isinstance(others[0], Pool):
+            tiled.append([(stream_plan(others[0], pixels=pixels),)])
+        leave = 0 if aside else math.prod(first.output_grid)
+        tiled[0] = [(each,) for each in _ladder(list(tile_plans(first, pixels, leave=leave)))]
+        if tiled[0]:
+            yield [*tiled, *ladders[len(tiled):]]
+
+
 def _arrays(layer: Layer) -> list[Simple]:
     """The layers with an array of their own that a layer is made of."""
-    if isinstance(layer, Conv | Pool | Flatten):
+    if isinstance(layer, Conv | Pool | Flatten | Scale | Residual):
         return []
     return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [_simple(layer)]
 
 
-def _ladders(layer: Layer, candidates: list[list[LayerPlan]]) -> list[tuple[Any, ...]]:
-    """The useful plans of a layer, from the smallest to the fastest."""
+def _ladders(layer: Layer, candidates: list[list[LayerPlan]], count: int) -> list[tuple[Any, ...]]:
+    """The useful plans of a layer, from the smallest to the fastest.
+
+    Parameters:
+        count: vectors or pixels that come for a vector or an image.
+    """
+    if isinstance(layer, Scale):
+        return [(each,) for each in _ladder(list(scale_plans(layer, count)))]
+    if isinstance(layer, Residual):
+        chains = [list(zip(chain, pixel_counts(chain, layer.grid), strict=True)) for chain in layer.branches.values()]
+        inner = [[rung[0] for rung in _ladders(each, [], pixels)] for chain in chains for each, pixels in chain]
+        body = len(layer.body)
+        return [(ResidualPlan(rung[:body], rung[body:]),) for rung in _side_by_side(inner)]
     if isinstance(layer, Conv):
         return [(each,) for each in _ladder(list(conv_plans(layer)))]
     if isinstance(layer, Pool | Flatten):
@@ -195,15 +263,41 @@ def _ladders(layer: Layer, candidates: list[list[LayerPlan]]) -> list[tuple[Any,
     return list(_side_by_side([_ladder(plans) for plans in candidates]))
 
 
-def _check(network: Network) -> None:
+def _check(network: Network, streams: int) -> None:
     """
     Raises:
-        Refusal: when a network over images has recurrent layers.
+        Refusal: when a network over images gives sequences, or is to interleave them.
     """
-    recurrent = [layer.name for layer in network.layers if isinstance(layer, Gru | Lstm | Bidirectional)]
-    if network.flow.grid is not None and recurrent:
-        raise Refusal(f"Hardware over images must end in vectors, but layer {recurrent[0]!r} of network "
-                      f"{network.name!r} is recurrent; the golden model computes it")
+    if network.flow.grid is None:
+        return
+    if each_step(network)[-1] and not (
+            isinstance(network.layers[-1], Recurrent) and network.layers[-1].returns == "last"):
+        raise Refusal(f"Hardware over images must give a vector for each, but network {network.name!r} gives a "
+                      "sequence; let its last recurrent layer return the last step only")
+    if streams > 1:
+        raise Refusal(f"Sequences can only be interleaved where vectors come in, but network {network.name!r} takes "
+                      f"images; set hardware.streams to 1, not {streams}")
+
+
+def pixel_counts(layers: Sequence[Layer], grid: Grid | None) -> list[int]:
+    """For each layer of a chain how many pixels of an image come; 1 where vectors do."""
+    found = []
+    for layer in layers:
+        found.append(1 if grid is None else math.prod(grid))
+        if grid is not None:
+            grid = None if isinstance(layer, Flatten) else end_grid([layer], grid)
+    return found
+
+
+def repeats(network: Network) -> list[int]:
+    """For each layer how often its cycles pass for a sample: once, but behind images for each step of the sequence that
+    their rows become. Where sequences come in, whose length is open, samples are steps."""
+    found, times = [], 1
+    for layer, steps in zip(network.layers, each_step(network), strict=True):
+        found.append(times if steps and network.flow.grid is not None else 1)
+        if isinstance(layer, Flatten) and layer.rows:
+            times = layer.grid[0]
+    return found
 
 
 def _simple(layer: Layer) -> Simple:
@@ -225,7 +319,7 @@ def _cycles(rung: tuple[Any, ...]) -> int:
     return max(int(each.cycles) for each in rung)
 
 
-def _side_by_side(ladders: list[list[LayerPlan]]) -> list[tuple[LayerPlan, ...]]:
+def _side_by_side(ladders: list[list[Any]]) -> list[tuple[Any, ...]]:
     """The ladder of layers at work at the same time: for each speed the smallest plans that all reach it."""
     speeds = sorted({each.cycles for ladder in ladders for each in ladder}, reverse=True)
     slowest = max(ladder[-1].cycles for ladder in ladders)

@@ -7,7 +7,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.fixed import constant_product, requantize
-from circulant.hw.pipeline import Queue, block, connect
+from circulant.hw.pipeline import Queue, block
+from circulant.hw.reblock import apart
 from circulant.sim.pool import Pool, reciprocal
 
 __all__ = ["PoolLayer"]
@@ -19,29 +20,39 @@ class PoolLayer(wiring.Component):
     Parameters:
         layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.
         k: values of a block.
+        pixels: side by side in a block that comes; what becomes of them leaves pixel by pixel.
 
     Members:
         i, o: streams of blocks of pixels; the last block of an image is marked.
     """
 
-    def __init__(self, layer: Pool, *, k: int) -> None:
+    def __init__(self, layer: Pool, *, k: int, pixels: int = 1) -> None:
         window = layer.window
-        self._stride = window.kernel if layer.output_grid == (1, 1) else window.stride
-        self._layer, self._k = layer, k
-        self._beats = -(-layer.inputs // k)
+        stride = window.kernel if layer.output_grid == (1, 1) else window.stride
+        self._layer, self._pixels, self._k_in = layer, pixels, k
+        self._kernel, self._stride, self._columns = window.kernel, stride, layer.grid[1]
+        self._beats, self._across = -(-layer.inputs // k), layer.output_grid[1]
+        if pixels > 1:  # What lies side by side becomes one pixel at once, and windows are of one column of blocks.
+            if pixels % stride[1] or layer.grid[1] % pixels or k != pixels * layer.inputs:
+                raise ValueError(f"Pixels side by side must be whole windows, not {pixels} for {layer.name!r}")
+            self._kernel, self._stride = (window.kernel[0], 1), (stride[0], 1)
+            self._columns = self._across = layer.grid[1] // pixels
+            self._beats, k = 1, k // stride[1]
+        self._aside, self._k = stride[1], k
         growth = ceil_log2(window.positions) if layer.mode == "average" else 0
         self._sum = data.ArrayLayout(signed(layer.input_format.width + growth), k)
-        super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
-                          "o": Out(stream.Signature(block(k, layer.output_format.width)))})
+        self._payload = block(k, layer.output_format.width)
+        super().__init__({"i": In(stream.Signature(block(self._k_in, layer.input_format.width))), "o": Out(
+            stream.Signature(block(layer.outputs if pixels > 1 else k, layer.output_format.width)))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        layer, k, window = self._layer, self._k, self._layer.window
-        (height, width), (down, across) = layer.grid, layer.output_grid
-        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=4)
+        layer, k, kernel = self._layer, self._k, self._kernel
+        height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across
+        m.submodules.queue = queue = Queue(self._payload, depth=4)
         m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
         read, write = sums.read_port(domain="comb"), sums.write_port()
-        connect(m, queue.o, wiring.flipped(self.o))
+        apart(m, queue.o, wiring.flipped(self.o))
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
         in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
@@ -66,9 +77,9 @@ class PoolLayer(wiring.Component):
                 m.d.sync += [y.eq(0), in_y.eq(0), out_y.eq(0)]
         first, last, inside = Signal(), Signal(), Signal()
         m.d.comb += [
-            inside.eq((in_x < window.kernel[1]) & (in_y < window.kernel[0]) & (out_x < across) & (out_y < down)),
+            inside.eq((in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
             first.eq((in_x == 0) & (in_y == 0)),
-            last.eq(inside & (in_x == window.kernel[1] - 1) & (in_y == window.kernel[0] - 1)),
+            last.eq(inside & (in_x == kernel[1] - 1) & (in_y == kernel[0] - 1)),
             address.eq(out_x * self._beats + beat), read.addr.eq(address), write.addr.eq(address),
             write.en.eq(moves & inside),
         ]
@@ -80,11 +91,25 @@ class PoolLayer(wiring.Component):
             m.d.sync += [waits.eq(self.i.valid & last), held.eq(write.data),
                          marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
-            came, kept = self.i.payload.data[j], read.data[j]
-            better: Value = Mux(kept > came, kept, came) if layer.mode == "max" else kept + came
+            came, kept = self._beside(j), read.data[j]
+            better = self._joined(kept, came)
             m.d.comb += [write.data[j].eq(Mux(first, came, better)),
                          queue.i.payload.data[j].eq(self._rounded(held[j]))]
         return m
+
+    def _beside(self, j: int) -> Value:
+        """Value j of what comes, the pixels of a window side by side as one."""
+        if self._pixels == 1:
+            return self.i.payload.data[j]
+        pixel, channel = divmod(j, self._layer.inputs)
+        first, *others = [self.i.payload.data[(pixel * self._aside + n) * self._layer.inputs + channel]
+                          for n in range(self._layer.window.kernel[1])]
+        for other in others:
+            first = self._joined(first, other)
+        return first
+
+    def _joined(self, a: Value, b: Value) -> Value:
+        return Mux(a > b, a, b) if self._layer.mode == "max" else a + b
 
     def _rounded(self, value: Value) -> Value:
         layer = self._layer

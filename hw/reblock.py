@@ -5,9 +5,9 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.pipeline import block
+from circulant.hw.pipeline import block, connect
 
-__all__ = ["Reblock"]
+__all__ = ["Reblock", "apart"]
 
 
 class Reblock(wiring.Component):
@@ -75,3 +75,14 @@ class Reblock(wiring.Component):
                     if p:
                         with m.Elif(part == 0):
                             m.d.sync += held.data[p * k + j].eq(0)
+
+
+def apart(m: Module, source: Any, sink: Any) -> None:
+    """Join two streams of which the first one has some pixels side by side where the second one has one."""
+    (values, width), k_out = (source.payload.shape().members["data"].length,
+                              source.payload.data.shape().elem_shape.width), sink.payload.data.shape().length
+    if values != k_out:
+        m.submodules.apart = reblock = Reblock(size=values, width=width, k_in=values, k_out=k_out)
+        connect(m, source, reblock.i)
+        source = reblock.o
+    connect(m, source, sink)

@@ -13,6 +13,7 @@ from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
+from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil, verilog
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import memory, wiring
@@ -20,6 +21,7 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from circulant.hw.config import Config
+from circulant.hw.tidy import tidied
 
 __all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
 
@@ -46,6 +48,23 @@ module {name} #(
   initial $readmemh(IMAGE, mem);
 {write}  always @(posedge clk) if (en) data <= mem[addr];
 endmodule
+"""
+
+
+SHORT = """\
+read_rtlil <<rtlil
+{rtlil}
+rtlil
+proc -norom
+opt_expr
+opt_merge
+opt_dff
+opt_clean -purge
+memory_collect
+attrmap -remove generator -remove top -remove src -remove unused_bits -remove full_case -remove parallel_case
+attrmap -remove amaranth.hierarchy -remove amaranth.decoding
+attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
+write_verilog -norename -noparallelcase
 """
 
 
@@ -108,10 +127,17 @@ class VerilogTarget:
         signature, controls, _ = self._modules[module]
         return signature, controls
 
-    def convert(self, top: wiring.Component, name: str) -> str:
-        """The Verilog of ``top`` and of everything that it shares."""
+    def convert(self, top: wiring.Component, name: str, *, short: bool = False) -> str:
+        """The Verilog of ``top`` and of everything that it shares.
+
+        Parameters:
+            short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
+        """
         with _no_collection():
             text = "\n".join([self._rtlil(top, name), *(shared for _, _, shared in self._modules.values())])
+        if short:
+            return "\n".join([tidied(find_yosys(lambda version: version >= (0, 40)).run(
+                ["-q", "-"], SHORT.format(rtlil=text), ignore_warnings=True)), *self._texts.values()])
         # What amaranth.back.verilog.convert does with one component, here for all of them in one run of Yosys.
         return "\n".join([verilog._convert_rtlil_text(text, strip_internal_attrs=True), *self._texts.values()])
 

@@ -10,17 +10,23 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.config import Config
 from circulant.hw.conv import ConvLayer
-from circulant.hw.convplan import ConvPlan
+from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
 from circulant.hw.flatten import FlattenLayer
 from circulant.hw.frame import Frame
 from circulant.hw.linear import LinearLayer
+from circulant.hw.lines import LineShape
+from circulant.hw.link import link, values
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan, PairPlan, Plan
+from circulant.hw.plan import LayerPlan, PairPlan, Plan, repeats
 from circulant.hw.pool import PoolLayer
 from circulant.hw.programs import layer_program
-from circulant.hw.reblock import Reblock
 from circulant.hw.recurrent import RecurrentLayer
+from circulant.hw.residual import ResidualLayer
 from circulant.hw.reverse import Limit
+from circulant.hw.scale import ScaleLayer
+from circulant.hw.tile import TileShape
+from circulant.hw.tileconv import TileConvLayer
+from circulant.hw.windowpool import WindowPoolLayer
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.flatten import Flatten
@@ -29,6 +35,8 @@ from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 
 __all__ = ["Top", "container_bits"]
 
@@ -49,29 +57,57 @@ def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLa
                           streams=plan.streams, **reload)
 
 
-def _units(network: Network, plans: Sequence[Plan], max_steps: int | None, config: Config | None) -> list[Any]:
-    """The layers' units; pooling and flattening take the blocks of the unit before."""
+def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: Config | None) -> list[Any]:
+    """The layers' units.
+
+    Parameters:
+        steps: of a sequence at the most, for a bidirectional layer.
+    """
+    pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
+    aside = pixels if len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels) else 1
+    return _chain(network.layers, plans, 1, aside, steps, config)
+
+
+def _chain(layers: Sequence[Layer], plans: Sequence[Plan], k: int, aside: int, steps: int | None,
+           config: Config | None) -> list[Any]:
+    """Units in a row; pooling, flattening and residual sums take the blocks of what comes before, of ``k`` values.
+
+    Parameters:
+        aside: pixels that the first unit gives side by side.
+    """
     units: list[Any] = []
-    for n, (layer, plan) in enumerate(zip(network.layers, plans, strict=True)):
-        k = units[-1].o.payload.shape().members["data"].length if units else 1
-        if isinstance(layer, Pool):
-            units.append(PoolLayer(layer, k=k))
+    for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
+        k = values(units[-1].o) if units else k
+        if isinstance(plan, ConvPlan) and isinstance(plan.shape, TileShape):
+            units.append(TileConvLayer(plan.shape, single=aside == 1))
+        elif isinstance(layer, Pool):
+            units.append(PoolLayer(layer, k=k, pixels=aside if n == 1 else 1) if side_by_side(layer)
+                         else WindowPoolLayer(layer, k=k))
         elif isinstance(layer, Flatten):
-            following = [getattr(each, "product", None) for each in network.layers[n + 1:n + 2]]
+            following = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
             units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
+        elif isinstance(layer, Residual):
+            assert isinstance(plan, ResidualPlan)
+            body, shortcut = (_chain(chain, getattr(plan, name), k, 1, None, None)
+                              for name, chain in layer.branches.items())
+            units.append(ResidualLayer(layer, k=k, body=body, shortcut=shortcut))
+        elif isinstance(layer, Scale):
+            assert isinstance(plan, ScalePlan)
+            units.append(ScaleLayer(layer, elements=plan.elements))
         else:
-            units.append(_unit(layer, plan, max_steps, config))
+            units.append(_unit(layer, plan, steps, config))
     return units
 
 
-def _unit(layer: Layer, plan: Plan, max_steps: int | None, config: Config | None) -> wiring.Component:
+def _unit(layer: Layer, plan: Plan, steps: int | None, config: Config | None) -> wiring.Component:
     if isinstance(plan, ConvPlan):
+        assert isinstance(plan.shape, LineShape)
         return ConvLayer(plan.shape)
-    reload = {"config": config, "keeps": config is not None and max_steps is None}
+    reload = {"config": config, "keeps": config is not None and steps is None}
     if isinstance(layer, Bidirectional):
-        assert isinstance(plan, PairPlan) and max_steps is not None
+        assert isinstance(plan, PairPlan) and steps is not None
         return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward, **reload),
-                                  backward=_recurrent(layer.backward, plan.backward, **reload), steps=max_steps)
+                                  backward=_recurrent(layer.backward, plan.backward, **reload), steps=steps)
     assert isinstance(plan, LayerPlan)
     if isinstance(layer, Gru | Lstm):
         return _recurrent(layer, plan, **reload)
@@ -83,7 +119,8 @@ class Top(wiring.Component):
     """A network as hardware; equals `sim.network.Network.run_integers`.
 
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
-    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded.
+    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded. Over images a vector is a
+    pixel, or ``pixels`` side by side where the first layer takes so many at once.
 
     A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
     each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
@@ -106,11 +143,14 @@ class Top(wiring.Component):
                  reloadable: bool = False) -> None:
         self._network = network
         self.config = config = Config(streams=plans[0].streams) if reloadable else None
-        limited = any(isinstance(layer, Bidirectional) for layer in network.layers)
+        paired = any(isinstance(layer, Bidirectional) for layer in network.layers)
+        limited = paired and network.flow.grid is None  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None
-        self._units = _units(network, plans, self.max_steps, config)
+        self._units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
+                             config)
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
+        self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
         super().__init__({
             "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
@@ -123,18 +163,8 @@ class Top(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        network, units, between = self._network, self._units, [unit.o for unit in self._units]
-        for layer, unit in zip(network.layers, units, strict=True):
-            m.submodules[layer.name] = unit
-        for layer, before, after in zip(network.layers, units, units[1:], strict=False):
-            k_in, k_out = (unit.payload.shape().members["data"].length for unit in (before.o, after.i))
-            if k_in != k_out:
-                m.submodules[f"{layer.name}_reblock"] = reblock = Reblock(
-                    size=layer.outputs, width=layer.output_format.width, k_in=k_in, k_out=k_out)
-                connect(m, before.o, reblock.i)
-                between.append(reblock.o)
-                before = reblock
-            connect(m, before.o, after.i)
+        network, units = self._network, self._units
+        between = [*(unit.o for unit in units), *link(m, network.layers, units)]
 
         head, tail = units[0].i, units[-1].o
         if self.max_steps is not None:
@@ -145,7 +175,8 @@ class Top(wiring.Component):
             head = limit.i
         if network.flow.grid is not None:
             m.submodules.frame = frame = Frame(
-                head.payload.shape(), blocks=math.prod(network.flow.grid) * -(-network.inputs // self.input_block))
+                head.payload.shape(), blocks=math.prod(network.flow.grid) // self.pixels
+                * -(-network.inputs * self.pixels // self.input_block))
             connect(m, frame.o, head)
             m.d.comb += self.malformed.eq(frame.malformed)
             head = frame.i

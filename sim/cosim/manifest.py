@@ -28,6 +28,7 @@ class Port:
     Parameters:
         width: bits of an element, at most those of its container.
         elements, beats: size of one vector.
+        pixels: side by side in a vector; 1 but where a first layer over images takes several at once.
     """
 
     prefix: str
@@ -36,6 +37,7 @@ class Port:
     width: int
     elements: int
     beats: int
+    pixels: int = 1
 
     @property
     def beat_bytes(self) -> int:
@@ -130,7 +132,7 @@ class Manifest:
 
 def _port(path: Path, body: dict[str, Any]) -> Port:
     port = Port(body["prefix"], body["elements_per_beat"], body["container_bits"], body["format"]["width"],
-                body["elements"], body["beats"])
+                body["elements"], body["beats"], body.get("pixels", 1))
     if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
         raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
                       f"most 64, not {port.container_bits}; generate the design anew")

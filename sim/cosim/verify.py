@@ -99,6 +99,8 @@ def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], ND
         raise Refusal(f"The vectors must be those of the network that {where} was made from "
                       f"({manifest.network[:12]}…), not of {vectors.network[:12]}…; quantize and generate again")
     inputs = np.asarray(vectors.inputs, np.int64)
+    if manifest.input.pixels > 1 and inputs.ndim == 3 and not inputs[0].size % manifest.input.elements:
+        inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     if inputs.ndim not in (2, 3) or not inputs.size or inputs.shape[-1] != manifest.input.elements:
         raise Refusal(f"Input vectors must be of {manifest.input.elements} elements for {where}, not of shape "
                       f"{inputs.shape}; make them anew with Network.vectors")

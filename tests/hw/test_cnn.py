@@ -11,7 +11,8 @@ from tests.hw.golden import blocks
 from tests.hw.simulate import stream
 from tests.hw.test_top import Beats
 
-COUNT = 8
+COUNT = 20
+BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
 STALLS = ((0.0, 0.0), (0.3, 0.3), (0.0, 0.8), (0.7, 0.0))
 
 
@@ -20,7 +21,8 @@ def first_columns(rng, k, outputs, inputs, *positions):
 
 
 def model(seed):
-    """Convolutions, some with a pooling behind them, then fully connected layers."""
+    """Convolutions, some with a pooling behind them, what `around` adds, then a fully connected layer, for some behind
+    a recurrent one."""
     rng = np.random.default_rng((11, seed))
     channels, grid = int(rng.integers(1, 4)), (int(rng.integers(4, 8)), int(rng.integers(3, 8)))
     shape, layers = (channels, *grid), []
@@ -37,11 +39,36 @@ def model(seed):
             pool = Window((2, 2), (2, 2))
             layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
-    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)]))
+    channels, grid = around(rng, seed, layers, channels, grid)
+    steps = seed % 8 == 7
+    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
     size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
+    if steps:
+        hidden, k = 4, int(rng.choice([2, 4]))
+        layers.append(reference.Gru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
+                                    first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
+        size = hidden
     layers.append(reference.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
                                    rng.normal(0, 1, outputs)))
     return reference.Model("random", shape[0], False, tuple(layers), shape)
+
+
+def around(rng, seed, layers, channels, grid):
+    """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
+    if seed % 3 == 0:
+        layers.append(reference.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                                      bool(rng.integers(2))))
+    if seed % 3 == 1:
+        window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
+        body = reference.Conv("body", channels, channels, grid, window,
+                              first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        norm = reference.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
+        layers.append(reference.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+    if seed % 3 == 2:
+        window = Window((3, 2), (2, 1), (1, 1))
+        layers.append(reference.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
+        grid = window.outputs("", grid)
+    return channels, grid
 
 
 def affordable(network, budget):
@@ -53,14 +80,19 @@ def affordable(network, budget):
     return budget
 
 
+def pixels(image, top):
+    """The beats of an image, some pixels side by side."""
+    return blocks([image.reshape(-1, top.pixels * image.shape[-1])], top.input_block)
+
+
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_a_random_network_equals_golden(seed):
     rng, made = np.random.default_rng((13, seed)), model(seed)
     images = rng.uniform(-1, 1, (3, *made.shape))
-    network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    network = quantize(made, images, **BITS)
     dut = Beats(network, affordable(network, int(rng.integers(10, 60))))
     vectors = network.vectors(images)
-    given = [beat for image in vectors.inputs for beat in blocks([image], dut.top.input_block)]
+    given = [beat for image in vectors.inputs for beat in pixels(image, dut.top)]
     wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
     stall_i, stall_o = STALLS[seed % len(STALLS)]
     assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500) == wanted
@@ -69,9 +101,9 @@ def test_a_random_network_equals_golden(seed):
 def test_an_image_of_the_wrong_size_is_flagged_and_the_next_is_right():
     made = model(0)
     images = np.random.default_rng(0).uniform(-1, 1, (3, *made.shape))
-    network = quantize(made, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    network = quantize(made, images, **BITS)
     dut, vectors = Beats(network, 60), network.vectors(images)
-    given = [blocks([image], dut.top.input_block) for image in vectors.inputs]
+    given = [pixels(image, dut.top) for image in vectors.inputs]
     wanted = [blocks([row[None]], dut.top.output_block) for row in vectors.outputs]
     short = [*given[0][:-3], given[0][-1]]
     got = stream(dut, [*given[0], *short, *given[1], *given[2][:-1], {**given[2][-1], "last": 0}, *given[2], *given[0]],
