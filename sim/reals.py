@@ -39,8 +39,11 @@ def _product(name: str, bias: Reals, tap: Tap, parts: dict[str, tuple[Reals, Rea
         y = y + rows.reshape(*x.shape[:-1], groups, p * k)[..., :bias.shape[1]]
         if tap is not ignore:
             tap(f"{part}.input", x)
-            tap(f"{part}.spectrum", spectra(blocks))
-            sums.append(pack(np.einsum("pqf,...qf->...pf", np.fft.rfft(flat, axis=-1), np.fft.rfft(blocks)), k))
+            spectrum = np.fft.rfft(blocks)
+            tap(f"{part}.spectrum", pack(spectrum, k))
+            bins = np.moveaxis(spectrum, -1, 0).reshape(spectrum.shape[-1], -1, q)  # A matrix product for each bin.
+            found = bins @ np.fft.rfft(flat, axis=-1).transpose(2, 1, 0)
+            sums.append(pack(np.moveaxis(found, 0, -1).reshape(*x.shape[:-1], groups * p, -1), k))
     if sums and len({each.shape for each in sums}) == 1:
         tap(f"{name}.product", np.asarray(sum(sums)))
     tap(f"{name}.output", y[..., 0, :] if len(bias) == 1 else y)
