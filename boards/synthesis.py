@@ -43,8 +43,8 @@ _XILINX: dict[str, dict[str, float]] = {
 _TABLES = ("opt_expr -mux_undef -noclkinv", "abc -lut 6", "clean", "xilinx_srl -fixed -minlen 3",
            "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6", "xilinx_dffopt",
            "opt_lut_ins -tech xilinx")
-"""The step of Yosys with ``abc`` for ``abc9``, which counts the picoseconds of each input of a table, and lets every way
-become as long as the longest one of the design: its chains of small tables say nothing of the levels a way needs."""
+"""The step of Yosys with ``abc`` for ``abc9``, which counts the picoseconds of each input of a table, and lets each way
+become as long as the longest one of the design: its chains of small tables say nothing of what a way needs."""
 FAMILIES = {
     "xcu": Family("synth_xilinx -family xcu -noiopad -noclkbuf", _XILINX, _TABLES),
     "xc7": Family("synth_xilinx -family xc7 -noiopad -noclkbuf", _XILINX, _TABLES),
