@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from circulant.hw.array.program import ArrayShape, Matrix, Program
 from circulant.hw.cells import cells_of
 from circulant.hw.convplan import ConvPlan, StreamPlan, conv_multiplications, conv_plans, stream_plan
-from circulant.hw.cost import chain_latency, step_timeline
+from circulant.hw.cost import TURNS, chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
@@ -29,9 +29,6 @@ CHAINS = (1, 2, 4, 8)
 
 FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
-
-TURNS = 4
-"""Of interleaved streams, over which the exact cost of the chosen array is the mean."""
 
 
 @dataclass(frozen=True)
