@@ -5,6 +5,8 @@ multipliers twice: for one sequence with the least latency, and for several that
 """
 import os
 import platform
+import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -77,7 +79,8 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
         "latency of a step": f"{single['latency']:g} cycles",
         "output words compared": f"{single['words']:,} and {many['words']:,}, {figures['mismatches']} mismatches",
         "memory": f"{single['memory_bits']:,} bits",
-        "Verilog": f"{single['verilog_lines']:,} lines in {single['seconds_generate']:.1f} s",
+        "Verilog": f"{single['verilog_lines']:,} lines in {single['seconds_generate']:.1f} s, "
+                   f"{single['processor_seconds_generate']:.1f} s of processor time, {single['peak_gib']:.1f} GiB",
         "Verilator build": f"{single['seconds_build']:.0f} s",
         "simulation": f"{single['simulated_cycles'] / single['seconds_simulate']:,.0f} cycles/s",
     }
@@ -108,10 +111,11 @@ def _network(cell: str, inputs: int, hidden: int, projection: int, block: int, w
 
 def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), _processor_seconds()
         design = generate(network, multipliers=multipliers, streams=streams)
         design.write(Path(folder) / "design")
-        seconds = time.perf_counter() - start
+        seconds, processor = time.perf_counter() - start, _processor_seconds() - processor
+        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         result = verify(Path(folder) / "design", network.vectors(x), stalls=False)
     got = design.plans[0]
     assert isinstance(got, LayerPlan), "one layer of one direction"
@@ -121,6 +125,12 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
         "multiplications": design.manifest["multiplications"]["per_step"], "cycles_per_step": result.cycles_per_step,
         "cycles_predicted": got.cycles, "latency": result.latency_cycles, "words": result.words_compared,
         "mismatches": result.mismatches, "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds,
+        "processor_seconds_generate": processor, "peak_gib": peak / (2 ** 20 if sys.platform == "linux" else 2 ** 30),
         "seconds_build": result.seconds_build, "seconds_simulate": result.seconds_simulate,
         "simulated_cycles": result.cycles,
     }
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it started, Yosys among them."""
+    return sum(os.times()[:4])

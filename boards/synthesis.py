@@ -22,10 +22,12 @@ class Family:
     Parameters:
         command: of Yosys, without the name of the top.
         parts: for each resource the cells and what one of them counts.
+        mapping: commands in place of its step ``map_luts``, if any.
     """
 
     command: str
     parts: dict[str, dict[str, float]]
+    mapping: tuple[str, ...] = ()
 
 
 _XILINX: dict[str, dict[str, float]] = {
@@ -38,9 +40,14 @@ _XILINX: dict[str, dict[str, float]] = {
     "flip_flops": {f"FD{kind}E{edge}": 1 for kind in "RSCP" for edge in ("", "_1")},
     "carries": {"CARRY4": 1},
 }
+_TABLES = ("opt_expr -mux_undef -noclkinv", "abc -lut 6", "clean", "xilinx_srl -fixed -minlen 3",
+           "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6", "xilinx_dffopt",
+           "opt_lut_ins -tech xilinx")
+"""The step of Yosys with ``abc`` for ``abc9``, which counts the picoseconds of each input of a table, and lets each way
+become as long as the longest one of the design: its chains of small tables say nothing of what a way needs."""
 FAMILIES = {
-    "xcu": Family("synth_xilinx -family xcu -noiopad -noclkbuf", _XILINX),
-    "xc7": Family("synth_xilinx -family xc7 -noiopad -noclkbuf", _XILINX),
+    "xcu": Family("synth_xilinx -family xcu -noiopad -noclkbuf", _XILINX, _TABLES),
+    "xc7": Family("synth_xilinx -family xc7 -noiopad -noclkbuf", _XILINX, _TABLES),
     "ecp5": Family("synth_ecp5", {
         "dsps": {"MULT18X18D": 1}, "block_rams": {"DP16KD": 1, "PDPW16KD": 1}, "luts": {"LUT4": 1},
         "lut_rams": {"TRELLIS_DPR16X4": 2}, "flip_flops": {"TRELLIS_FF": 1}, "carries": {"CCU2C": 1}}),
@@ -118,7 +125,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
             f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean", "check -assert",
             "select t:$mul", "write_json -selected products.json", "select -clear",
-            f"{FAMILIES[family].command} -top {top}" + ("" if logic else " -run begin:map_ffram"),
+            *_steps(FAMILIES[family], top, logic),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))
         run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work)
         log = (work / "log.txt").read_text()
@@ -127,6 +134,15 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         if netlist:
             shutil.move(work / "netlist.json", netlist)
     return _report(family, products, cells, log, time.perf_counter() - start)
+
+
+def _steps(family: Family, top: str, logic: bool) -> list[str]:
+    command = f"{family.command} -top {top}"
+    if not logic:
+        return [f"{command} -run begin:map_ffram"]
+    if not family.mapping:
+        return [command]
+    return [f"{command} -run begin:map_luts", *family.mapping, f"{command} -run finalize:edif"]
 
 
 def _products(cells: dict[str, Any]) -> int:

@@ -39,7 +39,7 @@ def rows(layers: Layers) -> list[dict[str, str]]:
         cycles, least = each["cycles"], each["floor"]
         found.append({"name": each["name"], "kind": each["kind"], "array": shape,
                       "chains": f"{each.get('chains', '')}", "elements": f"{each.get('elements') or ''}",
-                      "cycles": f"{cycles:,}", "floor": f"{least:,} ({cycles / least:.2f}×)",
+                      "cycles": f"{round(cycles, 2):,}", "floor": f"{least:,} ({cycles / least:.2f}×)",
                       "limit": each.get("limit", "")})
     return found
 
@@ -57,7 +57,7 @@ def closing(hardware: Mapping[str, Any]) -> str:
     slowest = max(often, key=lambda each: each["cycles"])
     cycles, least = slowest["cycles"], floor(hardware)
     unit = "step" if hardware["multiplications"]["per_step"] else "vector"
-    said = f"{cycles:,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
+    said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
     what, _, why = slowest.get("limit", "").partition(": ")
     return said + (f"; limited by {what} in layer {slowest['name']!r}: {why}" if why else "")
 
@@ -82,7 +82,8 @@ def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
     period, units = entry["chart"]["period"], entry["chart"]["rows"]
     first = min(start for spans in units.values() for start, _ in spans)
     last = max(stop for spans in units.values() for _, stop in spans)
-    around = range(-(last - first) // period - 1, (last - first) // period + 2)
+    turns = int((last - first) // period) + 1
+    around = range(-turns, turns + 1)
     for row, (name, spans) in enumerate(units.items()):
         for turn in around:
             shifted = [(start + turn * period, stop - start) for start, stop in spans]
@@ -94,4 +95,5 @@ def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
     axes.set_ylim(len(units) - 0.5, -0.5)
     axes.set_yticks(range(len(units)), list(units))
     axes.set_xlabel("cycle, counted from the step's first recurrent product", fontsize=8)
-    style(axes, f"{entry['name']}: a step every {period:,} cycles, floor {entry['floor']:,}; {entry['limit']}", "x")
+    every = f"a step every {round(period, 2):,} cycles, floor {entry['floor']:,}"
+    style(axes, f"{entry['name']}: {every}; {entry['limit']}", "x")

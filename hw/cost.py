@@ -15,7 +15,10 @@ from circulant.hw.pointwise import pointwise_latency
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 
-__all__ = ["Timeline", "chain_latency", "chart", "limit", "sequence_cycles", "step_timeline", "vector_limit"]
+__all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sequence_cycles", "step_timeline", "vector_limit"]
+
+TURNS = 4
+"""Of interleaved streams, over which the cost of a chosen array is the mean."""
 
 
 @dataclass
@@ -192,7 +195,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape) -> str:
 
 def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
-    line = step_timeline(layer, program, elements, streams=streams)
+    line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
     units = stages(layer, elements)
     fold, names = program.shape.fold, ("input", "recurrent", "second")
     rows: dict[str, list[list[int]]] = {}

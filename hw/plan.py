@@ -18,7 +18,7 @@ from circulant.hw.convplan import (
     stream_plan,
     tile_plans,
 )
-from circulant.hw.cost import chain_latency, step_timeline
+from circulant.hw.cost import TURNS, chain_latency, step_timeline
 from circulant.hw.programs import layer_program, matrices, spacings
 from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
@@ -47,9 +47,6 @@ CHAINS = (1, 2, 4, 8)
 
 FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
-
-TURNS = 4
-"""Of interleaved streams, over which the exact cost of the chosen array is the mean."""
 
 
 @dataclass(frozen=True)

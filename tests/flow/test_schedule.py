@@ -52,6 +52,13 @@ def test_a_layer_that_does_not_know_its_limit():
     assert closing(hardware(bare, per_step=0)) == "24 cycles per vector, 2.00 times the floor of 12"
 
 
+def test_the_turns_of_interleaved_streams_may_differ():
+    uneven = GRU | {"cycles": 67 / 3, "chart": GRU["chart"] | {"period": 67 / 3}}
+    assert rows([uneven])[0]["cycles"] == "22.33"
+    assert closing(hardware(uneven)).startswith("22.33 cycles per step, ")
+    assert "a step every 22.33 cycles" in draw([uneven]).axes[0].get_title(loc="left")
+
+
 def test_every_array_with_a_chart_has_a_strip():
     figure = draw([GRU, BOTH, LINEAR])
     assert [axes.get_title(loc="left").partition(":")[0] for axes in figure.axes] == [
