@@ -83,6 +83,8 @@ class Part:
             x = x[:, :int(lengths.max())]
         if targets is not None:
             y = y[:, :int(targets.max())]
+        if x.ndim == 4:
+            x = x.contiguous(memory_format=torch.channels_last)  # Convolutions take three quarters of the time.
         return Batch(x.to(self._device, non_blocking=True), y.to(self._device, non_blocking=True), lengths, targets,
                      indices)
 
