@@ -147,14 +147,14 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
-        | {"pixels": top.pixels},
+        | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
         "streams": plans[0].streams, "max_steps": top.max_steps,
-        "over_images": over_images,
+        **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],
     } | more
