@@ -113,7 +113,7 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
     cycles, times = verified.cycles_per_sequence, repeats(golden)
     slowest = max(range(len(times)), key=lambda n: design.plans[n].cycles * times[n])
     planned = design.plans[slowest].cycles * times[slowest]
-    floor = design.manifest["layers"][slowest]["floor"] * times[slowest]
+    floor = design.manifest["layers"][slowest]["floor"]
     figures = {
         "accuracy": accuracy, "cycles_per_image": cycles, "multipliers": design.multipliers,
         "utilisation": floor / cycles, "images": verified.sequences, "mismatches": verified.mismatches,

@@ -20,8 +20,12 @@ UNITS = {"array": COLORS["dense"], "pointwise": COLORS["admm"], "second vector":
 
 
 def arrays(layers: Layers) -> Iterator[dict[str, Any]]:
-    """The entries of all arrays: of a bidirectional layer those of its two directions."""
+    """The entries of all arrays: of a bidirectional layer those of its two directions, of a residual sum those of its
+    branches."""
     for layer in layers:
+        if "body" in layer:
+            yield from arrays([*layer["body"], *layer["shortcut"]])
+            continue
         directions = [name for name in ("forward", "backward") if name in layer]
         for name in directions:
             yield {**layer[name], "name": f"{layer['name']}, {name}", "per": layer.get("per", "")}
@@ -39,7 +43,7 @@ def rows(layers: Layers) -> list[dict[str, str]]:
         cycles, least = each["cycles"], each["floor"]
         found.append({"name": each["name"], "kind": each["kind"], "array": shape,
                       "chains": f"{each.get('chains', '')}", "elements": f"{each.get('elements') or ''}",
-                      "cycles": f"{round(cycles, 2):,}", "floor": f"{least:,} ({cycles / least:.2f}×)",
+                      "cycles": f"{round(cycles, 2):,}", "floor": f"{least:,} ({cycles / least:.2f}×)" if least else "",
                       "limit": each.get("limit", "")})
     return found
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from circulant.hw.flatten import in_order
 from circulant.hw.lines import LineShape
 from circulant.hw.tile import TileShape, tiles_fit
 from circulant.sim.circulant import multiplications
@@ -156,14 +157,14 @@ def side_by_side(layer: Pool) -> bool:
 
 
 def stream_plan(layer: Pool | Flatten, *, pixels: int = 1) -> StreamPlan:
-    """A pooling takes a block in each cycle, a flattening gives a value.
+    """A pooling takes a block in each cycle, and a flattening in the order of the pixels; another one gives a value.
 
     Parameters:
         pixels: side by side in a block.
     """
     if isinstance(layer, Pool):
         return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid)))
-    return StreamPlan(layer.outputs * (layer.grid[0] if layer.rows else 1))
+    return StreamPlan(prod(layer.grid) if in_order(layer) else layer.outputs * (layer.grid[0] if layer.rows else 1))
 
 
 def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:

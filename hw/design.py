@@ -6,10 +6,21 @@ from typing import Any
 from circulant.hw.census import Census, census
 from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.cost import chart, limit, vector_limit
-from circulant.hw.plan import LayerPlan, PairPlan, Plan, each_step, layer_multiplications, plan, require_positive
+from circulant.hw.plan import (
+    LayerPlan,
+    PairPlan,
+    Plan,
+    each_step,
+    layer_multiplications,
+    pixel_counts,
+    plan,
+    repeats,
+    require_positive,
+)
 from circulant.hw.programs import layer_program, matrices
 from circulant.hw.residual import waiting
 from circulant.hw.target import VerilogTarget
+from circulant.hw.tile import TileShape
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
 from circulant.sim.bidirectional import Bidirectional
@@ -20,6 +31,7 @@ from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 
 __all__ = ["Design", "generate", "layer_entry"]
 
@@ -125,21 +137,38 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
-    work = list(zip(each_step(network), map(layer_multiplications, network.layers), strict=True))
+    over_images = network.flow.grid is not None
+    times = repeats(network)
+    counts = pixel_counts(network.layers, network.flow.grid)
+    # An image is one sample, whatever steps its rows become.
+    work = [(steps and not over_images, _multiplications(layer, plan, count) * time) for steps, layer, plan, count, time
+            in zip(each_step(network), network.layers, plans, counts, times, strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
-        | {"pixels": top.pixels},
+        | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
         | {"per": "step" if network.per_step else "sequence"},
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
         "streams": plans[0].streams, "max_steps": top.max_steps,
-        "layers": [layer_entry(layer, plan) | {"per": "step" if steps else "sequence"} for layer, plan, steps
-                   in zip(network.layers, plans, each_step(network), strict=True)],
+        **({"over_images": True} if over_images else {}),
+        "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
+                   for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],
     } | more
+
+
+def _multiplications(layer: Layer, plan: Plan, count: int) -> int:
+    """That the design makes for a vector, a step or an image of ``count`` pixels."""
+    if isinstance(plan, ConvPlan):
+        return plan.multiplications
+    return layer_multiplications(layer) * (count if isinstance(layer, Scale) else 1)
+
+
+def _times(entry: dict[str, Any], times: int) -> dict[str, Any]:
+    return entry | {name: entry[name] * times for name in ("cycles", "floor")}
 
 
 def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
@@ -162,7 +191,9 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
                 "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}
     if isinstance(plan, ConvPlan):
         lines, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
-        return {"name": layer.name, "kind": layer.kind, "rows": lines.rows, "positions": lines.positions,
+        return {"name": layer.name, "kind": layer.kind, "rows": lines.rows,
+                "columns": lines.columns if isinstance(lines, TileShape) else lines.array.columns,
+                "positions": lines.positions,
                 "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
                 "pixels": plan.pixels,
                 "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,

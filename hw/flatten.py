@@ -1,24 +1,36 @@
-"""From the pixels of an image to a vector, or to one for each row: values are kept, then read one by one."""
+"""From the pixels of an image to a vector, or to one for each row.
+
+In the order of the pixels, blocks pass as they are. In any other one, values are kept, then read one by one.
+"""
+import math
 from typing import Any
 
 from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.link import into
 from circulant.hw.pipeline import Queue, block, connect
 from circulant.hw.storage import Ram
 from circulant.hw.target import Rom
 from circulant.sim.flatten import Flatten
 
-__all__ = ["FlattenLayer"]
+__all__ = ["FlattenLayer", "in_order"]
+
+
+def in_order(layer: Flatten) -> bool:
+    """Whether values leave in the order in which they come."""
+    return layer.order == "pixels" or math.prod(layer.grid) == 1
 
 
 class FlattenLayer(wiring.Component):
-    """Images in, vectors out; equals `sim.flatten.Flatten`. A value per cycle; two vectors are kept.
+    """Images in, vectors out; equals `sim.flatten.Flatten`. Where `in_order`, a block in each cycle; else a value, and
+    two vectors are kept.
 
     Parameters:
         layer: the golden layer.
-        k, k_out: values of a block of pixels, and of a block of the vector.
+        k: values of a block of pixels.
+        k_out: wanted of a block of the vector; where blocks pass, the power of two that a block and a pixel share.
 
     Members:
         i: stream of blocks of pixels.
@@ -26,6 +38,9 @@ class FlattenLayer(wiring.Component):
     """
 
     def __init__(self, layer: Flatten, *, k: int, k_out: int) -> None:
+        if in_order(layer):
+            k_out = math.gcd(k, layer.inputs)
+            k_out &= -k_out  # A power of two, as all blocks behind images.
         self._layer, self._k, self._k_out = layer, k, k_out
         width = layer.input_format.width
         super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(block(k_out, width)))})
@@ -33,6 +48,10 @@ class FlattenLayer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k, k_out = self._layer, self._k, self._k_out
+        if in_order(layer):
+            into(m, wiring.flipped(self.i), wiring.flipped(self.o), size=layer.inputs, width=layer.input_format.width,
+                 name="pixels")
+            return m
         height, width = layer.grid
         beats = -(-layer.inputs // k)
         words = beats * width * (1 if layer.rows else height)  # of a vector

@@ -222,7 +222,9 @@ def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladde
 def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
     """The ladders for a first layer that takes some pixels side by side, as may a pooling behind it."""
     first, *others = network.layers
-    for pixels in PIXELS if isinstance(first, Conv) else ():
+    if not isinstance(first, Conv):
+        return
+    for pixels in PIXELS:
         tiled: Ladders = [[]]
         aside = pooled_aside(others[0], pixels) if others else 0
         if aside and isinstance(others[0], Pool):

@@ -141,7 +141,7 @@ def _is_bit(part: str, widths: dict[str, int]) -> bool:
     if part == "(bit)" or re.fullmatch(r"1'h[01]", part):
         return True
     selected = re.fullmatch(rf"({NAME})\s*(\[\d+\])?", part)
-    return bool(selected) and (selected[2] is not None or widths.get(selected[1]) == 1)
+    return selected is not None and (selected[2] is not None or widths.get(selected[1]) == 1)
 
 
 def _declarations(ports: list[tuple[str, str, str]], declared: dict[str, tuple[str, str, str]], values: dict[str, str],
@@ -172,7 +172,7 @@ def _wrapped(items: Iterable[str], indent: str, between: str) -> Iterator[str]:
         yield indent + line
 
 
-def _instances(lines: list[str]) -> Iterator[str]:
+def _instances(lines: Iterable[str]) -> Iterator[str]:
     """Parameters and ports of an instance side by side."""
     gathered: list[str] = []
     for line in lines:

@@ -69,6 +69,7 @@ class Manifest:
         per_step: whether there is an output vector for each step, not one for each sequence.
         streams: sequences that are interleaved, a vector of each in turn.
         max_steps: vectors of a sequence at the most; None where any length will do.
+        over_images: whether a sequence is an image, pixel by pixel.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -84,6 +85,7 @@ class Manifest:
     per_step: bool
     streams: int
     max_steps: int | None
+    over_images: bool = False
     configuration: Configuration | None = None
 
     def require_configuration(self) -> Configuration:
@@ -116,7 +118,7 @@ class Manifest:
                 folder, body["network"], body["top"], body["clock"], body["reset"],
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-                body["streams"], body["max_steps"],
+                body["streams"], body["max_steps"], body.get("over_images", False),
                 Configuration.from_json(body["configuration"]) if "configuration" in body else None,
             )
         except KeyError as error:

@@ -28,7 +28,8 @@ class Verification:
         words_compared: of all runs; stalled and interrupted ones repeat some sequences.
         mismatches: how many of these differ from the golden model.
         first: the first that does.
-        cycles_per_step, cycles_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`.
+        cycles_per_step, cycles_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`; an image is both
+            a step and a sequence.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
     """
@@ -88,8 +89,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     comparison = check.compare(runs, outcome, manifest.output, outputs, job.input_vectors, job.streams)
     figures = check.measure(job, outcome)
     return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
-                        toolchain.simulator, figures.step, figures.sequence, figures.latency, outcome.cycles,
-                        built.seconds, seconds)
+                        toolchain.simulator, figures.sequence if manifest.over_images else figures.step,
+                        figures.sequence, figures.latency, outcome.cycles, built.seconds, seconds)
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -78,3 +78,12 @@ def test_a_strip_shows_the_step_and_in_pale_those_around_it():
     for start, stop, row in spans[1.0]:
         for turn in (-1, 1):
             assert (start + 12 * turn, stop + 12 * turn, row) in spans[0.22]
+
+
+def test_a_residual_sum_shows_its_branches_and_a_pooling_no_floor():
+    conv = {"name": "conv", "kind": "conv", "rows": 2, "columns": 3, "chains": 1, "fold": 1, "cycles": 9, "floor": 9}
+    pool = {"name": "pool", "kind": "pool", "cycles": 4, "floor": 0}
+    both = {"name": "sum", "kind": "residual", "cycles": 9, "floor": 9, "body": [conv], "shortcut": [pool]}
+    found = rows([both])
+    assert [row["name"] for row in found] == ["conv", "pool"]
+    assert [row["floor"] for row in found] == ["9 (1.00×)", ""]

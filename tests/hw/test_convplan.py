@@ -1,10 +1,17 @@
-import pytest
+import numpy as np
 
-from circulant.hw.convplan import conv_multiplications, conv_plans, stream_plan
+from circulant.hw.convplan import (
+    conv_multiplications,
+    conv_plans,
+    pooled_aside,
+    scale_plans,
+    stream_plan,
+    tile_plans,
+)
 from circulant.sim.fixed import Format
 from circulant.sim.flatten import Flatten
 from circulant.sim.pool import Pool
-from circulant.sim.refusal import Refusal
+from circulant.sim.scale import Scale
 from circulant.sim.window import Window
 from tests.sim.test_conv import conv
 
@@ -22,12 +29,23 @@ def test_plans_do_the_work_and_leave_in_time():
 def test_units_without_multipliers():
     form = Format(8, 4)
     assert stream_plan(Pool("p", 3, (6, 4), Window((2, 2), (2, 2)), "max", form, form)).cycles == 24
-    assert stream_plan(Flatten("f", 3, (6, 4), "pixels", False, form)).cycles == 72
-    assert stream_plan(Flatten("f", 3, (6, 4), "pixels", True, form)).cycles == 72
+    assert stream_plan(Flatten("f", 3, (6, 4), "pixels", False, form)).cycles == 24, "blocks pass"
+    assert stream_plan(Flatten("f", 3, (6, 4), "channels", True, form)).cycles == 72
+    norm = Scale("s", 3, *np.zeros((2, 3), np.int64), form, form, form)
+    assert [(plan.multipliers, plan.cycles) for plan in scale_plans(norm, 10)] == [(1, 30), (2, 20), (4, 10)]
 
 
-@pytest.mark.parametrize("window", [Window((3, 3), (2, 2)), Window((2, 2), (2, 2), (1, 0))])
-def test_windows_that_overlap_or_reach_beyond_are_refused(window):
+def test_tiles_take_fewer_multiplications():
+    layer = conv(1, 6, 1, (28, 28), Window((5, 5), padding=(2, 2)))
+    plans = {pixels: list(tile_plans(layer, pixels, leave=0)) for pixels in (2, 4)}
+    assert {plan.multiplications for plan in plans[4]} == {28 * 7 * 5 * 6 * 13}
+    assert {plan.multiplications for plan in plans[2]} == {28 * 14 * 5 * 6 * 8}
+    assert all(plan.cycles * plan.multipliers >= plan.multiplications for plan in plans[2] + plans[4])
+    assert not list(tile_plans(conv(2, 6, 2, (28, 28), Window((5, 5), padding=(2, 2))), 4, leave=0)), "not dense"
+
+
+def test_pixels_side_by_side_in_a_pooling():
     form = Format(8, 4)
-    with pytest.raises(Refusal, match=r"^Layer 'pool': hardware pools windows that neither overlap nor reach beyond"):
-        stream_plan(Pool("pool", 3, (6, 6), window, "max", form, form))
+    assert pooled_aside(Pool("p", 3, (6, 8), Window((2, 2), (2, 2)), "max", form, form), 4) == 2
+    assert pooled_aside(Pool("p", 3, (6, 8), Window((3, 3), (2, 2)), "max", form, form), 4) == 0, "they overlap"
+    assert pooled_aside(Flatten("f", 3, (6, 4), "pixels", False, form), 4) == 0

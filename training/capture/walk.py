@@ -11,7 +11,7 @@ from circulant.training.capture.graph import Graph, Node, simplify
 from circulant.training.capture.lowering import missing, moves_batch
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.report import ConversionReport, Entry
-from circulant.training.matrices import owner, storage
+from circulant.training.matrices import matrices, owner, storage
 
 __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 
@@ -164,10 +164,14 @@ class Walk:
 
 
 def _sizes(model: nn.Module) -> dict[str, str]:
-    """By module, the block size of its matrices and how much of each is padding: "k = 8, 37 % padding"."""
+    """By module, the block size of its matrices and how much of each is padding: "k = 8, 37 % padding"; where a side is
+    shorter than a block, such as few channels, a block size that is not."""
     texts: dict[str, list[str]] = {}
+    sides = {name: min(matrix.rows, matrix.columns) for name, matrix in matrices(model).items()}
     for name, matrix in storage(model).items():
         padding = f", {matrix.padding:.0%} padding" if matrix.padding else ""
+        if sides[name] < matrix.block_size:
+            padding += f", less with k = {1 << sides[name].bit_length() - 1}"
         texts.setdefault(owner(name), []).append(f"k = {matrix.block_size}{padding}" if matrix.block_size > 1 else
                                                  "dense")
     return {module: " and ".join(dict.fromkeys(parts)) for module, parts in texts.items()}
