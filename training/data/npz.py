@@ -52,7 +52,7 @@ def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
     task = "ctc" if any(f"{part}_target_lengths" in pieces for part in PARTS) else "classification"
     symbols = tuple(map(str, pieces.pop("symbols", np.empty(0, np.str_)).tolist()))
     classes = _classes(path, pieces, symbols)
-    return Dataset(path.stem, classes=classes, task=task, symbols=symbols, **pieces)
+    return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
 def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
