@@ -71,8 +71,8 @@ class Figures:
             interval of a sequence left out where there are others; for single vectors, of successive vectors. Of
             interleaved streams, from a step to the next one of the same stream, divided by the streams. It is the pace
             of the first layer, as long as what lies between the layers takes what it gives.
-        sequence: mean between the acceptance of the last beats of successive sequences, back to back, in the
-            second half of them, when a slower layer behind has let fill up what lies before it.
+        sequence: mean between the last output beats of successive sequences, back to back, in the second half of them:
+            the pace of the slowest layer.
         latency: median from the acceptance of the last input beat to the last output beat, the circuit empty before.
     """
 
@@ -155,7 +155,8 @@ def measure(job: Job, outcome: Outcome) -> Figures:
     vectors = ends(0)
     sequence_ends = vectors[:, -1]
     latency = float(np.median(outcome.recordings[1].cycles[output_beats - 1 :: output_beats] - ends(1)[:, -1]))
-    late = np.diff(sequence_ends)[(len(sequence_ends) - 1) // 2:]
+    done = outcome.recordings[0].cycles.reshape(len(sequence_ends), -1)[:, -1]
+    late = np.diff(done)[(len(done) - 1) // 2:]
     sequence = float(late.mean()) / job.streams if late.size else latency
     turn = job.streams
     intervals = vectors[:, turn:] - vectors[:, :-turn] if steps > turn else np.diff(sequence_ends)[None]
