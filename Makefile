@@ -3,6 +3,7 @@
 
 EXPERIMENT ?= digits-gru
 ARGS ?=
+WORKERS ?= 2
 
 SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -18,13 +19,13 @@ LINKS := $(VENV)/types
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test: of pytest), PYTHON (3.11 or newer).'
+	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test: of pytest), WORKERS (processes of make test, each of 1.2 GB), PYTHON (3.11 or newer).'
 
 run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
 	@$(BIN)/circulant run $(EXPERIMENT) $(ARGS)
 
 test: lint types  ## lint, types, and all tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .
