@@ -2,7 +2,6 @@
 import numpy as np
 import pytest
 
-from circulant.cli import main
 from circulant.experiment import Experiment, Model
 from circulant.records import Run, record, sha256
 from circulant.sim import artifact, reference
@@ -79,22 +78,3 @@ def finished(fresh):
     for make in (make_trained, make_quantized, make_generated, make_simulated):
         make(fresh)
     return fresh
-
-
-def contents(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-@pytest.fixture
-def call(capsys, monkeypatch, tmp_path):
-    """Runs a command line in an empty folder; returns exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return stopped.value.code, said.out, said.err
-
-    return run
