@@ -1,6 +1,7 @@
 """The command line: a command for a whole run, one for each of its steps, one that shows data sets, and sweeps."""
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ RUNS = Path("runs")
 STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 
 WRONG, REFUSED, INTERRUPTED = 1, 2, 130
+
+PATIENCE = 30
+"""Seconds that a process which says nothing leaves to the one that does."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -55,6 +59,8 @@ def _say(text: str) -> None:
     """A line on stderr; of several processes that train together, one says it for all."""
     if leads():
         click.echo(text, err=True)
+    else:
+        time.sleep(PATIENCE)  # The launcher stops all others as soon as one ends, so that is to be the one that speaks.
 
 
 class InOrder(click.Group):
