@@ -96,9 +96,9 @@ def _cnn(path: str | None, **options: Any) -> None:
               help=f"Weight width to fine-tune to, or 0 for none; may be repeated.  [default: {quantization.TUNED}]")
 @click.option("--pick-on", type=click.Choice(["train", "test"]), default="train", show_default=True,
               help="Part of the data on which the loss is measured.")
-@click.option("--pick-by", type=click.Choice(["margins", "metric"]), default="margins", show_default=True,
-              help="What the loss is.")
-@click.option("--samples", default=1000, show_default=True, help="Of that part; 0 for all.")
+@click.option("--pick-by", type=click.Choice(["margins", "metric"]),
+              help="What the loss is.  [default: as the experiment]")
+@click.option("--samples", type=int, help="Of that part; 0 for all.  [default: as the experiment]")
 @click.option("--subset", default=0, show_default=True, help="Training and test samples to keep; 0 for all.")
 @click.option("--margin", default=1.0, show_default=True, help="Factor on the distance from the unquantized outputs.")
 @_json

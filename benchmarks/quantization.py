@@ -29,22 +29,23 @@ EPOCHS = 5
 
 
 def measure(networks: Sequence[str] = NETWORKS, *, runs: str | Path = "runs", budget: float = BUDGET,
-            tuned: Sequence[int] = TUNED, pick_on: str = "train", pick_by: str = "margins", margin: float = 1.0,
-            samples: int = 1000, subset: int = 0) -> dict[str, Any]:
+            tuned: Sequence[int] = TUNED, pick_on: str = "train", pick_by: str | None = None, margin: float = 1.0,
+            samples: int | None = None, subset: int = 0) -> dict[str, Any]:
     """Figures of each network, and a table.
 
     Parameters:
         runs: folder of the run folders.
         budget: points that may be lost.
         tuned: weight widths to which each network is also quantized with and without fine-tuning.
-        pick_on, pick_by, margin, samples: keys of [quantization].
+        pick_on, pick_by, margin, samples: keys of [quantization]; None for what the experiment says.
         subset: training and test samples to keep, for a quick look; 0 for all.
 
     Raises:
         Refusal: when a network is neither trained nor a shipped experiment, or has no golden model.
     """
     figures: dict[str, Any] = {}
-    search = {"budget": budget, "pick_on": pick_on, "pick_by": pick_by, "margin": margin, "samples": samples}
+    asked = {"budget": budget, "pick_on": pick_on, "pick_by": pick_by, "margin": margin, "samples": samples}
+    search = {key: value for key, value in asked.items() if value is not None}
     with Bars(Console(stderr=True)) as bars:
         for name in networks:
             figures[name] = _network(_run(Path(runs) / name, name, bars), bars, search, tuned, subset)
@@ -89,7 +90,8 @@ def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int],
         "accuracy_picked": accuracy(picked.picking["score"]),
         "weight_bits_uniform12": picked.picking["weight_bits_start"],
         "weight_bits_picked": weight_bits(picked.network),
-        "cost": picked.picking["cost"], "evaluations": picked.picking["evaluations"],
+        "pick_by": picked.picking["pick_by"], "cost": picked.picking["cost"],
+        "evaluations": picked.picking["evaluations"],
         "widths": {row["name"]: row["picked"] for row in picked.picking["widths"]},
         "tuned": {str(bits): _tuned(bits, made, score) for bits in tuned},
     }

@@ -28,7 +28,7 @@ def test_figures_of_a_run_folder(runs):
     trained = recorded(Run(runs / "tiny", parse(TINY, "tiny")), "train")
     assert one["accuracy_float"] == trained["accuracy"]["circulant"], "that of the training"
     assert set(one["tuned"]["4"]) == {"rounded", "finetuned", "joint"}
-    assert (found["pick_on"], found["pick_by"]) == ("train", "margins")
+    assert (found["pick_on"], one["pick_by"]) == ("train", "margins"), "as the experiment says"
     assert "tiny: bits of the weights, uniform and picked" in found["table"]
     json.dumps(found)
 
