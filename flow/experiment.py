@@ -110,6 +110,8 @@ class Training(Table):
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
+    distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",
+                              low=0, high=1)
     augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
                        "to two pixels, or both; spectrograms with masked bands and frames",
                        choices=("none", "flip", "shift", "flip-shift", "mask"))

@@ -17,6 +17,7 @@ from circulant.training.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.place import ALONE, Team
 from circulant.training.settings import TrainingSettings
 from circulant.training.task import Task
+from circulant.training.teach import Taught
 
 __all__ = ["Course", "Progress"]
 
@@ -40,6 +41,9 @@ class Course:
         about: what else than data, settings and initial weights makes this training another one.
         dense: state dict of a dense baseline, which the first phase then starts from.
 
+    Raises:
+        Refusal: when a block size fits no matrix, or a distillation has no dense baseline.
+
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
         scores: metric on the test part: "dense", "projected", "circulant", as far as it is.
@@ -57,6 +61,10 @@ class Course:
         self._model, self._fresh = model, clone(model) if "direct" in phases else model
         if dense is not None:
             model.load_state_dict(dense)
+        self._teacher = clone(model) if settings.distillation else None
+        if self._teacher is not None and dense is None and phases[0] == "direct":
+            raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
+                          f"phase 'direct', not {settings.distillation}; choose 0, or train one")
         self._run: nn.Module | None = None
         self._admm: Admm | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
@@ -119,10 +127,15 @@ class Course:
 
     def _train(self, number: int, state: dict[str, Any] | None) -> None:
         phase, s, admm = self._phases[number], self._settings, self._admm
+        task = self._task
+        if self._teacher is not None and phase != "dense":
+            if self.dense:
+                self._teacher.load_state_dict(self.dense)
+            task = Taught(task, self._teacher, weight=s.distillation)
         epochs = s.epochs(phase)
         recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
                         s.optimizer, s.weight_decay, s.clip, s.precision, s.augment)
-        fit = Fit(self._model, self._data, self._task, recipe, pull=admm.pull if admm else None, team=self._team,
+        fit = Fit(self._model, self._data, task, recipe, pull=admm.pull if admm else None, team=self._team,
                   run=self._run)
         if state is not None:
             self._model.load_state_dict(state["model"])

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 INTEGERS = {"dense_epochs": 0, "admm_epochs": 0, "retrain_epochs": 0, "direct_epochs": 0, "batch_size": 1,
             "admm_interval": 1, "warmup_epochs": 0, "evaluate_epochs": 1, "checkpoint_epochs": 1, "seed": 0}
 POSITIVE = ("learning_rate", "retrain_rate", "rho_growth", "rho_max", "tolerance")
-NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing")
+NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation")
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class TrainingSettings:
         optimizer, weight_decay: "adam", "adamw" (decay apart from the gradient) or "sgd" (momentum 0.9).
         clip: bound of the norm of the loss's gradient; 0 for none.
         label_smoothing: of a classification.
+        distillation: weight that the distance from the outputs of the dense baseline has in the loss of the phases
+            behind it; see `Taught`.
         augment: variants of the training samples: "none"; of images "flip", "shift" (by up to two pixels) and
             "flip-shift"; of spectrograms "mask" (SpecAugment, and steps that begin at another frame).
         decay, warmup_epochs: the learning rate rises over the warm-up, and falls within each phase by "cosine", "step"
@@ -77,6 +79,7 @@ class TrainingSettings:
     weight_decay: float = 0.0
     clip: float = 0.0
     label_smoothing: float = 0.0
+    distillation: float = 0.0
     augment: str = "none"
     decay: str = "cosine"
     warmup_epochs: int = 0
@@ -106,6 +109,8 @@ class TrainingSettings:
             problems.append(f"rho_growth must be at least 1, not {self.rho_growth!r}: rho grows")
         if _positive(self.label_smoothing) and self.label_smoothing >= 1:
             problems.append(f"label_smoothing must be below 1, not {self.label_smoothing!r}")
+        if _positive(self.distillation) and self.distillation > 1:
+            problems.append(f"distillation must be at most 1, not {self.distillation!r}")
         if self.tensorboard not in (True, False):
             problems.append(f"tensorboard must be true or false, not {self.tensorboard!r}")
         if problems:

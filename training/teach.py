@@ -21,18 +21,22 @@ class Taught(Task):
     Parameters:
         task: of the data; the metric stays its own.
         teacher: it is copied.
+        weight: of the distance in the loss; the rest is the loss of the task.
     """
 
-    def __init__(self, task: Task, teacher: nn.Module) -> None:
+    def __init__(self, task: Task, teacher: nn.Module, *, weight: float = 1.0) -> None:
         super().__init__(task.classes)
-        self._task, self._teacher = task, clone(teacher).eval()
+        self._task, self._teacher, self._weight = task, clone(teacher).eval(), weight
         self.metric, self.higher_is_better, self.pads = (  # type: ignore[misc]
             task.metric, task.higher_is_better, task.pads)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         with torch.no_grad():
             wanted = _centred(forward(self._teacher.to(batch.x.device), batch), batch)
-        return (_centred(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
+        distance = (_centred(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
+        if self._weight == 1:
+            return distance
+        return self._weight * distance + (1 - self._weight) * self._task.loss(outputs, batch)
 
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
         return self._task.tally(outputs, batch)

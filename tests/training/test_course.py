@@ -50,7 +50,8 @@ def assert_same(one: Trained, other: Trained) -> None:
 
 @pytest.mark.parametrize(("change", "epochs"), [
     ({}, 7),
-    ({"method": "direct"}, 5),
+    ({"method": "direct", "distillation": 0.5}, 5),
+    ({"distillation": 1.0}, 7),
     ({"optimizer": "sgd", "clip": 0.5, "rho_schedule": "balance", "admm_interval": 2, "warmup_epochs": 1}, 7),
     ({"precision": "bfloat16", "optimizer": "adamw", "weight_decay": 0.1, "label_smoothing": 0.1, "decay": "step"}, 7),
 ])
@@ -64,6 +65,26 @@ def test_resumed_at_any_epoch_is_bit_identical(tmp_path, change, epochs):
             run(path, settings, stop=stop)
         torch.manual_seed(stop)  # Nothing may depend on the random state of the process.
         assert_same(run(path, settings, resume=True), whole)
+
+
+def test_a_distillation_learns_the_outputs_of_the_dense_baseline():
+    data, settings = tiny(), dataclasses.replace(SHORT, method="direct", direct_epochs=10)
+    x = torch.from_numpy(data.train_x)
+
+    def distance(weight):
+        trained = run(None, dataclasses.replace(settings, distillation=weight))
+        with torch.no_grad():
+            wanted, outputs = trained.dense_model().eval()(x), trained.model.eval()(x)
+        return (wanted - outputs - (wanted - outputs).mean(1, keepdim=True)).square().mean().item()
+
+    assert distance(1.0) < 0.5 * distance(0.0)
+
+
+def test_a_distillation_must_have_a_dense_baseline():
+    model = SequenceClassifier(8, 16, 10)
+    with pytest.raises(Refusal, match="must have a dense baseline to learn from, but there is none before phase "
+                                      "'direct'"):
+        train_direct(model, tiny(), distillation=0.5)
 
 
 def test_resumed_twice(tmp_path):

@@ -23,6 +23,15 @@ def test_the_loss_is_the_distance_from_the_teacher():
         assert task.loss(wanted + off, batch(x)).item() == pytest.approx(5 * 0.75 / power.item(), rel=1e-4)
 
 
+def test_a_weight_mixes_the_distance_and_the_loss_of_the_task():
+    teacher, x = nn.Linear(3, 4), torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    labels = Classification(4)
+    outputs = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+    distance, loss = Taught(labels, teacher).loss(outputs, batch(x)), labels.loss(outputs, batch(x))
+    mixed = Taught(labels, teacher, weight=0.75).loss(outputs, batch(x))
+    assert mixed.item() == pytest.approx(0.75 * distance.item() + 0.25 * loss.item(), rel=1e-6)
+
+
 def test_the_teacher_is_a_copy():
     teacher = nn.Linear(3, 4)
     task, x = Taught(Classification(4), teacher), torch.ones(2, 3)
