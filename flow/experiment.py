@@ -72,6 +72,7 @@ class Model(Table):
     dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
                          high=0.9)
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
+    window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
 
 

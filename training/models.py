@@ -31,6 +31,7 @@ class ModelSettings:
         bidirectional: whether recurrent layers go both ways.
         dropout: part of the values between two recurrent layers that is dropped in training.
         width: channels of the first convolution; 0 for the model's own number.
+        window: side of the windows of lenet5's first convolution, odd; 0 for 5.
         dense: matrices that stay dense, by name of module or parameter, or "first" and "last".
 
     Raises:
@@ -47,13 +48,14 @@ class ModelSettings:
     bidirectional: bool = False
     dropout: float = 0.0
     width: int = 0
+    window: int = 0
     dense: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in MODELS:
             raise Refusal(f"A model must be one of {', '.join(map(repr, MODELS))}, not {self.kind!r}"
                           f"{nearest(str(self.kind), MODELS)}")
-        for name, least in (("hidden", 1), ("layers", 1), ("projection", 0), ("width", 0)):
+        for name, least in (("hidden", 1), ("layers", 1), ("projection", 0), ("width", 0), ("window", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 rule = "a positive integer" if least else "an integer of at least 0"
@@ -71,6 +73,9 @@ class ModelSettings:
         if ignored:
             raise Refusal(f"A model {self.kind!r} must be given the options {', '.join(taken)}, not "
                           f"{', '.join(ignored)}; leave them out")
+        if self.window and not self.window % 2:
+            raise Refusal(f"A window must have an odd side, so that the image keeps its size, not {self.window}; "
+                          f"choose {self.window - 1} or {self.window + 1}")
         if self.cell not in CELLS:
             raise Refusal(f"A cell must be one of {', '.join(map(repr, CELLS))}, not {self.cell!r}"
                           f"{nearest(str(self.cell), CELLS)}")
@@ -138,7 +143,8 @@ MODELS: dict[str, _Kind] = {
     "crnn": _Kind(_crnn, ("cell", *RECURRENT, *PROJECTED, "width")),
     "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.widths or [s.hidden] * s.layers, classes),
                  ("hidden", "layers", "widths")),
-    "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes), (), True),
+    "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes, width=s.width or 6, window=s.window or 5),
+                    ("width", "window"), True),
     "cnn": _Kind(lambda s, shape, classes: cnn(shape, classes, width=s.width or 32), ("width",), True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),

@@ -26,19 +26,23 @@ def mlp(shape: Sequence[int], widths: Sequence[int], classes: int) -> nn.Sequent
 class LeNet5(nn.Module):
     """LeNet-5 (LeCun et al. 1998) as it is built today: ReLU, max pooling, and 28 × 28 padded to 32 × 32.
 
+    Parameters:
+        width: channels of the first convolution. Six fill no blocks; of eight, each block of the second is whole.
+        window: side of the first convolution's windows, odd.
+
     Raises:
         Refusal: when an image is smaller than 12 × 12.
     """
 
-    def __init__(self, shape: Sequence[int], classes: int) -> None:
+    def __init__(self, shape: Sequence[int], classes: int, *, width: int = 6, window: int = 5) -> None:
         super().__init__()
-        channels, height, width = shape
-        if min(height, width) < 12:
-            raise Refusal(f"LeNet-5 must have images of at least 12 × 12, not {height} × {width}; choose another model")
-        self.conv1 = nn.Conv2d(channels, 6, 5, padding=2)
-        self.conv2 = nn.Conv2d(6, 16, 5)
+        channels, high, wide = shape
+        if min(high, wide) < 12:
+            raise Refusal(f"LeNet-5 must have images of at least 12 × 12, not {high} × {wide}; choose another model")
+        self.conv1 = nn.Conv2d(channels, width, window, padding=window // 2)
+        self.conv2 = nn.Conv2d(width, 16, 5)
         self.relu, self.pool, self.flatten = nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()
-        self.fc1 = nn.Linear(16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2), 120)
+        self.fc1 = nn.Linear(16 * ((high // 2 - 4) // 2) * ((wide // 2 - 4) // 2), 120)
         self.fc2 = nn.Linear(120, 84)
         self.fc3 = nn.Linear(84, classes)
 

@@ -50,6 +50,11 @@ def test_widths_stand_for_hidden_and_layers():
     assert [tuple(p.shape) for name, p in model.named_parameters() if "weight" in name] == [(12, 20), (5, 12), (3, 5)]
 
 
+def test_channels_and_windows_of_lenet5():
+    assert build(ModelSettings("lenet5"), (1, 28, 28), 10).conv1.weight.shape == (6, 1, 5, 5)
+    assert build(ModelSettings("lenet5", width=8, window=3), (1, 28, 28), 10).conv1.weight.shape == (8, 1, 3, 3)
+
+
 def test_classifier_takes_the_last_step():
     torch.manual_seed(0)
     model = SequenceClassifier(4, 8, 3)
@@ -85,6 +90,7 @@ def test_the_seed_chooses_the_weights_and_nothing_else():
     ({"dropout": 1.0}, r"^Field 'dropout' of a model must be from 0 to below 1, not 1\.0; choose 0 for none"),
     ({"kind": "mlp", "widths": (8, 0)}, r"^Field 'widths' of a model must be positive integers, not \(8, 0\)"),
     ({"width": -1}, r"^Field 'width' of a model must be an integer of at least 0, not -1"),
+    ({"kind": "lenet5", "window": 4}, r"^A window must have an odd side, .*, not 4; choose 3 or 5$"),
     ({"peephole": True, "width": 4}, r"^A model 'gru' must be given the options kind, dense, hidden, layers, "
                                      r"bidirectional, dropout, not peephole = True, width = 4; leave them out$"),
     ({"kind": "labeller", "peephole": True}, r"^Peepholes and a projection must be asked of cell 'lstm', not of 'gru'"),

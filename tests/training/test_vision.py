@@ -18,6 +18,14 @@ def test_lenet5(shape, features):
     assert model(torch.rand(2, *shape)).shape == (2, 10)
 
 
+def test_lenet5_for_hardware():
+    model = LeNet5((1, 28, 28), 10, width=8, window=3)
+    assert model.conv1.weight.shape == (8, 1, 3, 3)
+    assert model.conv2.weight.shape == (16, 8, 5, 5)
+    assert model.fc1.in_features == 400, "the size of the maps is that of 5 × 5 windows"
+    assert model(torch.rand(2, 1, 28, 28)).shape == (2, 10)
+
+
 def test_resnet8_has_eight_layers_and_two_shortcuts():
     model = ResNet8((3, 32, 32), 10)
     convolutions = layers(model, nn.Conv2d)
