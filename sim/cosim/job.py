@@ -98,6 +98,11 @@ class Outcome:
 
     FILE = "outcome.npz"
 
+    def then(self, other: "Outcome") -> "Outcome":
+        """This one and then that of further runs."""
+        fault = other.fault and (other.fault[0], other.fault[1] + len(self.recordings), other.fault[2])
+        return Outcome((*self.recordings, *other.recordings), self.fault or fault, self.cycles + other.cycles)
+
     def save(self, folder: Path) -> None:
         arrays = {f"{name} {i}": array for i, recording in enumerate(self.recordings)
                   for name, array in vars(recording).items()}
