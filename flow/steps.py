@@ -207,7 +207,8 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     design = c_of(network, vectors)
     design.write(run.path("c"))
     return record(run, "generate --target c", {
-        "hashes": {"network": quantized["hashes"]["network"]}, "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
+        "hashes": {"network": quantized["hashes"]["network"]},
+        "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
         "seconds": time.perf_counter() - start,
     })
 

@@ -158,8 +158,8 @@ def side_by_side(layer: Pool) -> bool:
 
 
 def stream_plan(layer: Pool | Flatten | Argmax, *, pixels: int = 1) -> StreamPlan:
-    """A pooling takes a block in each cycle, and a flattening in the order of the pixels; another one gives a value. The
-    choice of an output takes every block in the cycle in which it comes, and never limits.
+    """A pooling takes a block in each cycle, and a flattening in the order of the pixels; another one gives a value.
+    The choice of an output takes every block in the cycle in which it comes, and never limits.
 
     Parameters:
         pixels: side by side in a block.

@@ -180,6 +180,8 @@ def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
+    if isinstance(layer, Argmax):
+        return []
     assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     row = row_shape(layer_program(layer, plan.shape, plan.spacing))
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]

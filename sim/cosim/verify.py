@@ -57,9 +57,9 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
            patience: int = 100_000) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
 
-    All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some alone; with ``stalls`` some with idle input and a hesitant output; and
-    some after a reset that cuts off others. Nothing is written but the cache, and a log next to the design when
-    compiling or simulating fails.
+    All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
+    alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
+    Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:
         folder: with ``manifest.json``, Verilog and memory images.
