@@ -19,7 +19,7 @@ from circulant.hw.convplan import (
     tile_plans,
 )
 from circulant.hw.cost import TURNS, chain_latency, step_timeline
-from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.hw.programs import layer_program, matrices, spacings, vector_cycles
 from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
 from circulant.sim.argmax import Argmax
@@ -359,10 +359,10 @@ def _candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
 
 
 def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+    if not isinstance(layer, Gru | Lstm):
+        return vector_cycles(layer, shape)
     issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
-    if not isinstance(layer, Gru | Lstm):
-        return issue
     k = layer.gates.block_size
     busy = max(issue, -(-layer.hidden // k) * k // elements)
     if streams > 1:
