@@ -3,7 +3,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout

@@ -2,7 +2,8 @@
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
 once. A vector is the input of a step and behind it the recurrent one, if any; there is a ring of them, two for each
-stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a product of its own.
+stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring
+lie two second vectors, if any: what the pointwise unit gives for a product of its own.
 """
 from dataclasses import dataclass
 from typing import Any
