@@ -74,6 +74,8 @@ _add("golden", golden.measure, "Sequences per second of the golden model, and of
 @click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
 @click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
 @click.option("--epochs", default=2, show_default=True, help="Of training.")
+@click.option("--subset", default=0, show_default=True, help="Training samples of these epochs; 0 for all.")
+@click.option("--tested", default=0, show_default=True, help="Test samples of the accuracy; 0 for all.")
 @click.option("--calibration", default=512, show_default=True, help="Images that the formats are fitted to.")
 @click.option("--weights", default=None, type=click.Path(exists=True, dir_okay=False), help="Instead of training.")
 @click.option("--seed", default=0, show_default=True)
