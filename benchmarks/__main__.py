@@ -13,6 +13,7 @@ from benchmarks import (
     activations,
     cells,
     cnn,
+    cnntable,
     digits,
     golden,
     place,
@@ -87,6 +88,20 @@ def _cnn(path: str | None, **options: Any) -> None:
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
+
+
+@main.command("cnn-table", epilog="Example: python -m benchmarks cnn-table docs/measured/cnn-*.json "
+                                  "--write docs/results.md")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the table of this document, docs/results.md; else it is shown.")
+def _cnn_table(files: tuple[Path, ...], into: Path | None) -> None:
+    """The table of networks over images beside CirCNN's, from the JSON of `cnn`."""
+    found = cnntable.load(files)
+    if into is not None:
+        cnntable.write(into, found)
+    else:
+        click.echo(cnntable.document(found))
 
 
 @main.command("quantization", epilog="Example: python -m benchmarks quantization --json -")

@@ -48,9 +48,10 @@ CLOCK = 200e6
 
 
 def _trained(model: nn.Module, data: training.Dataset, epochs: int, subset: int, seed: int) -> nn.Module:
-    """A short training of first columns on the first samples, enough for real weights."""
+    """A short training of first columns on some samples, enough for real weights."""
     generator = torch.Generator().manual_seed(seed)
-    x, y = (torch.from_numpy(values[:subset or None]) for values in (data.train_x, data.train_y))
+    chosen = _some(len(data.train_x), subset, seed)
+    x, y = (torch.from_numpy(values[chosen]) for values in (data.train_x, data.train_y))
     x, y = x.float(), y.long()
     optimizer = torch.optim.Adam(model.parameters())
     steps = epochs * (len(x) // 64)
@@ -64,6 +65,11 @@ def _trained(model: nn.Module, data: training.Dataset, epochs: int, subset: int,
     return model.eval()
 
 
+def _some(count: int, size: int, seed: int) -> np.ndarray:
+    """The places of ``size`` samples drawn, as data sets may lie class by class; of all where it is 0."""
+    return np.random.default_rng(seed).permutation(count)[:size] if size else np.arange(count)
+
+
 def _made(case: Case, model: str, epochs: int, subset: int, calibration: int, weights: str | None, tested: int,
           seed: int) -> tuple[Network, Vectors, np.ndarray]:
     """A golden network after a short training, its test vectors, and the classes of these."""
@@ -75,8 +81,9 @@ def _made(case: Case, model: str, epochs: int, subset: int, calibration: int, we
         _trained(network, data, epochs, subset, seed)
     else:
         network.load_state_dict(torch.load(Path(weights)))
-    golden = training.export(network.eval(), data.train_x[:calibration], name=model)
-    return golden, golden.vectors(data.test_x[:tested or None]), data.test_y[:tested or None]
+    golden = training.export(network.eval(), data.train_x[_some(len(data.train_x), calibration, seed)], name=model)
+    judged = _some(len(data.test_x), tested, seed)
+    return golden, golden.vectors(data.test_x[judged]), data.test_y[judged]
 
 
 def _of_run(folder: Path) -> tuple[Network, Vectors, np.ndarray]:

@@ -19,7 +19,7 @@ from circulant.hw.convplan import (
     tile_plans,
 )
 from circulant.hw.cost import TURNS, chain_latency, step_timeline
-from circulant.hw.programs import layer_program, matrices, spacings, vector_cycles
+from circulant.hw.programs import IN_TURN, layer_program, matrices, spacings, vector_cycles
 from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
 from circulant.sim.argmax import Argmax
@@ -355,7 +355,7 @@ def _candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
                     for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
                         used = shape.multipliers(k) + each * elements
                         yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
-                                        streams=streams)
+                                        (1, 1, 1) if recurrent else IN_TURN, streams)
 
 
 def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:

@@ -7,10 +7,13 @@ from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import GATES, Lstm
 
-__all__ = ["blocks_aside", "layer_program", "matrices", "spacings", "vector_cycles"]
+__all__ = ["IN_TURN", "blocks_aside", "layer_program", "matrices", "spacings", "vector_cycles"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
+
+IN_TURN = ROWS, ROWS, ROWS
+"""The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""
 
 
 def matrices(layer: Linear | Gru | Lstm) -> list[Matrix]:
@@ -43,7 +46,7 @@ def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
     """Of a layer without a state from vector to vector: what the array takes, and what comes and leaves.
 
-    With more than one pass it may take some cycles more, and a vector that is shorter than its way through the layer.
+    A vector that is shorter than a third of its way through the layer may take some cycles more.
     """
     p, q, _ = layer.product.weights.shape
     issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)

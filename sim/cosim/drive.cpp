@@ -159,15 +159,17 @@ public:
         files.taken = std::fopen("taken.bin", "wb");
     }
 
-    // The broken rule, if any, and the cycles, as `Outcome` has them.
+    // Cycles, seconds, and the broken rule, if any, as `Outcome` has them.
     int run() {
         if (!files.accepted || !files.taken) return 1;
+        const auto start = std::chrono::steady_clock::now();
         const std::string fault = play();
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         const bool written = !std::fclose(files.accepted) && !std::fclose(files.taken);
         top->final();
         FILE* file = written ? std::fopen("driven", "w") : nullptr;
         if (!file) return 1;
-        std::fprintf(file, "%lld %s", static_cast<long long>(cycle), fault.c_str());
+        std::fprintf(file, "%lld %.9f %s", static_cast<long long>(cycle), seconds, fault.c_str());
         return std::fclose(file) ? 1 : 0;
     }
 };

@@ -76,14 +76,14 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
     def load(folder: Path) -> Outcome:
         try:
-            cycles, *fault = (folder / "driven").read_text().split()
+            cycles, seconds, *fault = (folder / "driven").read_text().split()
         except FileNotFoundError:
             raise Refusal("The record of a simulation must be there") from None
         accepted = np.fromfile(folder / "accepted.bin", "<i8")
         taken = np.fromfile(folder / "taken.bin", np.dtype([("cycle", "<i8"), ("last", "<i8"),
                                                             ("data", np.uint8, (job.output_bytes,))]))
         recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
-        return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles))
+        return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
     return _played("drive", specification, save, load, manifest, toolchain, tell, len(run.sequences))
 

@@ -32,7 +32,7 @@ class Verification:
             a step and a sequence.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
-        sequences_per_s: of those that were played back to back, the start of the simulator included.
+        sequences_per_s: of those that were played back to back.
     """
 
     sequences: int
@@ -87,7 +87,6 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    seconds_driven = time.monotonic() - start
     outcome = first if first.fault is not None else first.then(
         simulate(manifest, toolchain, built.folder, replace(job, runs=runs[1:]),
                  lambda stage, done, _: tell(stage, len(inputs) + done, total)))
@@ -99,7 +98,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
                         toolchain.simulator, figures.sequence if manifest.over_images else figures.step,
                         figures.sequence, figures.latency, outcome.cycles, built.seconds, seconds,
-                        len(vectors) / seconds_driven)
+                        len(vectors) / first.seconds)
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,7 +7,7 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.cost import vector_limit
 from circulant.hw.linear import LinearLayer
 from circulant.hw.plan import LayerPlan, each_step, layer_multiplications, plan
-from circulant.hw.programs import layer_program, matrices, vector_cycles
+from circulant.hw.programs import IN_TURN, layer_program, matrices, vector_cycles
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.sim.circulant import multiplications
 from circulant.sim.linear import Linear
@@ -151,4 +151,4 @@ def test_a_budget_below_one_lane_per_layer_is_refused():
 @pytest.mark.parametrize("k", [32, 64])
 def test_every_block_size_of_golden_has_hardware(k):
     (chosen,) = plan(chain(linear("wide", k, k, 2 * k)), 10 ** 4)
-    assert chosen == LayerPlan(ArrayShape(1, 1, 1), 0, multiplications(k), 2), "two blocks come one after the other"
+    assert chosen == LayerPlan(ArrayShape(1, 1, 1), 0, multiplications(k), 2, IN_TURN), "blocks come one by one"
