@@ -47,7 +47,8 @@ def through(layer: Any, exact: Any, x: Reals, shift: Reals, rest: Reals) -> Know
         low, high = np.minimum(*ends), np.maximum(*ends)
     else:
         sides = [_chain(chain, getattr(exact, side), (x, shift, rest)) for side, chain in layer.branches.items()]
-        low, high = (sum(y - s + sign * r for y, s, r in sides) for sign in (-1, 1))
+        (y, s, r), (other_y, other_s, other_r) = sides
+        low, high = (y - s + other_y - other_s + sign * (r + other_r) for sign in (-1, 1))
     if getattr(layer, "relu", False):
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     return golden, golden - (low + high) / 2, (high - low) / 2
