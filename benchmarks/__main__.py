@@ -13,6 +13,7 @@ from benchmarks import (
     activations,
     cells,
     cnn,
+    cnntable,
     digits,
     golden,
     place,
@@ -74,6 +75,8 @@ _add("golden", golden.measure, "Sequences per second of the golden model, and of
 @click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
 @click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
 @click.option("--epochs", default=2, show_default=True, help="Of training.")
+@click.option("--subset", default=0, show_default=True, help="Training samples of these epochs; 0 for all.")
+@click.option("--tested", default=0, show_default=True, help="Test samples of the accuracy; 0 for all.")
 @click.option("--calibration", default=512, show_default=True, help="Images that the formats are fitted to.")
 @click.option("--weights", default=None, type=click.Path(exists=True, dir_okay=False), help="Instead of training.")
 @click.option("--seed", default=0, show_default=True)
@@ -85,6 +88,20 @@ def _cnn(path: str | None, **options: Any) -> None:
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
+
+
+@main.command("cnn-table", epilog="Example: python -m benchmarks cnn-table docs/measured/cnn-*.json "
+                                  "--write docs/results.md")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the table of this document, docs/results.md; else it is shown.")
+def _cnn_table(files: tuple[Path, ...], into: Path | None) -> None:
+    """The table of networks over images beside CirCNN's, from the JSON of `cnn`."""
+    found = cnntable.load(files)
+    if into is not None:
+        cnntable.write(into, found)
+    else:
+        click.echo(cnntable.document(found))
 
 
 @main.command("quantization", epilog="Example: python -m benchmarks quantization --json -")

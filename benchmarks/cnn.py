@@ -47,10 +47,12 @@ CLOCK = 200e6
 """Of the figure images_per_s_at_200_mhz, which is computed from measured cycles."""
 
 
-def _trained(model: nn.Module, data: training.Dataset, epochs: int, seed: int) -> nn.Module:
-    """A short training of first columns, enough for real weights."""
+def _trained(model: nn.Module, data: training.Dataset, epochs: int, subset: int, seed: int) -> nn.Module:
+    """A short training of first columns on some samples, enough for real weights."""
     generator = torch.Generator().manual_seed(seed)
-    x, y = torch.from_numpy(data.train_x).float(), torch.from_numpy(data.train_y).long()
+    chosen = _some(len(data.train_x), subset, seed)
+    x, y = (torch.from_numpy(values[chosen]) for values in (data.train_x, data.train_y))
+    x, y = x.float(), y.long()
     optimizer = torch.optim.Adam(model.parameters())
     steps = epochs * (len(x) // 64)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, max(1, steps))
@@ -63,19 +65,25 @@ def _trained(model: nn.Module, data: training.Dataset, epochs: int, seed: int) -
     return model.eval()
 
 
-def _made(case: Case, model: str, epochs: int, calibration: int, weights: str | None, seed: int
-          ) -> tuple[Network, Vectors, np.ndarray]:
+def _some(count: int, size: int, seed: int) -> np.ndarray:
+    """The places of ``size`` samples drawn, as data sets may lie class by class; of all where it is 0."""
+    return np.random.default_rng(seed).permutation(count)[:size] if size else np.arange(count)
+
+
+def _made(case: Case, model: str, epochs: int, subset: int, calibration: int, weights: str | None, tested: int,
+          seed: int) -> tuple[Network, Vectors, np.ndarray]:
     """A golden network after a short training, its test vectors, and the classes of these."""
     data = training.load_data(**case.data)
     settings = ModelSettings(**case.settings)
     network = build(settings, data.train_x.shape[1:], int(data.train_y.max()) + 1, seed=seed)
     network = initialise(network, assign(network, case.blocks, settings.dense))
     if weights is None:
-        _trained(network, data, epochs, seed)
+        _trained(network, data, epochs, subset, seed)
     else:
         network.load_state_dict(torch.load(Path(weights)))
-    golden = training.export(network.eval(), data.train_x[:calibration], name=model)
-    return golden, golden.vectors(data.test_x), data.test_y
+    golden = training.export(network.eval(), data.train_x[_some(len(data.train_x), calibration, seed)], name=model)
+    judged = _some(len(data.test_x), tested, seed)
+    return golden, golden.vectors(data.test_x[judged]), data.test_y[judged]
 
 
 def _of_run(folder: Path) -> tuple[Network, Vectors, np.ndarray]:
@@ -86,13 +94,15 @@ def _of_run(folder: Path) -> tuple[Network, Vectors, np.ndarray]:
     return network_of(run, quantized), vectors_of(run, quantized), data.test_y
 
 
-def measure(*, model: str, run: str | None, multipliers: int, images: int, epochs: int, calibration: int,
-            weights: str | None, seed: int) -> dict[str, Any]:
+def measure(*, model: str, run: str | None, multipliers: int, images: int, epochs: int, subset: int, calibration: int,
+            weights: str | None, tested: int, seed: int) -> dict[str, Any]:
     """The figures of a network over images.
 
     Parameters:
         run: folder of a run that is trained and quantized, in place of a short training of ``model``.
         images: of the test split that are played through the Verilog.
+        subset: training samples of ``epochs``; 0 for all.
+        tested: test samples that the accuracy is measured on, at least ``images``; 0 for all.
         calibration: images that the formats are fitted to.
         weights: a file with the state of the model, instead of ``epochs`` of training.
 
@@ -101,7 +111,7 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
     """
     start = time.perf_counter()
     golden, vectors, classes = _of_run(Path(run)) if run else _made(
-        MODELS[model], model, epochs, calibration, weights, seed)
+        MODELS[model], model, epochs, subset, calibration, weights, tested and max(tested, images), seed)
     accuracy = float(np.mean(vectors.outputs.reshape(len(classes), -1).argmax(1) == classes))
     seconds_golden = time.perf_counter() - start
     start = time.perf_counter()
@@ -119,11 +129,14 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
         "utilisation": floor / cycles, "images": verified.sequences, "mismatches": verified.mismatches,
         "verilog_lines": design.verilog.count("\n"), "seconds_generate": seconds_generate,
         "seconds_build": verified.seconds_build,
-        "images_per_s_simulated": verified.cycles / cycles / verified.seconds_simulate,
+        "images_per_s_simulated": verified.sequences_per_s,
         "images_per_s_at_200_mhz": CLOCK / cycles, "cycles_planned": planned,
         "latency_cycles": verified.latency_cycles, "memory_bits": design.memory_bits,
         "seconds_training_and_golden": seconds_golden, "slowest_layer": golden.layers[slowest].name,
     }
-    return {"benchmark": f"{golden.name} in {multipliers} multipliers", **figures,
+    trained = f"run folder of {golden.name}" if run else "weights that were given" if weights else (
+        f"{epochs} epoch{'s' if epochs != 1 else ''} on {subset or 'all'} training samples")
+    return {"benchmark": f"{golden.name} in {multipliers} multipliers", "model": golden.name, "budget": multipliers,
+            "trained": trained, "tested": len(classes), **figures,
             "table": {key.replace("_", " "): f"{value:.6g}" if isinstance(value, float) else str(value)
                       for key, value in figures.items()}}

@@ -107,6 +107,7 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
         def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
             if sized:
                 overrides += size(overrides, own.pop("multipliers"), own.pop("part"), own.get("target", "verilog"))
+                overrides += ("hardware.argmax=true",) if own.pop("argmax") else ()
             run = find(name, experiment, out, overrides, resume=own.get("resume", False))
             with Bars(Console(stderr=True)) as bars:
                 return function(run, bars, **own)
@@ -123,6 +124,7 @@ SIZE = [
                  "with all of its multipliers unless a number is given."),
     click.option("--multipliers", type=int, metavar="N",
                  help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
+    click.option("--argmax", is_flag=True, help="Let it give the class, the place of the largest output."),
 ]
 
 

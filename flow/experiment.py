@@ -185,6 +185,8 @@ class Hardware(Table):
                               "whole sequences; a longer one is cut", low=1, high=65536)
     reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
                                   "run time; see reload.md")
+    argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
+                              "lowest")
 
 
 @dataclass(frozen=True)

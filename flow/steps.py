@@ -201,10 +201,14 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start = time.perf_counter()
     show("C", 0, 0)
+    if run.experiment.hardware.argmax:
+        network = network.with_argmax()
+        vectors = network.chosen(vectors)
     design = c_of(network, vectors)
     design.write(run.path("c"))
     return record(run, "generate --target c", {
-        "hashes": {"network": network.hash}, "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
+        "hashes": {"network": quantized["hashes"]["network"]},
+        "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
         "seconds": time.perf_counter() - start,
     })
 
@@ -215,6 +219,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
     vectors = vectors_of(run, quantized)
+    if run.experiment.hardware.argmax:
+        vectors = network_of(run, quantized).with_argmax().chosen(vectors)
     design_hash(run, generated)
 
     def progress(stage: str, done: int, total: int) -> None:

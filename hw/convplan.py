@@ -7,6 +7,7 @@ from typing import Any
 from circulant.hw.flatten import in_order
 from circulant.hw.lines import LineShape
 from circulant.hw.tile import TileShape, tiles_fit
+from circulant.sim.argmax import Argmax
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
@@ -156,12 +157,15 @@ def side_by_side(layer: Pool) -> bool:
     return not any(window.padding) and (not overlaps or layer.output_grid == (1, 1))
 
 
-def stream_plan(layer: Pool | Flatten, *, pixels: int = 1) -> StreamPlan:
+def stream_plan(layer: Pool | Flatten | Argmax, *, pixels: int = 1) -> StreamPlan:
     """A pooling takes a block in each cycle, and a flattening in the order of the pixels; another one gives a value.
+    The choice of an output takes every block in the cycle in which it comes, and never limits.
 
     Parameters:
         pixels: side by side in a block.
     """
+    if isinstance(layer, Argmax):
+        return StreamPlan(1)
     if isinstance(layer, Pool):
         return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid)))
     return StreamPlan(prod(layer.grid) if in_order(layer) else layer.outputs * (layer.grid[0] if layer.rows else 1))

@@ -186,8 +186,11 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> 
     return "latency: the state's way from the last product to the first one of the next step"
 
 
-def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape) -> str:
-    """What keeps a layer without a state from taking less time for a vector."""
+def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float) -> str:
+    """What keeps a layer without a state from taking less time for a vector than ``cycles``."""
+    if cycles > sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
+                    for matrix in matrices):
+        return "input or output: a block comes or leaves in every cycle"
     if all(-(-matrix.columns // shape.columns) * shape.fold >= shape.slots for matrix in matrices):
         return "multipliers: the array works in every cycle"
     return "inverse FFTs: rows leave in every cycle"

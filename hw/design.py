@@ -23,6 +23,7 @@ from circulant.hw.target import VerilogTarget
 from circulant.hw.tile import TileShape
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.gru import Gru
@@ -100,7 +101,7 @@ class Design:
 
 
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False) -> Design:
+             reloadable: bool = False, argmax: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -108,16 +109,18 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         max_steps: vectors of a sequence at the most, where a layer is bidirectional: memories hold two whole ones. A
             longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
+        argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
+    network = network.with_argmax() if argmax else network
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
                       f"{streams}; interleave fewer")
-    fixed = [layer for layer in network.layers if not isinstance(layer, Bidirectional | Gru | Linear | Lstm)]
+    fixed = [layer for layer in network.layers if not isinstance(layer, Argmax | Bidirectional | Gru | Linear | Lstm)]
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
@@ -208,7 +211,7 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
              "floor": -(-layer_multiplications(layer) // plan.multipliers)}
     if not isinstance(layer, Gru | Lstm):
-        return entry | {"limit": vector_limit(matrices(layer), shape)}
+        return entry | {"limit": vector_limit(matrices(layer), shape, plan.cycles)}
     program = layer_program(layer, shape, plan.spacing)
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles),
                     "chart": chart(layer, program, plan.elements, plan.streams)}

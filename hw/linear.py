@@ -3,7 +3,7 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
@@ -11,6 +11,7 @@ from circulant.hw.array.engine import Engine
 from circulant.hw.array.program import Program
 from circulant.hw.config import Config
 from circulant.hw.pipeline import Queue, block, connect
+from circulant.hw.programs import blocks_aside
 from circulant.sim.linear import Linear
 
 __all__ = ["LinearLayer"]
@@ -25,7 +26,7 @@ class LinearLayer(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        i: stream of blocks of x.
+        i: stream of blocks of x; of a dense layer some values, see `blocks_aside`.
         o: stream of blocks of y; what lies behind the last output is zero.
         busy: of a reloadable design: a vector is under way.
     """
@@ -35,10 +36,11 @@ class LinearLayer(wiring.Component):
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
-        self._engine = Engine(name=layer.name, program=program, banks=BankShape(program.shape.columns, product),
+        banks = BankShape(program.shape.columns, product, aside=blocks_aside(layer, program.shape))
+        self._engine = Engine(name=layer.name, program=program, banks=banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({
-            "i": In(stream.Signature(block(product.block_size, product.input.width))),
+            "i": self._engine.signature.members["i"],
             "o": Out(stream.Signature(block(product.block_size, product.output.width))),
             **({} if config is None else {"busy": Out(1)}),
         })

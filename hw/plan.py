@@ -19,9 +19,10 @@ from circulant.hw.convplan import (
     tile_plans,
 )
 from circulant.hw.cost import TURNS, chain_latency, step_timeline
-from circulant.hw.programs import layer_program, matrices, spacings
+from circulant.hw.programs import IN_TURN, layer_program, matrices, spacings, vector_cycles
 from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
@@ -126,7 +127,7 @@ def layer_multiplications(layer: Layer) -> int:
         return sum(layer_multiplications(each) * (count if isinstance(each, Scale) else 1)
                    for chain, found in zip(layer.branches.values(), counts, strict=True)
                    for each, count in zip(chain, found, strict=True))
-    if isinstance(layer, Pool | Flatten):
+    if isinstance(layer, Pool | Flatten | Argmax):
         return 0
     if isinstance(layer, Scale):
         return layer.inputs
@@ -237,7 +238,7 @@ def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
 
 def _arrays(layer: Layer) -> list[Simple]:
     """The layers with an array of their own that a layer is made of."""
-    if isinstance(layer, Conv | Pool | Flatten | Scale | Residual):
+    if isinstance(layer, Conv | Pool | Flatten | Scale | Residual | Argmax):
         return []
     return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [_simple(layer)]
 
@@ -257,7 +258,7 @@ def _ladders(layer: Layer, candidates: list[list[LayerPlan]], count: int) -> lis
         return [(ResidualPlan(rung[:body], rung[body:]),) for rung in _side_by_side(inner)]
     if isinstance(layer, Conv):
         return [(each,) for each in _ladder(list(conv_plans(layer)))]
-    if isinstance(layer, Pool | Flatten):
+    if isinstance(layer, Pool | Flatten | Argmax):
         return [(stream_plan(layer),)]
     return list(_side_by_side([_ladder(plans) for plans in candidates]))
 
@@ -354,14 +355,14 @@ def _candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
                     for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
                         used = shape.multipliers(k) + each * elements
                         yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
-                                        streams=streams)
+                                        (1, 1, 1) if recurrent else IN_TURN, streams)
 
 
 def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+    if not isinstance(layer, Gru | Lstm):
+        return vector_cycles(layer, shape)
     issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
-    if not isinstance(layer, Gru | Lstm):
-        return issue
     k = layer.gates.block_size
     busy = max(issue, -(-layer.hidden // k) * k // elements)
     if streams > 1:

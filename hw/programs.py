@@ -7,10 +7,13 @@ from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import GATES, Lstm
 
-__all__ = ["layer_program", "matrices", "spacings"]
+__all__ = ["IN_TURN", "blocks_aside", "layer_program", "matrices", "spacings", "vector_cycles"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
+
+IN_TURN = ROWS, ROWS, ROWS
+"""The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""
 
 
 def matrices(layer: Linear | Gru | Lstm) -> list[Matrix]:
@@ -38,6 +41,27 @@ def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[
              for index, matrix in enumerate(found) for row in range(0, matrix.rows, shape.rows)]
     inputs = -(-layer.inputs // found[0].product.block_size)
     return Program(shape, found, inputs=inputs, order=[entry[2:] for entry in sorted(order)], spacing=spacing)
+
+
+def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
+    """Of a layer without a state from vector to vector: what the array takes, and what comes and leaves.
+
+    A vector that is shorter than a third of its way through the layer may take some cycles more.
+    """
+    p, q, _ = layer.product.weights.shape
+    issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)
+    return max(issue, q // blocks_aside(layer, shape), p)
+
+
+def blocks_aside(layer: Linear, shape: ArrayShape) -> int:
+    """Values of a dense layer that come side by side: so many that the array waits for none, and that its banks take
+    them. Blocks come one by one."""
+    p, q, k = layer.product.weights.shape
+    issue = -(-p // shape.rows) * -(-q // shape.columns) * shape.fold
+    aside = 1
+    while k == 1 and q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
+        aside *= 2
+    return aside
 
 
 def spacings(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:

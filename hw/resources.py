@@ -20,6 +20,7 @@ from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import bank_shape
 from circulant.hw.target import ram_style
 from circulant.sim.activation import Pwl
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
@@ -99,7 +100,7 @@ def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: 
     """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
     blocks = FAMILIES[family]
     if beyond := [layer.name for layer, plan in zip(network.layers, plans, strict=True)
-                  if isinstance(plan, ConvPlan | StreamPlan)]:
+                  if isinstance(plan, ConvPlan | StreamPlan) and not isinstance(layer, Argmax)]:
         raise Refusal(f"What a design takes of a device is predicted for recurrent and fully connected layers, but "
                       f"{beyond[0]!r} of network {network.name!r} is none; synthesize it")
     dsps, rams = 0, 0.0
@@ -116,6 +117,8 @@ def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
     """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
+    if isinstance(layer, Argmax):
+        return []
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
@@ -177,6 +180,8 @@ def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
+    if isinstance(layer, Argmax):
+        return []
     assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     row = row_shape(layer_program(layer, plan.shape, plan.spacing))
     found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]

@@ -55,6 +55,11 @@ SHORT = """\
 read_rtlil <<rtlil
 {rtlil}
 rtlil
+select -set thin t:circulant_rom t:circulant_ram %m
+select -set thick * @thin %d
+attrmap -modattr -rename generator keep_hierarchy @thick
+flatten
+delete @thin
 proc -norom
 opt_expr
 opt_merge
@@ -63,6 +68,7 @@ opt_clean -purge
 memory_collect
 attrmap -remove generator -remove top -remove src -remove unused_bits -remove full_case -remove parallel_case
 attrmap -remove amaranth.hierarchy -remove amaranth.decoding
+attrmap -modattr -remove keep_hierarchy
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
 write_verilog -norename -noparallelcase
 """

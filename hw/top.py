@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.argmax import ArgmaxLayer
 from circulant.hw.bidirectional import BidirectionalLayer
 from circulant.hw.config import Config
 from circulant.hw.conv import ConvLayer
@@ -27,6 +28,7 @@ from circulant.hw.scale import ScaleLayer
 from circulant.hw.tile import TileShape
 from circulant.hw.tileconv import TileConvLayer
 from circulant.hw.windowpool import WindowPoolLayer
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.flatten import Flatten
@@ -91,6 +93,8 @@ def _chain(layers: Sequence[Layer], plans: Sequence[Plan], k: int, aside: int, s
             body, shortcut = (_chain(chain, getattr(plan, name), k, 1, None, None)
                               for name, chain in layer.branches.items())
             units.append(ResidualLayer(layer, k=k, body=body, shortcut=shortcut))
+        elif isinstance(layer, Argmax):
+            units.append(ArgmaxLayer(layer, k=k))
         elif isinstance(layer, Scale):
             assert isinstance(plan, ScalePlan)
             units.append(ScaleLayer(layer, elements=plan.elements))

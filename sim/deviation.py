@@ -16,38 +16,39 @@ without which the bound would grow with every step. `sim.near.Near` carries J, s
 where τ is how far the table is from f at that argument. No error is greater than a function's range. All holds as long
 as nothing saturates but the values of tables.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim import reals
+from circulant.sim import apart, reals
+from circulant.sim.apart import IMAGES, Known
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import Product
+from circulant.sim.conv import Conv
 from circulant.sim.fixed import Reals
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import PEEPHOLES, Lstm
 from circulant.sim.near import Near, Rows, Step
 from circulant.sim.network import Network
-from circulant.sim.reference import RECURRENT, Layer, Model
+from circulant.sim.reference import Layer, Model, check_data
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
 from circulant.sim.trace import Tensor
 
 __all__ = ["deviation"]
 
 Trace = Mapping[str, Tensor]
 
-Known = tuple[Reals, Reals, Reals]
-"""Golden values, and what they err by: a known part, ± a bound."""
-
 Real = Callable[[str], Reals]
 """From the name of a tensor within its layer to its golden values (N, …) at this step."""
 
 
 def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:
-    """The greatest |golden − mathematics| of each output for real inputs (N, T, inputs) or (N, inputs).
+    """The greatest |golden − mathematics| of each output for real inputs (N, T, inputs), (N, inputs) or images.
 
     Parameters:
         model: what ``network`` was quantized from.
@@ -59,25 +60,25 @@ def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
                       "that one")
-    if beyond := [layer.name for layer in network.layers if layer.kind not in ("linear", *RECURRENT)]:
-        raise Refusal(f"The bound of golden's error holds for recurrent and fully connected layers, but {beyond[0]!r} "
-                      f"of network {network.name!r} is none; compare golden with the model on data")
-    result, exact = network.run(x, trace=True), np.asarray(x, np.float64)
-    if network.shape:
-        exact = exact.reshape(len(exact), -1)
+    result = network.run(x, trace=True)
+    exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape)
     trace = result.trace
     _check_saturation(network, trace)
     form = network.input_format
     values = form.real(form.quantize(exact))
     known: Known = values, values - exact, np.zeros_like(exact)
     for layer, reference in zip(network.layers, model.layers, strict=True):
-        assert isinstance(layer, Linear | Gru | Lstm | Bidirectional)
-        known = _layer(layer, reference, trace, *known)
+        if isinstance(layer, IMAGES):
+            known = apart.through(layer, reference, *known)
+        else:
+            assert isinstance(layer, Linear | Gru | Lstm | Bidirectional)
+            known = _layer(layer, reference, trace, *known)
     return np.abs(known[1]) + known[2]
 
 
 def _check_saturation(network: Network, trace: Trace) -> None:
-    positive = {f"{layer.name}.product.output" for layer in network.layers if isinstance(layer, Linear) and layer.relu}
+    positive = {f"{layer.name}.product.output" for layer in _each(network.layers)
+                if isinstance(layer, Linear | Conv) and layer.relu}
     for name, tensor in trace.items():
         kind = name.rpartition(".")[2]
         if kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(("_product.input", ".product.input",
@@ -87,6 +88,15 @@ def _check_saturation(network: Network, trace: Trace) -> None:
         if ((tensor.integers >= tensor.format.hi) | (tensor.integers <= lowest)).any():
             raise Refusal(f"The bound of golden's error holds where nothing saturates, but {name} reaches the end of "
                           f"its format {tensor.format}; calibrate with these inputs, or choose wider formats")
+
+
+def _each(layers: Iterable[Any]) -> Iterator[Any]:
+    """The layers, those within residual sums as well."""
+    for layer in layers:
+        yield layer
+        if isinstance(layer, Residual):
+            for chain in layer.branches.values():
+                yield from _each(chain)
 
 
 def _layer(layer: Linear | Gru | Lstm | Bidirectional, reference: Layer, trace: Trace, x: Reals, shift: Reals,

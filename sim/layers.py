@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.activation import Pwl
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.conv import Conv
@@ -20,7 +21,7 @@ from circulant.sim.window import Window
 
 __all__ = ["Layer", "Recurrent", "activations", "layer_arrays", "layer_as_json", "layer_from_json"]
 
-Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
+Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual | Argmax
 
 Recurrent = Gru | Lstm | Bidirectional
 """Layers that take a sequence, and have a state."""
@@ -41,7 +42,7 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
                 for name, array in layer_arrays(each).items()}
     if isinstance(layer, Scale):
         return {f"{layer.name}.scale": layer.scale, f"{layer.name}.shift": layer.shift}
-    if isinstance(layer, Pool | Flatten):
+    if isinstance(layer, Pool | Flatten | Argmax):
         return {}
     arrays = {}
     for role, product in layer.products.items():
@@ -54,7 +55,7 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
     return arrays
 
 
-KINDS = ("linear", "gru", "lstm", "bidirectional", "conv", "pool", "flatten", "scale", "residual")
+KINDS = ("linear", "gru", "lstm", "bidirectional", "conv", "pool", "flatten", "scale", "residual", "argmax")
 
 _TABLES = ("start", "slope", "base")
 
@@ -66,6 +67,8 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
     entry: dict[str, Any] = {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs}
     if isinstance(layer, Bidirectional):
         return entry | {direction: layer_as_json(each) for direction, each in layer.directions.items()}
+    if isinstance(layer, Argmax):
+        return entry | {"input_format": layer.input_format.as_json()}
     if isinstance(layer, Conv | Pool | Flatten | Residual):
         entry["grid"] = list(layer.grid)
     if isinstance(layer, Conv | Pool):
@@ -146,6 +149,8 @@ def _grid(entry: dict[str, Any]) -> tuple[int, int]:
 def _without_product(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
     """Layers that have no matrix of their own."""
     name, kind, inputs = entry["name"], entry["kind"], entry["inputs"]
+    if kind == Argmax.kind:
+        return Argmax(name, inputs, Format.from_json(entry["input_format"]))
     if kind not in (Pool.kind, Flatten.kind, Scale.kind, Residual.kind):
         raise Refusal(f"network.json: field 'kind' of layer {name!r} must be {', '.join(map(repr, KINDS[:-1]))} or "
                       f"{KINDS[-1]!r}, not {kind!r}; read it with the version of circulant that wrote it")

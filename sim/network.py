@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import artifact
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
@@ -157,6 +158,25 @@ class Network:
                 values = layer(values)
             outputs.append(values)
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
+
+    def with_argmax(self) -> "Network":
+        """This network and behind it the choice of the largest output, as hardware and C may have it.
+
+        Raises:
+            Refusal: when there are not two outputs to choose from, or the choice is there already.
+        """
+        names = [layer.name for layer in self.layers]
+        if isinstance(self.layers[-1], Argmax):
+            raise Refusal(f"Network {self.name!r} must give values to choose from, but it ends with the choice "
+                          f"{names[-1]!r} already; leave argmax out")
+        name = next(name for name in itertools.chain(["argmax"], map("argmax_{}".format, itertools.count(1)))
+                    if name not in names)
+        choice = Argmax(name, self.outputs, self.output_format)
+        return Network(self.name, self.inputs, self.sequence, (*self.layers, choice), self.shape)
+
+    def chosen(self, vectors: Vectors) -> Vectors:
+        """The test vectors of the network without the choice at its end as those of this one."""
+        return Vectors(vectors.inputs, self.layers[-1](vectors.outputs), self.hash)
 
     def initial(self, count: int) -> list[Any]:
         """The states of all layers that ``count`` sequences start from; None for a layer that keeps nothing."""

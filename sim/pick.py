@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
 from circulant.sim.flatten import Flatten
@@ -109,6 +110,8 @@ def knobs(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
 
 def _fields(layer: Layer) -> Iterator[str]:
     one = layer.forward if isinstance(layer, Bidirectional) else layer
+    if isinstance(one, Argmax):
+        return
     if isinstance(one, Pool | Flatten | Scale | Residual):
         if isinstance(one, Scale):
             yield "weight_bits"

@@ -2,6 +2,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.flatten import Flatten
 from circulant.sim.layers import Layer
@@ -105,7 +106,7 @@ def _layer_bits(layer: Layer) -> int:
         return sum(_layer_bits(one) for one in layer.directions.values())
     if isinstance(layer, Residual):
         return sum(_layer_bits(one) for chain in layer.branches.values() for one in chain)
-    if isinstance(layer, Pool | Flatten):
+    if isinstance(layer, Pool | Flatten | Argmax):
         return 0
     if isinstance(layer, Scale):
         return layer.inputs * layer.factor.width
@@ -125,7 +126,7 @@ def _matrices(layer: Layer) -> Iterable[_Matrix]:
             for each in chain:
                 yield from _matrices(each)
         return
-    if isinstance(layer, Pool | Flatten | Scale):
+    if isinstance(layer, Pool | Flatten | Scale | Argmax):
         return
     if (peephole := getattr(layer, "peephole", None)) is not None:
         yield _Matrix(f"{layer.name}.peephole", f"{layer.name}.peephole", peephole.size, peephole.size, 0, 0)

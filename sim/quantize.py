@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from circulant.sim import reference
 from circulant.sim.activation import activation_names
+from circulant.sim.argmax import Argmax
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import Product, pad
@@ -73,7 +74,7 @@ def matrices(layer: Layer) -> dict[str, Product]:
     if isinstance(layer, Residual):
         return {path: each for chain in layer.branches.values() for one in chain
                 for path, each in matrices(one).items()}
-    if isinstance(layer, Pool | Flatten | Scale):
+    if isinstance(layer, Pool | Flatten | Scale | Argmax):
         return {}
     return {f"{layer.name}.{role}": product for role, product in layer.products.items()
             if not role.startswith("candidate_")}

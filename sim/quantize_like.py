@@ -1,5 +1,6 @@
 """From float64 to integers in the formats that another network has, so that both fit the same circuit."""
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,19 @@ from circulant.sim.activation import activation_names
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product, pad
+from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format, Reals
+from circulant.sim.flatten import Flatten
 from circulant.sim.formats import Spectral
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Layer
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
+from circulant.sim.pool import Pool
 from circulant.sim.refusal import Refusal
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
 from circulant.sim.structure import check_structure
 
 __all__ = ["quantize_like"]
@@ -31,26 +37,40 @@ def quantize_like(model: reference.Model, rule: Network) -> Network:
     Raises:
         Refusal: when the two are not of the same structure, or a weight or a bias does not fit.
     """
-    given, due = ([layer.kind for layer in each.layers] for each in (model, rule))
+    given, due = (_kinds(each.layers) for each in (model, rule))
     if given != due:
         raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
                       "with formats of its own")
-    if beyond := [layer.name for layer in rule.layers if not isinstance(layer, Linear | Gru | Lstm | Bidirectional)]:
-        raise Refusal(f"Networks are exchanged where all layers are recurrent or fully connected, but {beyond[0]!r} of "
-                      f"{rule.name!r} is not; generate a design for each network")
     layers = tuple(_layer(layer, like) for layer, like in zip(model.layers, rule.layers, strict=True))
     network = Network(model.name, model.inputs, model.sequence, layers, model.shape)
     check_structure(rule, network)
     return network
 
 
+def _kinds(layers: Iterable[Any]) -> list[Any]:
+    """Of each layer; of a residual sum those of its branches behind it."""
+    found: list[Any] = []
+    for layer in layers:
+        found.append(layer.kind)
+        if layer.kind == Residual.kind:
+            found += [_kinds(chain) for chain in layer.branches.values()]
+    return found
+
+
 def _layer(layer: reference.Layer, rule: Layer) -> Layer:
+    if isinstance(rule, Pool | Flatten):
+        return replace(rule, name=layer.name)
+    if isinstance(layer, reference.Residual):
+        assert isinstance(rule, Residual)
+        body, shortcut = (tuple(_layer(*pair) for pair in zip(chain, rule.branches[side], strict=True))
+                          for side, chain in layer.branches.items())
+        return replace(rule, name=layer.name, body=body, shortcut=shortcut)
     if isinstance(layer, reference.Bidirectional):
         assert isinstance(rule, Bidirectional)
         forward, backward = (_layer(each, like) for each, like in
                              ((layer.forward, rule.forward), (layer.backward, rule.backward)))
         return Bidirectional(layer.name, forward, backward)  # type: ignore[arg-type]
-    assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm)
+    assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm | reference.Conv | reference.Scale)
     if isinstance(rule, Gru | Lstm) and isinstance(layer, reference.Gru | reference.Lstm):
         due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
         if due != found:
@@ -62,6 +82,13 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
         assert isinstance(rule, Linear)
         product = _product(layer.weight, layer.bias, rule.product)
         return Linear(layer.name, layer.inputs, layer.outputs, product, layer.relu)
+    if isinstance(layer, reference.Conv):
+        assert isinstance(rule, Conv)
+        return replace(rule, name=layer.name, product=_product(layer.matrix, layer.bias, rule.product))
+    if isinstance(layer, reference.Scale):
+        assert isinstance(rule, Scale)
+        return replace(rule, name=layer.name, scale=rule.factor.quantize(layer.scale),
+                       shift=rule.output_format.quantize(layer.shift))
     if isinstance(layer, reference.Gru):
         assert isinstance(rule, Gru)
         return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
@@ -85,12 +112,17 @@ def _shared(gates: JointProduct) -> Spectral:
                     tuple(part.weight for part in parts), first.product, first.twiddle_bits)
 
 
-def _numbers(layer: reference.Linear | reference.Gru | reference.Lstm,
+def _numbers(layer: reference.Linear | reference.Gru | reference.Lstm | reference.Conv | reference.Scale,
              rule: Any) -> Iterator[tuple[str, Format, Reals]]:
     """What becomes integers of a layer: name, format, values."""
-    if isinstance(layer, reference.Linear):
-        yield "weights", rule.product.weight, reference.spectra(layer.weight)
+    if isinstance(layer, reference.Linear | reference.Conv):
+        weight = layer.weight if isinstance(layer, reference.Linear) else layer.matrix
+        yield "weights", rule.product.weight, reference.spectra(weight)
         yield "biases", rule.product.output, layer.bias
+        return
+    if isinstance(layer, reference.Scale):
+        yield "factors", rule.factor, layer.scale
+        yield "shifts", rule.output_format, layer.shift
         return
     x, h = rule.gates.parts
     yield "input weights", x.weight, reference.spectra(layer.weight_ih)

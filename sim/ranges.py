@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.activation import Pwl
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.bounds import bins, matrix
 from circulant.sim.circulant import Product
@@ -141,7 +142,7 @@ def _worst(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]
                 end = _reach(each.output_format)
             total += end
         yield f"{layer.name}.y", total
-    elif isinstance(layer, Flatten):
+    elif isinstance(layer, Flatten | Argmax):
         return
     else:
         yield from _lstm(layer, peak, steps)

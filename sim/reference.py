@@ -82,7 +82,7 @@ def _following(layer: Any, flow: Flow) -> Flow:
             raise Refusal(f"Layer {layer.name!r}: both branches must give the same, not {ends[0]} and {ends[1]}; "
                           "export the network again")
         return ends[0]
-    if layer.kind == "linear" and flow.grid is not None:
+    if layer.kind in ("linear", "argmax") and flow.grid is not None:
         raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
                       "use a convolution of kernel 1")
     return Flow(layer.outputs, flow.grid, flow.sequence)

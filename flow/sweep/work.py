@@ -18,6 +18,7 @@ from circulant.integers import golden, widths
 from circulant.preparation import baseline, inspected
 from circulant.records import sha256
 from circulant.sim import artifact
+from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.flatten import Flatten
 from circulant.sim.network import Layer, Network
@@ -201,7 +202,7 @@ def _numbers(layer: Layer) -> int:
         return sum(map(_numbers, layer.directions.values()))
     if isinstance(layer, Residual):
         return sum(_numbers(each) for chain in layer.branches.values() for each in chain)
-    if isinstance(layer, Pool | Flatten):
+    if isinstance(layer, Pool | Flatten | Argmax):
         return 0
     if isinstance(layer, Scale):
         return layer.inputs
@@ -216,6 +217,9 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
 
     options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
     design = None if measure == "plan" else generate(network, **options)
+    if options["argmax"]:
+        network = network.with_argmax()
+        vectors = vectors and network.chosen(vectors)
     plans = design.plans if design else _plans(network, options["multipliers"], options["streams"])
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]

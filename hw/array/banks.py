@@ -2,7 +2,8 @@
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
 once. A vector is the input of a step and behind it the recurrent one, if any; there is a ring of them, two for each
-stream. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a product of its own.
+stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring
+lie two second vectors, if any: what the pointwise unit gives for a product of its own.
 """
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ class BankShape:
         columns: C.
         x, h, second: a product with the input, the recurrent and the second vector; it says the formats.
         streams: sequences that are interleaved.
+        aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
+            is all that there is.
     """
 
     columns: int
@@ -34,6 +37,12 @@ class BankShape:
     h: Product | None = None
     second: Product | None = None
     streams: int = 1
+    aside: int = 1
+
+    def __post_init__(self) -> None:
+        if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
+            raise ValueError(f"Blocks side by side must divide the columns and the blocks of an input, not {self.aside}"
+                             f" of {self.columns} and {self.x_blocks}, without a recurrent vector")
 
     @property
     def k(self) -> int:
@@ -58,7 +67,7 @@ class BankShape:
 
     @property
     def ring(self) -> int:
-        return 2 * self.streams
+        return 3 if self.h is None else 2 * self.streams
 
     @property
     def bases(self) -> list[int]:
@@ -95,7 +104,7 @@ class Banks(wiring.Component):
         reloadable: whether there is a ``restart``.
 
     Members:
-        i: stream of blocks of the input.
+        i: stream of blocks of the input, ``aside`` of them side by side.
         inputs: whole inputs that wait, the one that is read included.
         last: for each place of the ring, whether its input was the last of a sequence.
         own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
@@ -112,7 +121,7 @@ class Banks(wiring.Component):
         self.shape, self._reloadable = shape, reloadable
         state = shape.x.input.width if shape.h is None else shape.h.input.width
         super().__init__({
-            "i": In(stream.Signature(block(shape.k, shape.x.input.width))),
+            "i": In(stream.Signature(block(shape.k * shape.aside, shape.x.input.width))),
             "inputs": Out(range(shape.ring + 1)),
             "last": Out(shape.ring),
             "own": In(wiring.Signature({
@@ -129,21 +138,22 @@ class Banks(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape = self.shape
-        x_fft, x_bank, x_address, x_written = self._input(m, platform)
+        x_ffts, x_bank, x_address, x_written = self._input(m, platform)
+        x_fft = x_ffts[0]
         m.d.comb += x_written.eq(x_fft.o.valid & x_fft.o.ready)
         comes, own_bank, own_address, own_spectrum = Const(0), x_bank, x_address, x_fft.o.payload
         if shape.h is not None:
             comes, own_bank, own_address, own_spectrum = self._own(m, platform, shape.h)
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
-        m.d.comb += x_fft.o.ready.eq(~(comes & (own_bank == x_bank)))
+        m.d.comb += [each.o.ready.eq(~(comes & (own_bank == x_bank))) for each in x_ffts]
         spectrum = self.spectra.shape().elem_shape
         group, zero = delay(m, self.group, 2, name="group"), delay(m, self.zero, 2, name="zero")
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
             write, read = mem.write_port(), mem.read_port()
-            x_here = x_written & (x_bank == bank)
+            x_here = x_written & (x_bank == bank - bank % shape.aside)
             m.d.comb += [read.en.eq(1), read.addr.eq(self.address), write.en.eq(x_here), write.addr.eq(x_address)]
-            m.d.comb += [write.data[j].eq(x_fft.o.payload[j]) for j in range(shape.k)]
+            m.d.comb += [write.data[j].eq(x_ffts[bank % shape.aside].o.payload[j]) for j in range(shape.k)]
             with m.If(comes & (own_bank == bank)):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
@@ -152,31 +162,33 @@ class Banks(wiring.Component):
                 m, Value.cast(read.data), 1, name=f"spectrum_{bank}")))
         return m
 
-    def _input(self, m: Module, platform: Any) -> tuple[Any, Signal, Signal, Signal]:
-        """Accept, count and transform the input's blocks; returns the transform, and where its next output goes."""
+    def _input(self, m: Module, platform: Any) -> tuple[list[Any], Signal, Signal, Signal]:
+        """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
         shape, x = self.shape, self.shape.x
-        (transform,) = instances(m, platform, "fft_x", ForwardFft, 1, shape=_fft(x), shift=_shift(x),
-                                 spectrum_width=x.spectrum.width)
-        held, came = Signal(range(shape.ring * shape.x_blocks + 1)), Signal(range(max(2, shape.x_blocks)))
+        beats = shape.x_blocks // shape.aside
+        transforms = instances(m, platform, "fft_x", ForwardFft, shape.aside, shape=_fft(x), shift=_shift(x),
+                               spectrum_width=x.spectrum.width)
+        held, came = Signal(range(shape.ring * beats + 1)), Signal(range(max(2, beats)))
         place, accepted, room, written = Signal(range(shape.ring)), Signal(), Signal(), Signal()
         m.d.comb += [
-            room.eq(held != shape.ring * shape.x_blocks),
-            transform.i.payload.eq(self.i.payload.data),
-            transform.i.valid.eq(self.i.valid & room),
-            self.i.ready.eq(transform.i.ready & room),
+            room.eq(held != shape.ring * beats),
+            *(transform.i.payload[j].eq(self.i.payload.data[n * shape.k + j])
+              for n, transform in enumerate(transforms) for j in range(shape.k)),
+            *(transform.i.valid.eq(self.i.valid & room) for transform in transforms),
+            self.i.ready.eq(transforms[0].i.ready & room),
             accepted.eq(self.i.valid & self.i.ready),
         ]
-        m.d.sync += held.eq(held + accepted - Mux(self.done_input, shape.x_blocks, 0))
+        m.d.sync += held.eq(held + accepted - Mux(self.done_input, beats, 0))
         with m.If(accepted):
-            m.d.sync += came.eq(Mux(came == shape.x_blocks - 1, 0, came + 1))
-            with m.If(came == shape.x_blocks - 1):
+            m.d.sync += came.eq(Mux(came == beats - 1, 0, came + 1))
+            with m.If(came == beats - 1):
                 m.d.sync += [
                     self.last.bit_select(place, 1).eq(self.i.payload.last),
                     place.eq(Mux(place == shape.ring - 1, 0, place + 1)),
                 ]
-        bank, address, ends = self._places(m, "x", written, 0, shape.x_blocks, shape.bases)
+        bank, address, ends = self._places(m, "x", written, 0, shape.x_blocks, shape.bases, aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
-        return transform, bank, address, written
+        return transforms, bank, address, written
 
     def _own(self, m: Module, platform: Any, h: Product) -> tuple[Value, Value, Value, Any]:
         """Transform and count the layer's own blocks; returns when, where and what is written."""
@@ -213,8 +225,9 @@ class Banks(wiring.Component):
         return comes, bank, address, transform.o.payload
 
     def _places(self, m: Module, name: str, step: Value, first: int, count: int, bases: list[int],
-                half: Value | None = None) -> tuple[Signal, Signal, Signal]:
-        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn.
+                half: Value | None = None, *, aside: int = 1) -> tuple[Signal, Signal, Signal]:
+        """Bank and address of block after block, ``count`` from column ``first`` on at each base in turn; of the first
+        of so many ``aside`` that are written at once.
 
         With ``half``, between two vectors, it goes half the bases back, which is as well half of them on.
         """
@@ -222,14 +235,15 @@ class Banks(wiring.Component):
         starts = [base + first // c for base in bases]
         bank = Signal(range(max(2, c)), name=f"{name}_bank", init=first % c)
         address = Signal(range(max(2, depth)), name=f"{name}_address", init=starts[0])
+        count //= aside
         index, turn = Signal(range(max(2, count)), name=f"{name}_index"), Signal(range(len(bases)), name=f"{name}_turn")
         ends = Signal(name=f"{name}_ends")
         m.d.comb += ends.eq(index == count - 1)
         with m.If(step):
             m.d.sync += [
                 index.eq(index + 1),
-                bank.eq(Mux(bank == c - 1, 0, bank + 1)),
-                address.eq(address + (bank == c - 1)),
+                bank.eq(Mux(bank == c - aside, 0, bank + aside)),
+                address.eq(address + (bank == c - aside)),
             ]
             with m.If(ends):
                 m.d.sync += [

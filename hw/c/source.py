@@ -3,7 +3,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from circulant.hw.c import gru, linear, lstm
+from circulant.hw.c import argmax, gru, linear, lstm
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import storage
@@ -12,7 +12,8 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["Source"]
 
-EMITTERS: dict[str, Callable[..., Stage]] = {"gru": gru.emit, "linear": linear.emit, "lstm": lstm.emit}
+EMITTERS: dict[str, Callable[..., Stage]] = {"gru": gru.emit, "linear": linear.emit, "lstm": lstm.emit,
+                                             "argmax": argmax.emit}
 """Who writes the C of a kind of layer, one file each: called with unit, prefix, layer, and whether x is foreign."""
 
 

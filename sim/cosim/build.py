@@ -17,7 +17,7 @@ from pathlib import Path
 
 from circulant.sim import cache
 from circulant.sim.cosim import worker
-from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal
 
@@ -35,6 +35,10 @@ ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-
 # with a large one (2,464 multipliers, 960 kB) Verilator itself would then take minutes instead of seconds.
 SMALL_BYTES = 500_000
 UNSPLIT = ("--output-split", "50000")
+
+# The program that plays beats back to back comes before cocotb's main, in the same executable.
+DRIVE = Path(__file__).with_name("drive.cpp")
+WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
 
 def _key(manifest: Manifest, toolchain: Toolchain) -> str:
     sha = hashlib.sha256()
-    for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest)):
+    for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest),
+                 *WRAPPED, _ports(manifest), DRIVE.read_text()):
         sha.update(f"{text}\0".encode())
     for file in manifest.verilog:
         contents = file.read_bytes()
@@ -98,6 +103,14 @@ def _visible(manifest: Manifest) -> str:
     return "`verilator_config\n" + "".join(f'public_flat_rw -module "{manifest.top}" -var "{name}"\n' for name in ports)
 
 
+def _ports(manifest: Manifest) -> str:
+    """The header that tells the driving program what the ports are called."""
+    idle = " ".join(f"top->{name} = 0;" for what, name in manifest.config.items() if what in INPUTS)
+    return (f"#define CLOCK {manifest.clock}\n#define RESET {manifest.reset}\n"
+            f"#define S(signal) {manifest.input.prefix}_t##signal\n"
+            f"#define M(signal) {manifest.output.prefix}_t##signal\n#define IDLE do {{ {idle} }} while (false)\n")
+
+
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:
     """Compile in a folder of its own, which make wants to be without spaces, and move the executable into place."""
     staging = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
@@ -115,9 +128,11 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     visible = folder / "visible.vlt"
     visible.write_text(_visible(manifest))
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
+    (folder / "ports.h").write_text(_ports(manifest))
+    drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
     objects = folder / "objects"
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
-                     "build_dir": str(objects), "build_args": [*ARGUMENTS, *_split(manifest)],
+                     "build_dir": str(objects), "build_args": [*ARGUMENTS, *_split(manifest), *WRAPPED, str(drive)],
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
     environment = toolchain.environment() | _object_cache(toolchain)

@@ -145,7 +145,7 @@ def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | Non
 
 
 def measure(job: Job, outcome: Outcome) -> Figures:
-    """The figures of complete recordings, of which the first is back to back and the second of isolated sequences."""
+    """The figures of complete recordings, of which the first is back to back and the third of isolated sequences."""
     steps, output_beats = job.input_vectors, job.output_beats
 
     def ends(i: int) -> NDArray[np.int64]:
@@ -154,7 +154,7 @@ def measure(job: Job, outcome: Outcome) -> Figures:
 
     vectors = ends(0)
     sequence_ends = vectors[:, -1]
-    latency = float(np.median(outcome.recordings[1].cycles[output_beats - 1 :: output_beats] - ends(1)[:, -1]))
+    latency = float(np.median(outcome.recordings[2].cycles[output_beats - 1 :: output_beats] - ends(2)[:, -1]))
     done = outcome.recordings[0].cycles.reshape(len(sequence_ends), -1)[:, -1]
     late = np.diff(done)[(len(done) - 1) // 2:]
     sequence = float(late.mean()) / job.streams if late.size else latency

@@ -90,13 +90,21 @@ class Outcome:
         recordings: one per run, up to the one with the fault (which has none if it broke before its first beat).
         fault: the broken stream rule (kind, run, cycle), or None.
         cycles: all that were simulated.
+        seconds: of the simulator's own program alone, without its start; 0 of the harness.
     """
 
     recordings: tuple[Recording, ...]
     fault: tuple[str, int, int] | None
     cycles: int
+    seconds: float = 0.0
 
     FILE = "outcome.npz"
+
+    def then(self, other: "Outcome") -> "Outcome":
+        """This one and then that of further runs."""
+        fault = other.fault and (other.fault[0], other.fault[1] + len(self.recordings), other.fault[2])
+        return Outcome((*self.recordings, *other.recordings), self.fault or fault, self.cycles + other.cycles,
+                       self.seconds + other.seconds)
 
     def save(self, folder: Path) -> None:
         arrays = {f"{name} {i}": array for i, recording in enumerate(self.recordings)

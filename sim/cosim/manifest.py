@@ -10,12 +10,13 @@ from circulant.sim import artifact
 from circulant.sim.configuration import Configuration
 from circulant.sim.refusal import Refusal
 
-__all__ = ["KIND", "VERSION", "Manifest", "Port"]
+__all__ = ["INPUTS", "KIND", "VERSION", "Manifest", "Port"]
 
 KIND = "circulant-design"
 VERSION = 1
 CONFIG = "cfg"
-SIGNALS = ("addr", "wdata", "we", "re", "rdata", "rvalid")
+INPUTS = ("addr", "wdata", "we", "re")
+SIGNALS = (*INPUTS, "rdata", "rvalid")
 
 
 @dataclass(frozen=True)

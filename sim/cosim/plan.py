@@ -4,6 +4,7 @@ from itertools import product
 
 __all__ = ["Run", "make"]
 
+AGAIN = 3
 ISOLATED = 4
 STALLED_PER_RUN = 4
 RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
@@ -40,11 +41,15 @@ class Run:
 
 
 def make(count: int, stalls: bool) -> tuple[Run, ...]:
-    """The runs for ``count`` sequences: all back to back, some isolated, some stalled, some after a reset."""
+    """The runs for ``count`` sequences: all back to back; some once more, isolated, stalled, after a reset.
+
+    The first is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+    """
     def some(start: int, length: int) -> tuple[int, ...]:
         return tuple((start + i) % count for i in range(min(length, count)))
 
-    runs = [Run("back-to-back", tuple(range(count))), Run("isolated", some(0, ISOLATED), isolated=True)]
+    runs = [Run("back-to-back", tuple(range(count))), Run("back-to-back again", some(0, AGAIN)),
+            Run("isolated", some(0, ISOLATED), isolated=True)]
     if stalls:
         kinds = [kind for kind in product(("none", "short", "long"), ("none", "short", "long", "until valid"))
                  if kind != ("none", "none")]

@@ -1,25 +1,27 @@
-"""Runs the harness in the simulator: a job goes in, what was recorded comes out."""
+"""Runs the harness, or the simulator's own program: a job goes in, what was recorded comes out."""
 import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.check import SimulationError
-from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Progress", "interleaved", "job_of", "simulate"]
+__all__ = ["Progress", "drive", "interleaved", "job_of", "simulate"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
+PLUSARGS = (f"+verilator+seed+{SEED}", "+verilator+rand+reset+2")
 LOG = "simulation.log"
 
 
@@ -43,29 +45,77 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], inputs: NDArray[np.int64],
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
              tell: Progress) -> Outcome:
     """Run the harness in a temporary folder with copies of the images, which are read under their bare names."""
-    total = sum(len(run.sequences) for run in job.runs)
+    quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
+
+    def specification(folder: Path) -> dict[str, Any]:
+        return {
+            "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
+            "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
+            "seed": SEED, "plusargs": list(PLUSARGS), "extra_env": quiet}
+
+    return _played("test", specification, job.save, Outcome.load, manifest, toolchain, tell,
+                   sum(len(run.sequences) for run in job.runs))
+
+
+def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress) -> Outcome:
+    """The same for a job of one undisturbed run after a reset, by the simulator's own program: see ``drive.cpp``.
+
+    Many times as fast as the harness, and held to it by the tests.
+    """
+    (run,) = job.runs
+    numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
+
+    def specification(folder: Path) -> dict[str, Any]:
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS], "cwd": str(folder)}
+
+    def save(folder: Path) -> None:
+        last = job.last_beats(job.beats.shape[1], job.input_vectors) & run.ends
+        beats = job.beats[list(run.sequences)]
+        marks = np.broadcast_to(last[:, None], (*beats.shape[:2], 1)).astype(np.uint8)
+        (folder / "beats.bin").write_bytes(np.concatenate([beats, marks], axis=-1).tobytes())
+
+    def load(folder: Path) -> Outcome:
+        try:
+            cycles, seconds, *fault = (folder / "driven").read_text().split()
+        except FileNotFoundError:
+            raise Refusal("The record of a simulation must be there") from None
+        accepted = np.fromfile(folder / "accepted.bin", "<i8")
+        taken = np.fromfile(folder / "taken.bin", np.dtype([("cycle", "<i8"), ("last", "<i8"),
+                                                            ("data", np.uint8, (job.output_bytes,))]))
+        recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
+        return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
+
+    return _played("drive", specification, save, load, manifest, toolchain, tell, len(run.sequences))
+
+
+def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],
+            load: Callable[[Path], Outcome], manifest: Manifest, toolchain: Toolchain, tell: Progress,
+            total: int) -> Outcome:
+    """What came of an action of the worker in a temporary folder with copies of the images.
+
+    Parameters:
+        specification: of the action in a folder.
+        save, load: write its input to the folder, and read what it has recorded there.
+        total: sequences.
+    """
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
         folder = Path(temporary)
         for image in manifest.images:
             shutil.copyfile(image, folder / image.name)
-        job.save(folder)
+        save(folder)
         count = folder / "progress"
 
         def poll() -> None:
             with suppress(FileNotFoundError, ValueError):
                 tell("simulate", int(count.read_text()), total)
 
-        quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
-        specification = {
-            "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
-            "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": [f"+verilator+seed+{SEED}", "+verilator+rand+reset+2"], "extra_env": quiet}
         log = folder / LOG
         tell("simulate", 0, total)
-        worker.run("test", specification, folder=folder, log=log, environment=toolchain.environment(), poll=poll)
+        worker.run(action, specification(folder), folder=folder, log=log, environment=toolchain.environment(),
+                   poll=poll)
         kept = manifest.folder / LOG
         try:
-            outcome = Outcome.load(folder)
+            outcome = load(folder)
         except Refusal:
             shutil.copyfile(log, kept)
             raise SimulationError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "

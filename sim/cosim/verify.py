@@ -1,6 +1,6 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from circulant.sim.cosim import check, plan
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
+from circulant.sim.cosim.simulate import Progress, drive, interleaved, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -32,6 +32,7 @@ class Verification:
             a step and a sequence.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
+        sequences_per_s: of those that were played back to back.
     """
 
     sequences: int
@@ -46,6 +47,7 @@ class Verification:
     cycles: int
     seconds_build: float
     seconds_simulate: float
+    sequences_per_s: float
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -55,9 +57,9 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
            patience: int = 100_000) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
 
-    All sequences are played back to back; some alone; with ``stalls`` some with idle input and a hesitant output; and
-    some after a reset that cuts off others. Nothing is written but the cache, and a log next to the design when
-    compiling or simulating fails.
+    All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
+    alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
+    Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:
         folder: with ``manifest.json``, Verilog and memory images.
@@ -81,8 +83,13 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     runs = plan.make(len(inputs), stalls)
     job = job_of(manifest, runs, inputs, outputs, patience)
+    total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()
-    outcome = simulate(manifest, toolchain, built.folder, job, tell)
+    first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
+                  lambda stage, done, _: tell(stage, done, total))
+    outcome = first if first.fault is not None else first.then(
+        simulate(manifest, toolchain, built.folder, replace(job, runs=runs[1:]),
+                 lambda stage, done, _: tell(stage, len(inputs) + done, total)))
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, outputs)
@@ -90,7 +97,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     figures = check.measure(job, outcome)
     return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
                         toolchain.simulator, figures.sequence if manifest.over_images else figures.step,
-                        figures.sequence, figures.latency, outcome.cycles, built.seconds, seconds)
+                        figures.sequence, figures.latency, outcome.cycles, built.seconds, seconds,
+                        len(vectors) / first.seconds)
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -24,7 +24,8 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
     process be killed, the group sees its pipe close and ends as well.
 
     Parameters:
-        specification: arguments of the runner's ``build`` or ``test``.
+        action: "build", "test" or "drive".
+        specification: arguments of the runner's ``build`` or ``test``, or of `subprocess.run`.
         poll: called a few times a second.
     """
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, log.open("w") as output:
@@ -61,9 +62,13 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """The worker itself: the runner's method and the file of its arguments are those of the command line."""
+    """The worker itself: the runner's method, or "drive" for the simulator's own program, and the file of its arguments
+    are those of the command line."""
     action, specification = sys.argv[1:]
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    arguments = json.loads(Path(specification).read_text())
+    if action == "drive":
+        sys.exit(subprocess.run(**arguments, check=False).returncode)
     from cocotb_tools.runner import get_runner
 
-    getattr(get_runner("verilator"), action)(**json.loads(Path(specification).read_text()))
+    getattr(get_runner("verilator"), action)(**arguments)

@@ -428,7 +428,7 @@ def test_report_prints_the_summary(call, finished):
 
 
 def test_simulate_writes_the_record_of_what_verify_found(call, finished, monkeypatch):
-    found = Verification(7, 21, 30, 0, None, "Verilator 5.48.0", 10.0, 52.0, 40.0, 999, 1.0, 1.0)
+    found = Verification(7, 21, 30, 0, None, "Verilator 5.48.0", 10.0, 52.0, 40.0, 999, 1.0, 1.0, 7.0)
     seen = []
 
     def verify(folder, vectors, progress):

@@ -7,7 +7,7 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.cost import vector_limit
 from circulant.hw.linear import LinearLayer
 from circulant.hw.plan import LayerPlan, each_step, layer_multiplications, plan
-from circulant.hw.programs import layer_program, matrices
+from circulant.hw.programs import IN_TURN, layer_program, matrices, vector_cycles
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.sim.circulant import multiplications
 from circulant.sim.linear import Linear
@@ -44,12 +44,13 @@ def test_which_layers_work_at_each_step():
 
 
 @pytest.mark.parametrize(("columns", "chains", "fold", "wanted"), [
-    (1, 1, 1, "multipliers"), (2, 1, 1, "multipliers"), (8, 1, 1, "inverse FFTs"), (8, 4, 1, "multipliers"),
+    (1, 1, 1, "multipliers"), (2, 1, 1, "multipliers"), (8, 1, 1, "inverse FFTs"), (8, 4, 1, "input or output"),
     (8, 1, 4, "multipliers")])
 def test_what_limits_a_linear_layer(columns, chains, fold, wanted):
-    """Four rows of eight blocks: their drain takes 4 / chains cycles, a group of columns ``fold``."""
-    found = vector_limit(matrices(linear("first", 4, 16, 32)), ArrayShape(4, columns, chains, fold))
-    assert found.partition(":")[0] == wanted
+    """16 rows of eight blocks, four at a time: their drain takes 4 / chains cycles, a group of columns ``fold``."""
+    layer, shape = linear("first", 4, 64, 32), ArrayShape(4, columns, chains, fold)
+    assert layer.product.weights.shape == (16, 8, 4)
+    assert vector_limit(matrices(layer), shape, vector_cycles(layer, shape)).partition(":")[0] == wanted
 
 
 @pytest.mark.parametrize("streams", [1, 3])
@@ -150,4 +151,4 @@ def test_a_budget_below_one_lane_per_layer_is_refused():
 @pytest.mark.parametrize("k", [32, 64])
 def test_every_block_size_of_golden_has_hardware(k):
     (chosen,) = plan(chain(linear("wide", k, k, 2 * k)), 10 ** 4)
-    assert chosen == LayerPlan(ArrayShape(1, 2, 1), 0, 2 * multiplications(k), 1)
+    assert chosen == LayerPlan(ArrayShape(1, 1, 1), 0, multiplications(k), 2, IN_TURN), "blocks come one by one"

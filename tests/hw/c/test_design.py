@@ -20,6 +20,7 @@ NETWORKS = {
     "steps": network(8, 10, 9, returns="sequence"),
     "chain": sequences(1, (16, "before"), (8, "lstm peephole projection"), 32, outputs=7, outputs_k=4),
     "vectors": vectors(),
+    "choice": vectors().with_argmax(),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }
 

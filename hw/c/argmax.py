@@ -1,0 +1,13 @@
+"""`sim.argmax.Argmax` in C."""
+from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.value import storage
+from circulant.sim.argmax import Argmax
+
+__all__ = ["emit"]
+
+
+def emit(unit: Unit, prefix: str, layer: Argmax, *, foreign: bool) -> Stage:
+    y_type = storage(layer.output_format)
+    text = render("argmax.c.j2", unit=unit, prefix=prefix, layer=layer, x_type=storage(layer.input_format),
+                  y_type=y_type)
+    return Stage(prefix, f"place of the largest of {layer.inputs}", text, Array(y_type, f"{prefix}_y", 1), (), ())

@@ -1,0 +1,182 @@
+// The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
+// model. It keeps the protocol of streams.py and harness.py for a source that never idles and a sink that never pauses,
+// and judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
+// the first argument is --drive.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Vtop.h"
+#include "ports.h"  // CLOCK, RESET, S(signal), M(signal) and IDLE of the design
+#include "verilated.h"
+
+extern "C" int __real_main(int argc, char** argv);
+
+namespace {
+
+constexpr int RESET_CYCLES = 4;
+constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000;
+
+struct Files {
+    std::vector<uint8_t> beats;  // of each beat its bytes and then tlast
+    FILE* accepted;              // cycle of each input beat
+    FILE* taken;                 // cycle, tlast as another word, and bytes of each output beat
+};
+
+std::vector<uint8_t> contents(const char* name) {
+    std::vector<uint8_t> bytes;
+    if (FILE* file = std::fopen(name, "rb")) {
+        std::fseek(file, 0, SEEK_END);
+        bytes.resize(static_cast<size_t>(std::ftell(file)));
+        std::rewind(file);
+        if (std::fread(bytes.data(), 1, bytes.size(), file) != bytes.size()) bytes.clear();
+        std::fclose(file);
+    }
+    return bytes;
+}
+
+class Drive {
+    VerilatedContext context;
+    std::unique_ptr<Vtop> top;
+    Files files;
+    const int64_t input_bytes, output_bytes, sequences, due, patience;
+    const int64_t count;
+    int64_t cycle = 0, sent = 0, came = 0;
+
+    void rise() {
+        top->CLOCK = 1;
+        top->eval();
+        ++cycle;
+    }
+
+    void settle() {
+        top->CLOCK = 0;
+        top->eval();
+    }
+
+    // The beat to be sent next, or its inverse without tvalid.
+    void offer(bool valid) {
+        const bool there = sent < count;
+        const uint8_t* beat = there ? &files.beats[static_cast<size_t>(sent * (input_bytes + 1))] : nullptr;
+        auto* pins = reinterpret_cast<uint8_t*>(&top->S(data));
+        for (int64_t n = 0; n < input_bytes; ++n) pins[n] = static_cast<uint8_t>((there ? beat[n] : 0) ^ (valid ? 0 : 0xff));
+        const uint8_t last = there ? beat[input_bytes] : 0;
+        top->S(last) = valid ? last : 1 - last;
+        top->S(valid) = valid;
+    }
+
+    // What moves at this rising edge, before the circuit sees it.
+    bool take() {
+        if (!top->M(valid)) return false;
+        const int64_t head[2] = {cycle + 1, top->M(last)};
+        std::fwrite(head, sizeof head, 1, files.taken);
+        std::fwrite(&top->M(data), 1, static_cast<size_t>(output_bytes), files.taken);
+        ++came;
+        return true;
+    }
+
+    bool give() {
+        if (!top->S(valid) || !top->S(ready)) return false;
+        const int64_t now = cycle + 1;
+        std::fwrite(&now, sizeof now, 1, files.accepted);
+        ++sent;
+        return true;
+    }
+
+    bool reset() {
+        top->RESET = 1;
+        top->M(ready) = 0;
+        IDLE;
+        offer(false);
+        settle();
+        for (int n = 0; n < RESET_CYCLES; ++n) {
+            const bool loud = n > 0 && top->M(valid);
+            rise();
+            if (loud) return false;
+            settle();
+        }
+        top->RESET = 0;
+        return true;
+    }
+
+    void tell(int64_t done) {
+        if (FILE* file = std::fopen("progress", "w")) {
+            std::fprintf(file, "%lld", static_cast<long long>(done));
+            std::fclose(file);
+        }
+    }
+
+    const char* play() {
+        if (!reset()) return "reset";
+        top->M(ready) = 1;
+        settle();
+        rise();  // A cycle without input, whose inverted data nobody may take.
+        offer(count > 0);
+        settle();
+        tell(0);
+        const int64_t start = cycle, each = due / (sequences ? sequences : 1);
+        int64_t quiet = 0;
+        auto told = std::chrono::steady_clock::now();
+        while (sent < count || came < due) {
+            const bool taken = take(), given = give();
+            rise();
+            if (given) offer(sent < count);
+            settle();
+            quiet = taken || given ? 0 : quiet + 1;
+            if (quiet > patience) return "stuck";
+            if (taken && each) {
+                const auto now = std::chrono::steady_clock::now();
+                if (now - told > std::chrono::milliseconds(200)) {
+                    told = now;
+                    tell(came / each < sequences ? came / each : sequences);
+                }
+            }
+        }
+        const int64_t drain = SHORTEST_DRAIN + (cycle - start) / (sequences ? sequences : 1);
+        for (int64_t left = drain < LONGEST_DRAIN ? drain : LONGEST_DRAIN; left; --left) {
+            take();
+            rise();
+            settle();
+        }
+        return "";
+    }
+
+public:
+    Drive(int argc, char** argv)
+        : input_bytes(std::stoll(argv[2])), output_bytes(std::stoll(argv[3])), sequences(std::stoll(argv[4])),
+          due(std::stoll(argv[5])), patience(std::stoll(argv[6])),
+          count([this] {
+              files.beats = contents("beats.bin");
+              return static_cast<int64_t>(files.beats.size()) / (input_bytes + 1);
+          }()) {
+        context.commandArgs(argc, argv);
+        top = std::make_unique<Vtop>(&context);
+        files.accepted = std::fopen("accepted.bin", "wb");
+        files.taken = std::fopen("taken.bin", "wb");
+    }
+
+    // Cycles, seconds, and the broken rule, if any, as `Outcome` has them.
+    int run() {
+        if (!files.accepted || !files.taken) return 1;
+        const auto start = std::chrono::steady_clock::now();
+        const std::string fault = play();
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const bool written = !std::fclose(files.accepted) && !std::fclose(files.taken);
+        top->final();
+        FILE* file = written ? std::fopen("driven", "w") : nullptr;
+        if (!file) return 1;
+        std::fprintf(file, "%lld %.9f %s", static_cast<long long>(cycle), seconds, fault.c_str());
+        return std::fclose(file) ? 1 : 0;
+    }
+};
+
+}  // namespace
+
+extern "C" int __wrap_main(int argc, char** argv) {
+    if (argc > 6 && std::string(argv[1]) == "--drive") return Drive(argc, argv).run();
+    return __real_main(argc, argv);
+}
