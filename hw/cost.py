@@ -42,12 +42,12 @@ class Timeline:
 
 def fft_latency(k: int) -> int:
     levels = exact_log2(k)
-    return levels + 2 * max(0, levels - 2)
+    return levels + 3 * max(0, levels - 2)
 
 
 def array_latency(k: int, columns: int) -> int:
     """Cycles from a pass's last issue to its first row."""
-    return 3 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
+    return 3 + 3 + ceil_log2(columns) + 5 + fft_latency(k)
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,15 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
 
 
-def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> int:
+def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> float:
     """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other.
 
-    The first step of a sequence waits for no state, so that it costs less than a period.
+    The first step of a sequence waits for no state, so that it costs less than a period. Turns of interleaved streams
+    may be long and short by turns; theirs is the mean.
     """
     each = steps * streams
-    _, starts = _run(layer, program, elements, streams, 3 * each + 1, each)
-    return starts[3 * each] - starts[2 * each]
+    _, starts = _run(layer, program, elements, streams, (2 + TURNS) * each + 1, each)
+    return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS)
 
 
 def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps: int,
@@ -171,7 +172,12 @@ def _normalised(line: Timeline, start: int, cycles: int, steps: int) -> Timeline
     blocks, seconds, results = ([cycle - start for cycle in cycles]
                                 for cycles in (line.blocks, line.seconds, line.results))
     issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
-    return Timeline(issues, blocks, seconds, results, cycles / steps if cycles % steps else cycles // steps)
+    return Timeline(issues, blocks, seconds, results, _whole(cycles, steps))
+
+
+def _whole(cycles: int, count: int) -> float:
+    """The mean, an integer where it is one."""
+    return cycles / count if cycles % count else cycles // count
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> str:
