@@ -103,7 +103,7 @@ class LaneRow(wiring.Component):
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
         w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
-        add: the sum of the next cycle's products goes to the accumulator ``slot``, ``shape.latency`` - 3 cycles after x.
+        add: the sum of the next cycle's products goes to accumulator ``slot``, ``shape.latency`` - 3 cycles after x.
         first: with ``add``: it is the first one of its row.
         load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
         part: with ``add``: the phase of these products.

@@ -80,9 +80,9 @@ class Sequencer(wiring.Component):
         accepts, following = Signal(), Signal.like(self.weight)
         given = self.go.payload
         starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
-        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(3)]
-        begins, thirds, fourths = (Array([Const((place + one) % (1 << len(self.weight)), self.weight.shape()) for place in places[n]])
-                                   for n, one in ((0, 0), (2, 0), (2, 1)))
+        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
+        begins, thirds, fourths = (
+            Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
         m.d.comb += [
             self.valid.eq(active & ((self.phase != 0) | clear)),
