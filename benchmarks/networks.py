@@ -64,20 +64,21 @@ class Drawn:
 def draw(seed: int) -> Drawn:
     """The network of a seed, which is drawn anew while its widths contradict each other."""
     rng = np.random.default_rng((11, seed))
-    while True:
+    for _ in range(50):
         cells = [CELLS[seed % len(CELLS)], *rng.choice(CELLS, rng.integers(2))]
         streams = 1 if any("bidirectional" in cell for cell in cells) else int(rng.integers(1, 4))
         blocks = [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)]
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
                   "spectrum_bits": int(rng.choice([0, rng.integers(6, 25)])), "twiddle_bits": int(rng.integers(4, 19))}
         inputs, layers = int(rng.integers(1, 12)), _layers(rng, cells, blocks)
+        model = Model(f"random_{seed}", inputs, True, layers(inputs))
         try:
-            network = quantize(Model(f"random_{seed}", inputs, True, layers(inputs)),
-                               rng.normal(0, 1, (8, STEPS, inputs)), **widths)
+            network = quantize(model, rng.normal(0, 1, (8, STEPS, inputs)), **widths)
         except Refusal:
             continue
         design = _design(network, int(rng.choice([1, 8, 40])), streams)
         return Drawn(network, design, tuple(cells), tuple(blocks), widths, streams)
+    raise AssertionError("None of the widths fits")
 
 
 def _layers(rng: np.random.Generator, cells: list[str], blocks: list[int]) -> Callable[[int], tuple[Layer, ...]]:
@@ -89,7 +90,7 @@ def _layers(rng: np.random.Generator, cells: list[str], blocks: list[int]) -> Ca
             if cell.startswith("bidirectional"):
                 kind = cell.split()[1]
                 layers.append(reals.Bidirectional(name, *(
-                    _cell(rng, kind, f"{name}_{way}", inputs, hidden, k, returns) for way in ("forward", "backward"))))
+                    _cell(rng, kind, f"{name}.{way}", inputs, hidden, k, returns) for way in ("forward", "backward"))))
             else:
                 layers.append(_cell(rng, cell, name, inputs, hidden, k, returns))
             inputs = layers[-1].outputs
@@ -123,7 +124,9 @@ def _design(network: Network, multipliers: int, streams: int) -> Design:
     while True:
         try:
             return generate(network, multipliers=multipliers, streams=streams, max_steps=STEPS)
-        except Refusal:
+        except Refusal as refusal:
+            if "needs at least" not in str(refusal):
+                raise
             multipliers *= 2
 
 
