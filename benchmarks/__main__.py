@@ -16,6 +16,7 @@ from benchmarks import (
     cnntable,
     digits,
     golden,
+    networks,
     place,
     quantization,
     results,
@@ -212,6 +213,15 @@ def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
+
+
+@main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
+@click.option("--count", default=30, show_default=True, help="Networks.")
+@click.option("--first", default=0, show_default=True, help="Seed of the first one.")
+@_json
+def _networks(path: str | None, count: int, first: int) -> None:
+    """Random networks as Verilog, bit by bit against their golden models."""
+    _show(networks.measure(count=count, first=first, note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

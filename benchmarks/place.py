@@ -22,7 +22,7 @@ def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dic
     assert isinstance(chosen, LayerPlan), "one layer of one direction"
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
         placed = place(design.write(Path(temporary) / "design"), device, target_mhz=mhz, seed=seed)
-    (way, *_), made = placed.ways, placed.synthesis
+    (way, *_), made, slowest = placed.ways, placed.synthesis, placed.critical
     table = {
         "design": f"{point.title}, {chosen.lanes} lanes",
         "multipliers": f"{made.dsps} of the device, {placed.bare_products} without registers; {design.multipliers} in "
@@ -30,7 +30,9 @@ def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dic
         "block RAMs": f"{made.block_rams:g}",
         "look-up tables": f"{made.luts:,} of logic, {made.lut_rams:,} of memories, {made.carries:,} carry cells",
         "flip-flops": f"{made.flip_flops:,}",
-        "longest way": f"{way.levels} levels of LUT4 and {way.carries} cells of carry chains, to {way.end}",
+        "most levels": f"{way.levels} levels of LUT4 and {way.carries} cells of carry chains, to {way.end}",
+        "slowest way": f"{slowest.logic + slowest.routing:.1f} ns, {slowest.routing:.1f} of them routing, from "
+                       f"{slowest.start} to {slowest.end}",
         "clock": f"{placed.mhz:.1f} MHz on {device}-6, {mhz:g} MHz asked for",
         "time": f"{made.seconds:.0f} s of Yosys, {placed.seconds:.0f} s of nextpnr",
     }

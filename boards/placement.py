@@ -1,4 +1,5 @@
 """A generated design on a whole ECP5: wrapped so that a few pins suffice, synthesized, placed and routed by nextpnr."""
+import json
 import re
 import tempfile
 import time
@@ -11,10 +12,25 @@ from circulant.boards.synthesis import Synthesis, manifest, synthesize
 from circulant.boards.tools import find, run
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["DEVICES", "Placement", "place", "wrapper"]
+__all__ = ["DEVICES", "Critical", "Placement", "place", "wrapper"]
 
 DEVICES = {"LFE5U-25F": "--25k", "LFE5U-45F": "--45k", "LFE5U-85F": "--85k"}
 """Names in devices.toml, and how nextpnr calls them."""
+
+
+@dataclass(frozen=True)
+class Critical:
+    """The way between two registers that takes longest when all is routed: it limits the clock.
+
+    Parameters:
+        logic, routing: nanoseconds in cells, those of both registers included, and between them.
+        start, end: cells of these registers.
+    """
+
+    logic: float
+    routing: float
+    start: str
+    end: str
 
 
 @dataclass(frozen=True)
@@ -25,7 +41,8 @@ class Placement:
         mhz: that its clock reaches, over all paths between two registers.
         target_mhz: that nextpnr was asked for.
         synthesis: what Yosys made of it, the wrapper included.
-        ways: the longest ways of the netlist.
+        critical: the way that limits the clock.
+        ways: the longest ways of the netlist, by levels of logic.
         bare_products: multipliers without a register on both sides.
         used: of the device, {"MULT18X18D": (154, 156)}.
         seconds: of nextpnr.
@@ -35,6 +52,7 @@ class Placement:
     mhz: float
     target_mhz: float
     synthesis: Synthesis
+    critical: Critical
     ways: list[Way]
     bare_products: int
     used: dict[str, tuple[int, int]]
@@ -105,8 +123,9 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
              "--report", "report.json", "-q", "-l", "log.txt"], folder=work)
         seconds = time.perf_counter() - start
         log = (work / "log.txt").read_text()
-    return Placement(device, frequency(log), target_mhz, synthesis, netlist.ways(), len(netlist.bare_products()),
-                     utilization(log), seconds)
+        slowest = critical(json.loads((work / "report.json").read_text()))
+    return Placement(device, frequency(log), target_mhz, synthesis, slowest, netlist.ways(),
+                     len(netlist.bare_products()), utilization(log), seconds)
 
 
 def frequency(log: str) -> float:
@@ -119,6 +138,22 @@ def frequency(log: str) -> float:
     if not found:
         raise RuntimeError("nextpnr must say what the clock reaches, but its log does not; a design without registers?")
     return float(found[-1])
+
+
+def critical(report: dict[str, Any]) -> Critical:
+    """The slowest of the ways from clock edge to clock edge in the report of nextpnr.
+
+    Raises:
+        RuntimeError: when there is none.
+    """
+    paths = [path["path"] for path in report["critical_paths"]
+             if path["from"].startswith("posedge") and path["to"].startswith("posedge")]
+    if not paths:
+        raise RuntimeError("The report of nextpnr must hold a way between two registers, but it does not")
+    path = max(paths, key=lambda steps: sum(step["delay"] for step in steps))
+    routing = sum(step["delay"] for step in path if step["type"] == "routing")
+    return Critical(round(sum(step["delay"] for step in path) - routing, 2), round(routing, 2),
+                    path[0]["from"]["cell"], path[-1]["to"]["cell"])
 
 
 def utilization(log: str) -> dict[str, tuple[int, int]]:

@@ -55,6 +55,10 @@ FAMILIES = {
 """By the names that Yosys gives them. ``lut_rams`` are the look-up tables that hold memories and delay lines."""
 
 
+_KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
+"""Registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of equal ones."""
+
+
 @dataclass(frozen=True)
 class Synthesis:
     """What Yosys made of a design.
@@ -123,7 +127,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         (work / "wrapper.v").write_text(wrapper)
         (work / "run.ys").write_text("\n".join([
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
-            f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean", "check -assert",
+            f"hierarchy -check -top {top}", "proc", "flatten", *_KEPT, "opt_expr", "opt_clean", "check -assert",
             "select t:$mul", "write_json -selected products.json", "select -clear",
             *_steps(FAMILIES[family], top, logic),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))

@@ -3,6 +3,7 @@
 The hardware has no choice of its own, so that a recurrence over the program gives every cycle; `Timeline` keeps them
 for the Gantt chart. Held to the simulated hardware by its tests.
 """
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,12 +43,12 @@ class Timeline:
 
 def fft_latency(k: int) -> int:
     levels = exact_log2(k)
-    return levels + 2 * max(0, levels - 2)
+    return levels + 3 * max(0, levels - 2)
 
 
 def array_latency(k: int, columns: int) -> int:
     """Cycles from a pass's last issue to its first row."""
-    return 3 + 2 + ceil_log2(columns) + 4 + fft_latency(k)
+    return 3 + 3 + ceil_log2(columns) + 5 + fft_latency(k)
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,15 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
 
 
-def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> int:
+def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> float:
     """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other.
 
-    The first step of a sequence waits for no state, so that it costs less than a period.
+    The first step of a sequence waits for no state, so that it costs less than a period. Turns of interleaved streams
+    may be long and short by turns; theirs is the mean.
     """
     each = steps * streams
-    _, starts = _run(layer, program, elements, streams, 3 * each + 1, each)
-    return starts[3 * each] - starts[2 * each]
+    _, starts = _run(layer, program, elements, streams, (2 + TURNS) * each + 1, each)
+    return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS)
 
 
 def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps: int,
@@ -115,21 +117,21 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
     shape, k = program.shape, layer.gates.block_size
     rows_at, back = array_latency(k, shape.columns), fft_latency(k) + 1 + 1
     units = stages(layer, elements)
-    now, drained, fetched = 0, -shape.slots, [-(10**9)] * len(units)
+    now, drained = 0, -shape.slots
     second = bool(program.commands[SECOND])
-    served: set[int] = set()
-    shorter = min(range(len(units)), key=lambda stage: units[stage].latency)
+    passing = _Passing(units, back, second)
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
     before = SECOND + 1
     for command, step in commands(program, streams, steps):
         line = lines[step]
         goes_on = step % sequence >= streams
-        have = line.seconds if command == SECOND else lines[step - streams].results if goes_on else []
+        have = line.seconds if command == SECOND else lines[step - streams].results
         wait = 0 if command == SECOND else back
         ended: list[int] = []
         for position, issue in enumerate(program.commands[command]):
-            if issue.need and have:
+            if issue.need and (goes_on or command == SECOND):
+                passing.settle(have, issue.need)
                 # What follows a command for the same vector sees a cycle later how much of it is left.
                 now = max(now + (not position and command == before), have[issue.need - 1] + wait)
             if issue.ends:
@@ -150,28 +152,65 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
             kinds = len(matrix.kinds)
             stop = min(p.first_row + shape.rows, matrix.rows)
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
-                emitted = end + rows_at + (row - p.first_row) // shape.chains + 1
-                unit = units[matrix.stage]
-                at = max(emitted, fetched[matrix.stage] + unit.phases)
-                if second:  # One transform serves both stages, and the one with the shorter way gives way.
-                    while matrix.stage == shorter and at + unit.latency in served:
-                        at += 1
-                    served.add(at + unit.latency)
-                fetched[matrix.stage] = at
-                if not matrix.stage:
-                    line.blocks.append(at)
-                if second and not matrix.stage:
-                    line.seconds.append(at + unit.latency + back)
-                else:
-                    line.results.append(at + unit.latency)
+                passing.comes(line, matrix.stage, end + rows_at + (row - p.first_row) // shape.chains + 1)
+    passing.settle(None, 0)
     return lines, starts
+
+
+class _Passing:
+    """Whole blocks on their way through the units of the stages, and into a timeline.
+
+    Where there are two stages, one transform serves both, and the one with the shorter way gives way: when its blocks
+    go is settled as late as it can be, once everything is known that may come between.
+    """
+
+    def __init__(self, units: Sequence[Stage], back: int, second: bool) -> None:
+        self._units, self._back, self._second = units, back, second
+        self._shorter = min(range(len(units)), key=lambda stage: units[stage].latency) if second else -1
+        self._fetched = [-(10**9)] * len(units)
+        self._served: set[int] = set()
+        self._waiting: deque[tuple[Timeline, int]] = deque()
+
+    def comes(self, line: Timeline, stage: int, cycle: int) -> None:
+        """A block of a stage can be fetched from a cycle on."""
+        if stage == self._shorter:
+            self._waiting.append((line, cycle))
+            return
+        at = max(cycle, self._fetched[stage] + self._units[stage].phases)
+        self._served.add(at + self._units[stage].latency)
+        self._note(line, stage, at)
+
+    def settle(self, cycles: list[int] | None, count: int) -> None:
+        """Let those that give way go until there are ``count`` of these ``cycles``; all of them without."""
+        while self._waiting and (cycles is None or len(cycles) < count):
+            line, cycle = self._waiting.popleft()
+            unit = self._units[self._shorter]
+            at = max(cycle, self._fetched[self._shorter] + unit.phases)
+            while at + unit.latency in self._served:
+                at += 1
+            self._note(line, self._shorter, at)
+
+    def _note(self, line: Timeline, stage: int, at: int) -> None:
+        self._fetched[stage] = at
+        there = at + self._units[stage].latency
+        if not stage:
+            line.blocks.append(at)
+        if self._second and not stage:
+            line.seconds.append(there + self._back)
+        else:
+            line.results.append(there)
 
 
 def _normalised(line: Timeline, start: int, cycles: int, steps: int) -> Timeline:
     blocks, seconds, results = ([cycle - start for cycle in cycles]
                                 for cycles in (line.blocks, line.seconds, line.results))
     issues = [(command, matrix, cycle - start) for command, matrix, cycle in line.issues]
-    return Timeline(issues, blocks, seconds, results, cycles / steps if cycles % steps else cycles // steps)
+    return Timeline(issues, blocks, seconds, results, _whole(cycles, steps))
+
+
+def _whole(cycles: int, count: int) -> float:
+    """The mean, an integer where it is one."""
+    return cycles / count if cycles % count else cycles // count
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> str:

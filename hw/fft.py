@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from circulant.hw.fixed import constant_product, requantize, round_shift
+from circulant.hw.fixed import constant_product, halves, requantize, round_shift
 from circulant.hw.pipeline import Registers
 from circulant.sim import fft
 
@@ -33,9 +33,9 @@ class FftShape:
 
     @property
     def latency(self) -> int:
-        """Levels of butterflies, and two more stages for the twiddle products of each level from n = 8 on."""
+        """Levels of butterflies, and three more stages for the twiddle products of each level from n = 8 on."""
         levels = exact_log2(self.k)
-        return levels + 2 * max(0, levels - 2)
+        return levels + 3 * max(0, levels - 2)
 
     @property
     def inverse_width(self) -> int:
@@ -92,7 +92,7 @@ class ForwardFft(wiring.Component):
                 return registers.stage([x[0] + x[1], x[0] - x[1]])
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
-                even = registers.stage(registers.stage(even))
+                even = registers.stage(registers.stage(registers.stage(even)))
                 odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=-1)
             y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
             middle = n // 4
@@ -168,7 +168,7 @@ class InverseFft(wiring.Component):
                 odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
             even, odd = registers.stage(even), registers.stage(odd)
             if n >= 8:
-                even = registers.stage(registers.stage(even))
+                even = registers.stage(registers.stage(registers.stage(even)))
                 odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=1)
             x: list[Value] = [y[0]] * n
             x[0::2], x[1::2] = transform(even), transform(odd)
@@ -183,18 +183,20 @@ class InverseFft(wiring.Component):
 def _turned(registers: Registers, odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
     """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are.
 
-    Two stages: where both parts of the factor are equal a sum and then its product, else products and then their sum.
+    Three stages, none of which adds up more than half the digits of a factor: where both its parts are equal a sum and
+    the two halves of its product, else the halves of four products and the sums of each half; then all of it.
     """
-    turned = registers.stage(odd[:2])
+    turned = registers.stage(registers.stage(odd[:2]))
     for j in range(1, n // 4):
         c, s = fft.twiddle(j, n, twiddle_bits)
         re, im = odd[2 * j], odd[2 * j + 1]
         if c == s:
             sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re))
-            parts = [constant_product(x, c) for x in sums]
+            parts = [registers.stage(constant_product(x, half) for half in halves(c)) for x in sums]
         else:
-            re_c, im_s, im_c, re_s = registers.stage(
-                constant_product(x, factor) for x, factor in ((re, c), (im, s), (im, c), (re, s)))
-            parts = [re_c - im_s, im_c + re_s] if sign > 0 else [re_c + im_s, im_c - re_s]
-        turned += [round_shift(part, twiddle_bits) for part in parts]
+            re_c, im_s, im_c, re_s = (registers.stage(constant_product(x, half) for half in halves(factor))
+                                      for x, factor in ((re, c), (im, s), (im, c), (re, s)))
+            parts = [registers.stage(x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)),
+                     registers.stage(x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True))]
+        turned += [round_shift(low + high, twiddle_bits) for low, high in parts]
     return registers.stage(turned)

@@ -2,8 +2,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from amaranth.hdl import Array, Module, Shape, ShapeLike, Signal, Value, signed
-from amaranth.lib import data, fifo, stream, wiring
+from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, signed
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix"]
@@ -96,11 +96,24 @@ class Queue(wiring.Component):
         })
 
     def elaborate(self, platform: Any) -> Module:
+        """As Amaranth's buffered FIFO, but what decides a cycle is known in registers and compared with no count."""
         m = Module()
-        m.submodules.fifo = queue = fifo.SyncFIFOBuffered(width=Shape.cast(self._shape).width, depth=self.depth)
+        most = self.depth - 1
+        width = Shape.cast(self._shape).width
+        m.submodules.storage = storage = memory.Memory(shape=width, depth=most, init=[])
+        write, read = storage.write_port(), storage.read_port()
+        waiting, some, room = Signal(range(most + 1)), Signal(), Signal(init=1)
         m.d.comb += [
-            queue.w_data.eq(Value.cast(self.i.payload)), queue.w_en.eq(self.i.valid), self.i.ready.eq(queue.w_rdy),
-            Value.cast(self.o.payload).eq(queue.r_data), self.o.valid.eq(queue.r_rdy), queue.r_en.eq(self.o.ready),
-            self.level.eq(queue.level),
+            self.i.ready.eq(room), self.level.eq(waiting + self.o.valid),
+            write.en.eq(self.i.valid & room), write.data.eq(Value.cast(self.i.payload)),
+            read.en.eq(some & (~self.o.valid | self.o.ready)), Value.cast(self.o.payload).eq(read.data),
         ]
+        for port in (write, read):
+            with m.If(port.en):
+                m.d.sync += port.addr.eq(Mux(port.addr == most - 1, 0, port.addr + 1))
+        with m.If(write.en & ~read.en):
+            m.d.sync += [waiting.eq(waiting + 1), some.eq(1), room.eq(waiting != most - 1)]
+        with m.If(read.en & ~write.en):
+            m.d.sync += [waiting.eq(waiting - 1), some.eq(waiting != 1), room.eq(1)]
+        m.d.sync += self.o.valid.eq(some | self.o.valid & ~self.o.ready)
         return m

@@ -5,10 +5,8 @@ that occurs many times becomes an instance of one Verilog module, and a memory b
 which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
 of that is plain Amaranth, for its simulator.
 """
-import gc
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
@@ -21,6 +19,7 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from circulant.hw.config import Config
+from circulant.hw.elaboration import brisk
 from circulant.hw.tidy import tidied
 
 __all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
@@ -139,7 +138,7 @@ class VerilogTarget:
         Parameters:
             short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
         """
-        with _no_collection():
+        with brisk():
             text = "\n".join([self._rtlil(top, name), *(shared for _, _, shared in self._modules.values())])
         if short:
             return "\n".join([tidied(find_yosys(lambda version: version >= (0, 40)).run(
@@ -149,18 +148,6 @@ class VerilogTarget:
 
     def _rtlil(self, component: wiring.Component, name: str) -> str:
         return str(rtlil.convert(component, name=name, platform=self, emit_src=False))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No search for garbage: nearly all that elaboration makes stays, and is looked through again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,

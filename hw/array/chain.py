@@ -15,7 +15,7 @@ from amaranth.utils import exact_log2
 from circulant.hw.array.program import Program
 from circulant.hw.config import Config
 from circulant.hw.fft import FftShape, InverseFft
-from circulant.hw.fixed import requantize, round_shift, saturate
+from circulant.hw.fixed import round_shift, saturate
 from circulant.hw.pipeline import delay, per_matrix
 from circulant.hw.target import Rom, instances, packed
 
@@ -82,8 +82,8 @@ class Chain(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from ``start`` to the first row: combine, round, inverse FFT, round, bias."""
-        return 2 + self._fft.latency + 2
+        """Cycles from ``start`` to the first row: combine, round, clip, inverse FFT, round, bias."""
+        return 3 + self._fft.latency + 2
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -92,28 +92,26 @@ class Chain(wiring.Component):
         m.d.comb += matrix.eq(per_matrix([p.matrix for p in self._program.passes], number))
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
         m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
+        drops = [p.frac - p.product.frac for p in self._products]
         at = delay(m, matrix, 1, name="combined_matrix")
+        clips = delay(m, at, 1, name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
             combined = Signal(number_j.shape(), name=f"combined_{j}", reset_less=True)
+            whole = Signal(signed(len(combined) + 1 - min(drops)), name=f"whole_{j}", reset_less=True)
             product = Signal(signed(self._fft.width), name=f"product_{j}", reset_less=True)
             m.d.comb += inverse.i.payload[j].eq(product)
             m.d.sync += [
                 combined.eq(number_j),
-                product.eq(
-                    _chosen(
-                        [(p.frac - p.product.frac, p.product.width) for p in self._products],
-                        at,
-                        partial(_requantized, combined),
-                    )
-                ),
+                whole.eq(_chosen(drops, at, partial(round_shift, combined))),
+                product.eq(_chosen([p.product.width for p in self._products], clips, partial(saturate, whole))),
             ]
 
-        steps = 2 + self._fft.latency
+        steps = 3 + self._fft.latency
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
         live = delay(m, passes, steps + 1, name="live", reset_less=False)
-        matrix = delay(m, at, steps - 1, name="matrix")
+        matrix = delay(m, clips, steps - 2, name="matrix")
         final = delay(m, matrix, 1, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
         m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in route_layout(self._program)]
@@ -177,10 +175,6 @@ class Chain(wiring.Component):
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
         word = delay(m, rom.data, 1, name="word")
         return data.View(layout, word[width:]), word[:width]
-
-
-def _requantized(x: Value, key: tuple[int, int]) -> Value:
-    return requantize(x, *key)
 
 
 def _chosen(keys: Sequence[Any], matrix: Value, make: Callable[[Any], Value]) -> Value:

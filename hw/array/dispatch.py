@@ -137,22 +137,29 @@ class Dispatch(wiring.Component):
         commands, blocks = self._program.commands, self._blocks
         reading, under_way, unfetched = Signal(), Signal(range(PLACES)), Signal(range(PLACES))
         promised = Signal(range(PLACES * blocks + self._capacity))
-        kept, fits = Signal.like(promised), Signal(init=1)
-        left, rest = Signal.like(under_way), Signal.like(unfetched)
-        m.d.comb += [
-            kept.eq(promised - Mux(self.skipped, blocks, 0) - self.leaves),
-            left.eq(under_way - self.ends), rest.eq(unfetched - self.fetched),
-        ]
+        fits = Signal(init=1)
+
+        def at_most(number: Value, less: list[tuple[Value, int]], most: int) -> Value:
+            """Whether a number is at most ``most``, less what happens in this cycle: compared for each that may be,
+            because that comes late."""
+            if not less:
+                return number <= most if most >= 0 else Const(0)
+            (happens, count), *others = less
+            return Mux(happens, at_most(number, others, most + count), at_most(number, others, most))
+
+        leaving = [(self.leaves, 1), (self.skipped, blocks)]
         with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
             m.d.sync += reading.eq(0)
         with m.If(starts):
             m.d.sync += reading.eq(1)
         m.d.sync += [
-            under_way.eq(left + starts),
-            unfetched.eq(rest + starts),
-            promised.eq(kept + Mux(starts, blocks, 0)),
+            under_way.eq(under_way + starts - self.ends),
+            unfetched.eq(unfetched + starts - self.fetched),
+            promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
             fits.eq(Mux(starts, *(
-                (kept <= self._capacity - n * blocks) & (left < PLACES - n) & (rest < 3 - n) for n in (2, 1)))),
+                at_most(promised, leaving, self._capacity - n * blocks)
+                & at_most(under_way, [(self.ends, 1)], PLACES - 1 - n)
+                & at_most(unfetched, [(self.fetched, 1)], 2 - n) for n in (2, 1)))),
         ]
         if self._reloadable:
             m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))

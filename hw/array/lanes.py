@@ -87,17 +87,17 @@ class LaneArray(wiring.Component):
         program, row, shape = self._program, self.row, self._program.shape
         operands = Signal(row.operands, reset_less=True)
         phase = delay(m, self.phase, 2, name="phase")
-        part = delay(m, phase, row.latency, name="part")
+        part = delay(m, phase, row.latency - 2, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
-        add = delay(m, self.valid, 2 + row.latency, name="add", reset_less=False)
+        add = delay(m, self.valid, row.latency, name="add", reset_less=False)
         slot, first = (
-            delay(m, value, 2 + row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
+            delay(m, value, row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
         )
-        load = delay(m, self.ends, 2 + row.latency, name="load", reset_less=False)
-        start = delay(m, load, 1, name="start", reset_less=False)
+        load = delay(m, self.ends, row.latency, name="load", reset_less=False)
+        start = delay(m, load, 3, name="start", reset_less=False)
         number, second = (
             delay(m, value, 3 + row.latency, name=name)
             for name, value in (("number", self.number), ("second", self.second))

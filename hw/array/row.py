@@ -84,8 +84,8 @@ class RowShape:
 
     @property
     def latency(self) -> int:
-        """Cycles from the operands to the head of the drain: products, levels of the tree, sum."""
-        return 2 + ceil_log2(self.columns)
+        """Cycles from the operands to the head of the drain: products, levels of the tree, sum, drain."""
+        return 3 + ceil_log2(self.columns)
 
 
 def phases(operands: list[Value], shape: RowShape, phase: Value) -> list[Value]:
@@ -103,7 +103,7 @@ class LaneRow(wiring.Component):
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
         w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
-        add: the sum of this cycle's products goes to the accumulator ``slot``, ``shape.latency`` - 1 cycles after x.
+        add: the sum of the next cycle's products goes to accumulator ``slot``, ``shape.latency`` - 3 cycles after x.
         first: with ``add``: it is the first one of its row.
         load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
         part: with ``add``: the phase of these products.
@@ -132,17 +132,23 @@ class LaneRow(wiring.Component):
         drain = Signal(shape.sums, reset_less=True)
         total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
         m.d.comb += self.sums.eq(drain)
-        held = self._accumulators(m, total)
+        # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
+        add, slot, first, load, part = (
+            Signal.like(getattr(self, name), name=f"row_{name}", attrs={"keep": 1})
+            for name in ("add", "slot", "first", "load", "part"))
+        loads = Signal(name="row_loads", attrs={"keep": 1})
+        m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load), loads.eq(load)]
+        if shape.fold > 1:
+            m.d.sync += part.eq(self.part)
+        held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
         for i, terms in enumerate(self._products(m)):
-            m.d.comb += total[i].eq(Mux(self.first, 0, held[i]) + self._tree(m, i, terms))
+            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + self._tree(m, i, terms))
         for j in range(shape.products):
             phase, i = divmod(j, shape.multipliers)
-            value: Value = total[i]
-            if phase < shape.fold - 1:  # It waits for the last phase.
-                value = Signal(signed(shape.sum_width), name=f"early_{j}", reset_less=True)
-                with m.If(self.part == phase):
-                    m.d.sync += value.eq(total[i])
-            m.d.sync += drain[j].eq(Mux(self.load, value, self.chain[j]))
+            value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
+            with m.If(part == phase if phase < shape.fold - 1 else Const(1)):  # It waits for the last phase.
+                m.d.sync += value.eq(total[i])
+            m.d.sync += drain[j].eq(Mux(loads, value, self.chain[j]))
         return m
 
     def _products(self, m: Module) -> list[list[Value]]:
@@ -170,17 +176,16 @@ class LaneRow(wiring.Component):
                 level.append(later)
         return level[0]
 
-    def _accumulators(self, m: Module, total: Any) -> Any:
+    def _accumulators(self, m: Module, total: Any, *, add: Value, address: Value) -> Any:
         """What the slot holds; it takes the total in a cycle that adds."""
         shape = self._shape
         if shape.slots * shape.fold == 1:
             held = Signal(total.shape(), reset_less=True)
-            with m.If(self.add):
+            with m.If(add):
                 m.d.sync += held.eq(total)
             return held
         m.submodules.accumulators = mem = memory.Memory(
             shape=total.shape(), depth=shape.slots * shape.fold, init=[])
         read, write = mem.read_port(domain="comb"), mem.write_port()
-        address = self.slot * shape.fold + self.part if shape.fold > 1 else self.slot
-        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(self.add), write.data.eq(total)]
+        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(add), write.data.eq(total)]
         return read.data

@@ -80,8 +80,9 @@ class Sequencer(wiring.Component):
         accepts, following = Signal(), Signal.like(self.weight)
         given = self.go.payload
         starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
-        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(3)]
-        begins, thirds = (Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2))
+        places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
+        begins, thirds, fourths = (
+            Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
         m.d.comb += [
             self.valid.eq(active & ((self.phase != 0) | clear)),
@@ -105,7 +106,7 @@ class Sequencer(wiring.Component):
         m.d.sync += self.weight.eq(following)
         with m.If(rom.en):
             m.d.sync += [
-                ahead.eq(rom.addr + 1),
+                ahead.eq(Mux(accepts, fourths[given.command], ahead + 1)),
                 Value.cast(behind).eq(Mux(accepts, seconds[given.command], rom.data)),
                 Value.cast(word).eq(Mux(accepts, firsts[given.command], behind)),
             ]

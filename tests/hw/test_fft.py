@@ -87,6 +87,13 @@ def test_inverse_equals_golden(k, width, twiddle_bits):
     assert stream(inverse(k, width, twiddle_bits), y.tolist()) == golden.tolist()
 
 
+@pytest.mark.parametrize("k", [32, 64])
+def test_large_blocks_equal_golden(k):
+    x = stimuli(k, 7)[-12:]
+    assert stream(forward(k, *ROUNDINGS[2]), x.tolist()) == spectra(x, *ROUNDINGS[2][1:]).tolist()
+    assert stream(inverse(k, 7, 4), x.tolist()) == fft.inverse(x, 4).tolist()
+
+
 @pytest.mark.parametrize("k", [k for k in BLOCK_SIZES if k <= 4])
 def test_inverse_uses_every_bit_of_its_width(k):
     """Where no twiddle factor is rounded the worst block fills the width."""
@@ -113,7 +120,7 @@ def test_nothing_is_left_after_a_reset(reset_at):
         spectra(x, *ROUNDINGS[0][1:]).tolist())
 
 
-@pytest.mark.parametrize(("k", "levels"), [(1, 0), (2, 1), (4, 2), (8, 5), (16, 8)])
+@pytest.mark.parametrize(("k", "levels"), [(1, 0), (2, 1), (4, 2), (8, 6), (16, 10)])
 def test_a_block_per_cycle_and_the_latency(k, levels):
     there, back = forward(k, *ROUNDINGS[0]), inverse(k, 10, 9)
     assert (there.latency, back.latency) == (levels + 1, levels)

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.fixed import constant_product, requantize, round_shift, saturate
+from circulant.hw.fixed import constant_product, halves, requantize, round_shift, saturate
 from circulant.sim import fixed
 from circulant.sim.fixed import Format
 from tests.hw.simulate import trace
@@ -90,3 +90,15 @@ def test_constant_product_takes_one_term_for_each_canonical_signed_digit():
 
     digits = {1: 1, 2: 1, 7: 2, 255: 2, 0b10101: 3, 0b1101101: 4, 0b11001111: 4}
     assert {c: terms(constant_product(Signal(signed(8)), c)) for c in digits} == digits
+
+
+def test_halves_share_the_digits():
+    def digits(constant):
+        """Of the non-adjacent form: as many as there are ones in what 3n and n do not share."""
+        return bin(abs(constant) ^ abs(3 * constant)).count("1")
+
+    for constant in (*range(-300, 301), 46341, -60547, 25080):
+        low, high = halves(constant)
+        assert low + high == constant
+        assert digits(low) == (digits(constant) + 1) // 2
+        assert digits(high) == digits(constant) // 2

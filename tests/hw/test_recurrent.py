@@ -128,14 +128,15 @@ def test_period_is_that_of_the_cost_model(name):
         assert ends[-1] - ends[-5] == round(4 * turns * period)
 
 
-@pytest.mark.parametrize("name", ["dense", "a GRU, ragged", "three streams"])
+@pytest.mark.parametrize("name", ["dense", "a GRU, ragged", "three streams", "three streams of it"])
 def test_short_sequences_follow_each_other_as_the_cost_model_says(name):
     options, shape, elements, turns = CASES[name]
     layer, shape = build(**options), ArrayShape(*shape)
     program = best_program(layer, shape, elements, streams=turns)
     dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
-    given, wanted = streams(layer, 5, 3, turns)
+    given, wanted = streams(layer, 7, 3, turns)
     taken, cycles = run(dut, given)
     assert taken == wanted
-    ends = np.array(cycles).reshape(5, -1)[:, -1]
-    assert np.diff(ends)[1:-1].tolist() == [sequence_cycles(layer, program, elements, steps=3, streams=turns)] * 2
+    ends = np.array(cycles).reshape(7, -1)[:, -1]  # Turns of streams may be long and short by turns.
+    predicted = sequence_cycles(layer, program, elements, steps=3, streams=turns)
+    assert [ends[3] - ends[1], ends[5] - ends[3]] == [2 * predicted] * 2

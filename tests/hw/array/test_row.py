@@ -53,12 +53,12 @@ def issued(shape, issues, *, chain=None):
             t = at * fold + phase
             now = [(operands(spectrum) + [0] * each)[phase * each:(phase + 1) * each] for spectrum in spectra]
             columns["w"][t], columns["phase"][t], columns["x"][t + 1] = weights, phase, now
-            later = t + latency
+            later = t + latency - 2
             columns["add"][later], columns["slot"][later], columns["part"][later] = 1, slot, phase
             columns["first"][later] = int(first)
             columns["load"][later] = int(load and phase == fold - 1)
         if load:
-            heads.append(at * fold + fold - 1 + latency + 1)
+            heads.append(at * fold + fold + latency)
     shown = trace(LaneRow(shape), columns)["sums"]
     return [shown[t] for t in heads]
 
@@ -136,12 +136,12 @@ def test_no_sum_of_extremes_wraps(columns, groups, x, w):
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 def test_the_latency_is_that_of_the_tree(columns):
-    assert row_shape(columns=columns).latency == 2 + (columns - 1).bit_length()
+    assert row_shape(columns=columns).latency == 3 + (columns - 1).bit_length()
 
 
 def test_the_drain_shifts_where_it_does_not_load():
     chain = [[n, -n] for n in range(10)]
-    shown = trace(LaneRow(row_shape(2)), {"chain": chain, "load": [int(n == 4) for n in range(10)]})["sums"]
+    shown = trace(LaneRow(row_shape(2)), {"chain": chain, "load": [int(n == 2) for n in range(10)]})["sums"]
     assert shown == [[0, 0], *chain[:4], [0, 0], *chain[5:9]]
 
 
@@ -150,6 +150,6 @@ def test_what_is_not_added_leaves_the_accumulators_alone():
     shape = replace(row_shape(1), slots=2)
     shown = trace(LaneRow(shape), {
         "w": [[[3]], [[99]], [[5]], *[[[0]]] * 4], "x": [[[0]], [[7]], [[77]], [[11]], *[[[0]]] * 3],
-        "add": [0, 0, 1, 0, 1, 0, 0], "first": [0, 0, 1, 1, 0, 0, 0], "load": [0, 0, 0, 0, 1, 0, 0],
+        "add": [0, 1, 0, 1, 0, 0, 0], "first": [0, 1, 1, 0, 0, 0, 0], "load": [0, 0, 0, 1, 0, 0, 0],
         "slot": [1] * 7, "chain": [[0]] * 7})["sums"]
-    assert shown[5] == [3 * 7 + 5 * 11]
+    assert shown[6] == [3 * 7 + 5 * 11]

@@ -1,0 +1,153 @@
+"""Random networks as Verilog under Verilator against their golden models, with stalls, resets, interleaved streams.
+
+Cells, directions, sizes that are no multiples of the block sizes, block sizes, widths and budgets are drawn at random;
+the smallest budgets fold a block product over several cycles.
+"""
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circulant.hw import generate
+from circulant.hw.design import Design
+from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.sim import reals
+from circulant.sim.cosim import verify
+from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
+from circulant.sim.reference import Layer, Model
+from circulant.sim.refusal import Refusal
+
+__all__ = ["Drawn", "draw", "measure"]
+
+CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
+BLOCKS = (1, 2, 4, 8, 16)
+STEPS = 5
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A network, and the design that was made of it.
+
+    Parameters:
+        cells: of its recurrent layers.
+        widths: as `circulant.sim.quantize.Widths` has them.
+    """
+
+    network: Network
+    design: Design
+    cells: tuple[str, ...]
+    blocks: tuple[int, ...]
+    widths: dict[str, int]
+    streams: int
+
+    @property
+    def title(self) -> str:
+        sizes = " → ".join(str(layer.outputs) for layer in self.network.layers)
+        blocks = ", ".join(map(str, self.blocks))
+        return (f"{', '.join(self.cells)}: {self.network.inputs} → {sizes}, k = {blocks}, "
+                f"{self.widths['weight_bits']}×{self.widths['activation_bits']} bits"
+                + (f", {self.streams} streams" if self.streams > 1 else ""))
+
+    @property
+    def fold(self) -> int:
+        """The greatest one of its arrays."""
+        plans = [one for plan in self.design.plans for one in (
+            (plan.forward, plan.backward) if isinstance(plan, PairPlan) else (plan,))]
+        return max(plan.shape.fold for plan in plans if isinstance(plan, LayerPlan))
+
+
+def draw(seed: int) -> Drawn:
+    """The network of a seed, which is drawn anew while its widths contradict each other."""
+    rng = np.random.default_rng((11, seed))
+    for _ in range(50):
+        cells = [CELLS[seed % len(CELLS)], *rng.choice(CELLS, rng.integers(2))]
+        streams = 1 if any("bidirectional" in cell for cell in cells) else int(rng.integers(1, 4))
+        blocks = [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)]
+        widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
+                  "spectrum_bits": int(rng.choice([0, rng.integers(6, 25)])), "twiddle_bits": int(rng.integers(4, 19))}
+        inputs, layers = int(rng.integers(1, 12)), _layers(rng, cells, blocks)
+        model = Model(f"random_{seed}", inputs, True, layers(inputs))
+        try:
+            network = quantize(model, rng.normal(0, 1, (8, STEPS, inputs)), **widths)
+        except Refusal:
+            continue
+        design = _design(network, int(rng.choice([1, 8, 40])), streams)
+        return Drawn(network, design, tuple(cells), tuple(blocks), widths, streams)
+    raise AssertionError("None of the widths fits")
+
+
+def _layers(rng: np.random.Generator, cells: list[str], blocks: list[int]) -> Callable[[int], tuple[Layer, ...]]:
+    def made(inputs: int) -> tuple[Layer, ...]:
+        layers: list[Layer] = []
+        for n, (cell, k) in enumerate(zip(cells, blocks, strict=False)):
+            returns = "sequence" if n < len(cells) - 1 or rng.random() < 0.5 else "last"
+            name, hidden = f"layer_{n}", int(rng.integers(1, 2 * k + 8))
+            if cell.startswith("bidirectional"):
+                kind = cell.split()[1]
+                layers.append(reals.Bidirectional(name, *(
+                    _cell(rng, kind, f"{name}.{way}", inputs, hidden, k, returns) for way in ("forward", "backward"))))
+            else:
+                layers.append(_cell(rng, cell, name, inputs, hidden, k, returns))
+            inputs = layers[-1].outputs
+        k, outputs = blocks[-1], int(rng.integers(1, 9))
+        layers.append(reals.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
+                                   rng.normal(0, 0.5, outputs)))
+        return tuple(layers)
+
+    return made
+
+
+def _cell(rng: np.random.Generator, kind: str, name: str, inputs: int, hidden: int, k: int,
+          returns: str) -> reals.Lstm | reals.Gru:
+    def matrix(rows: int, columns: int, *gates: int) -> np.ndarray:
+        return rng.normal(0, 1 / np.sqrt(columns), (*gates, -(-rows // k), -(-columns // k), k))
+
+    if kind == "lstm":
+        projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
+        outputs = projection or hidden
+        return reals.Lstm(name, inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4),
+                          rng.normal(0, 0.5, (4, hidden)), rng.normal(0, 0.5, (4, hidden)),
+                          matrix(projection, hidden) if projection else None,
+                          rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns)
+    return reals.Gru(name, inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3),
+                     rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
+                     kind.split()[-1] if " " in kind else "after")
+
+
+def _design(network: Network, multipliers: int, streams: int) -> Design:
+    """With the first budget, from one on and twice as large each time, that suffices."""
+    while True:
+        try:
+            return generate(network, multipliers=multipliers, streams=streams, max_steps=STEPS)
+        except Refusal as refusal:
+            if "needs at least" not in str(refusal):
+                raise
+            multipliers *= 2
+
+
+def measure(*, count: int, first: int, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Networks of the seeds from ``first`` on: figures of each, and a table.
+
+    Parameters:
+        note: told each network before it is built.
+    """
+    rows = []
+    for seed in range(first, first + count):
+        drawn = draw(seed)
+        note(f"{seed}: {drawn.title}, {drawn.design.multipliers} multipliers, fold {drawn.fold}")
+        x = np.random.default_rng(seed).normal(0, 1, (8 * drawn.streams, STEPS, drawn.network.inputs))
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+            result = verify(drawn.design.write(Path(folder) / "design"), drawn.network.vectors(x))
+        rows.append({"seed": seed, "network": drawn.title, "multipliers": drawn.design.multipliers, "fold": drawn.fold,
+                     "words": result.words_compared, "mismatches": result.mismatches,
+                     "seconds": time.perf_counter() - start})
+    table = {row["network"]: f"{row['words']:,} words, {row['mismatches']} mismatches; {row['multipliers']} multipliers"
+                             f", fold {row['fold']}" for row in rows}
+    table["all"] = f"{sum(row['words'] for row in rows):,} words, {sum(row['mismatches'] for row in rows)} mismatches"
+    return {"benchmark": "networks", "table": table, "networks": rows}
