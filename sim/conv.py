@@ -5,7 +5,6 @@ positions and input blocks are summed up in the spectral domain, and each output
 is a block-circulant matrix times what the kernel sees, the channels of its positions side by side.
 """
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from circulant.sim.circulant import Product
 from circulant.sim.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
-from circulant.sim.window import Grid, Window
+from circulant.sim.window import Grid, Window, Windowed
 
 __all__ = ["Conv"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conv:
+class Conv(Windowed):
     """Images (N, height, width, inputs) to images (N, height, width, outputs).
 
     Parameters:
@@ -60,10 +59,6 @@ class Conv:
     def blocks(self) -> int:
         """Of the channels of a pixel that comes."""
         return -(-self.inputs // self.product.block_size)
-
-    @cached_property
-    def output_grid(self) -> Grid:
-        return self.window.outputs(self.name, self.grid)
 
     @property
     def input_format(self) -> Format:

@@ -9,7 +9,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
 from circulant.sim.window import Grid
 
-__all__ = ["ORDERS", "Flatten", "check_order", "flattened"]
+__all__ = ["ORDERS", "Flatten", "check_order", "flat", "flattened"]
 
 ORDERS = ("pixels", "channels")
 
@@ -44,8 +44,7 @@ class Flatten:
 
     @property
     def outputs(self) -> int:
-        height, width = self.grid
-        return self.inputs * width * (1 if self.rows else height)
+        return flat(self.inputs, self.grid, rows=self.rows)
 
     @property
     def output_format(self) -> Format:
@@ -60,6 +59,12 @@ class Flatten:
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         return flattened(x, self.order, rows=self.rows)
+
+
+def flat(channels: int, grid: Grid, *, rows: bool) -> int:
+    """Values of an image, or of a row of its pixels."""
+    height, width = grid
+    return channels * width * (1 if rows else height)
 
 
 def flattened(x: np.ndarray, order: str, *, rows: bool) -> np.ndarray:

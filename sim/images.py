@@ -7,16 +7,16 @@ import numpy as np
 
 from circulant.sim.circulant import pad
 from circulant.sim.fixed import Reals
-from circulant.sim.flatten import check_order, flattened
+from circulant.sim.flatten import check_order, flat, flattened
 from circulant.sim.pool import check_pool
 from circulant.sim.reals import Tap, _check, _check_first_columns, _product, ignore, spectra
-from circulant.sim.window import Grid, Window
+from circulant.sim.window import Grid, Window, Windowed
 
 __all__ = ["Conv", "Flatten", "Pool", "Residual", "Scale"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conv:
+class Conv(Windowed):
     """A convolution: torch.nn.Conv2d, or Conv1d over images of width 1.
 
     Parameters:
@@ -41,10 +41,6 @@ class Conv:
         _check_first_columns(self.name, weight=(self.weight, (self.window.positions, self.outputs, self.inputs)))
         _check(self.name, bias=(self.bias, (self.outputs,)))
         self.window.outputs(self.name, self.grid)
-
-    @property
-    def output_grid(self) -> Grid:
-        return self.window.outputs(self.name, self.grid)
 
     @property
     def matrix(self) -> Reals:
@@ -72,7 +68,7 @@ class Conv:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class Pool(Windowed):
     """A maximum or a mean over windows, see `sim.pool.Pool`."""
 
     name: str
@@ -89,10 +85,6 @@ class Pool:
     @property
     def outputs(self) -> int:
         return self.inputs
-
-    @property
-    def output_grid(self) -> Grid:
-        return self.window.outputs(self.name, self.grid)
 
     def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
         fill: Any = -math.inf if self.mode == "max" else 0
@@ -119,8 +111,7 @@ class Flatten:
 
     @property
     def outputs(self) -> int:
-        height, width = self.grid
-        return self.inputs * width * (1 if self.rows else height)
+        return flat(self.inputs, self.grid, rows=self.rows)
 
     def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
         return flattened(x, self.order, rows=self.rows)

@@ -1,13 +1,12 @@
 """The maximum or the mean of what a window sees, channel by channel; of the whole image with a kernel of its size."""
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from circulant.sim.fixed import Format, Integers, requantize
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
-from circulant.sim.window import Grid, Window
+from circulant.sim.window import Grid, Window, Windowed
 
 __all__ = ["MODES", "Pool", "reciprocal"]
 
@@ -23,7 +22,7 @@ def reciprocal(count: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class Pool(Windowed):
     """Images (N, height, width, inputs) to smaller ones.
 
     Parameters:
@@ -56,10 +55,6 @@ class Pool:
     @property
     def outputs(self) -> int:
         return self.inputs
-
-    @cached_property
-    def output_grid(self) -> Grid:
-        return self.window.outputs(self.name, self.grid)
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         fill = self.input_format.lo if self.mode == "max" else 0

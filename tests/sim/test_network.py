@@ -332,7 +332,8 @@ def test_load_wrong_kind_of_layer(folder):
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
         "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', 'pool', "
-        "'flatten', 'scale' or 'residual', not 'attention'; read it with the version of circulant that wrote it")
+        "'flatten', 'scale', 'residual' or 'argmax', not 'attention'; read it with the version of circulant that wrote "
+        "it")
 
 
 def test_load_wrong_weights(folder, tmp_path):
