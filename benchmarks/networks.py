@@ -69,7 +69,7 @@ def draw(seed: int) -> Drawn:
         streams = 1 if any("bidirectional" in cell for cell in cells) else int(rng.integers(1, 4))
         blocks = [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)]
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
-                  "spectrum_bits": int(rng.choice([0, rng.integers(6, 25)])), "twiddle_bits": int(rng.integers(4, 19))}
+                  "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19))}
         inputs, layers = int(rng.integers(1, 12)), _layers(rng, cells, blocks)
         model = Model(f"random_{seed}", inputs, True, layers(inputs))
         try:
