@@ -65,11 +65,11 @@ def draw(seed: int) -> Drawn:
     """The network of a seed, which is drawn anew while its widths contradict each other."""
     rng = np.random.default_rng((11, seed))
     for _ in range(50):
-        cells = [CELLS[seed % len(CELLS)], *rng.choice(CELLS, rng.integers(2))]
+        cells = [CELLS[seed % len(CELLS)], *map(str, rng.choice(CELLS, rng.integers(2)))]
         streams = 1 if any("bidirectional" in cell for cell in cells) else int(rng.integers(1, 4))
         blocks = [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)]
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
-                  "spectrum_bits": int(rng.choice([0, rng.integers(6, 25)])), "twiddle_bits": int(rng.integers(4, 19))}
+                  "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19))}
         inputs, layers = int(rng.integers(1, 12)), _layers(rng, cells, blocks)
         model = Model(f"random_{seed}", inputs, True, layers(inputs))
         try:
@@ -136,7 +136,7 @@ def measure(*, count: int, first: int, note: Callable[[str], None] = lambda text
     Parameters:
         note: told each network before it is built.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for seed in range(first, first + count):
         drawn = draw(seed)
         note(f"{seed}: {drawn.title}, {drawn.design.multipliers} multipliers, fold {drawn.fold}")
