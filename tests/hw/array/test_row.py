@@ -1,9 +1,11 @@
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from circulant.hw.array.row import LaneRow, RowShape, data_operands, weight_operands
+from circulant.hw.target import VerilogTarget
 from circulant.sim.circulant import multiplications
 from circulant.sim.fixed import Format
 from tests.hw.golden import numbers, product
@@ -153,3 +155,9 @@ def test_what_is_not_added_leaves_the_accumulators_alone():
         "add": [0, 1, 0, 1, 0, 0, 0], "first": [0, 1, 1, 0, 0, 0, 0], "load": [0, 0, 0, 1, 0, 0, 0],
         "slot": [1] * 7, "chain": [[0]] * 7})["sums"]
     assert shown[6] == [3 * 7 + 5 * 11]
+
+
+def test_a_tool_is_told_to_keep_what_the_accumulators_of_a_row_listen_to():
+    text = VerilogTarget().convert(LaneRow(row_shape(slots=2)), "row")
+    kept = re.findall(r"\(\* keep = 32'd1 \*\)\n  (?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text)
+    assert {"row_add", "row_first", "row_load", "row_loads", "row_slot"} <= set(kept)
