@@ -6,6 +6,7 @@ from typing import Any
 from circulant.hw.census import Census, census
 from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.cost import chart, limit, vector_limit
+from circulant.hw.elaboration import brisk
 from circulant.hw.plan import (
     LayerPlan,
     PairPlan,
@@ -124,12 +125,13 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
-    plans = plan(network, multipliers, streams=streams)
-    top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-    target = VerilogTarget()
-    verilog = target.convert(top, TOP, short=network.flow.grid is not None)
-    counted = census(verilog, TOP)
-    manifest = _manifest(network, plans, top, counted, sorted(target.images))
+    with brisk():
+        plans = plan(network, multipliers, streams=streams)
+        top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
+        target = VerilogTarget()
+        verilog = target.convert(top, TOP, short=network.flow.grid is not None)
+        counted = census(verilog, TOP)
+        manifest = _manifest(network, plans, top, counted, sorted(target.images))
     return Design(network, plans, verilog, target.images, manifest)
 
 
