@@ -62,7 +62,6 @@ delete @thin
 proc -norom
 opt_expr
 opt_merge
-opt_dff
 opt_clean -purge
 memory_collect
 attrmap -remove generator -remove top -remove src -remove unused_bits -remove full_case -remove parallel_case
