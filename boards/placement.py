@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from circulant.boards.absorb import absorb
 from circulant.boards.levels import Netlist, Way
 from circulant.boards.synthesis import Synthesis, manifest, synthesize
 from circulant.boards.tools import find, run
@@ -44,6 +45,7 @@ class Placement:
         critical: the way that limits the clock.
         ways: the longest ways of the netlist, by levels of logic.
         bare_products: multipliers without a register on both sides.
+        absorbed: registers that multipliers took in.
         used: of the device, {"MULT18X18D": (154, 156)}.
         seconds: of nextpnr.
     """
@@ -55,6 +57,7 @@ class Placement:
     critical: Critical
     ways: list[Way]
     bare_products: int
+    absorbed: int
     used: dict[str, tuple[int, int]]
     seconds: float
 
@@ -117,6 +120,7 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
         work = Path(temporary)
         synthesis = synthesize(folder, "ecp5", netlist=work / "netlist.json", wrapper=wrapper(described))
         netlist = Netlist(work / "netlist.json", "wrapper")
+        absorbed = absorb(work / "netlist.json", "wrapper")
         start = time.perf_counter()
         run([tool, DEVICES[device], "--package", "CABGA756", "--speed", str(speed), "--json", "netlist.json",
              "--lpf-allow-unconstrained", "--freq", str(target_mhz), "--timing-allow-fail", "--seed", str(seed),
@@ -125,7 +129,7 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
         log = (work / "log.txt").read_text()
         slowest = critical(json.loads((work / "report.json").read_text()))
     return Placement(device, frequency(log), target_mhz, synthesis, slowest, netlist.ways(),
-                     len(netlist.bare_products()), utilization(log), seconds)
+                     len(netlist.bare_products()), absorbed, utilization(log), seconds)
 
 
 def frequency(log: str) -> float:
