@@ -95,6 +95,6 @@ def test_layers_whose_names_clash_are_numbered():
 def test_refuses_a_layer_that_it_does_not_know(monkeypatch):
     net = network(2, 4, 4)
     monkeypatch.setattr(type(net.layers[0]), "kind", "spline")
-    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, lstm, but 'gru' "
-                                      r"is of the kind 'spline'; leave it out, or generate Verilog$"):
+    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, lstm, argmax, "
+                                      r"but 'gru' is of the kind 'spline'; leave it out, or generate Verilog$"):
         Source(net)
