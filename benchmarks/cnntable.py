@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from circulant.sim import artifact
+from benchmarks import marks
 
 __all__ = ["BEGIN", "END", "document", "load", "write"]
 
@@ -63,8 +63,4 @@ def write(path: Path, found: Iterable[Mapping[str, Any]]) -> None:
     Raises:
         click.ClickException: when it has not both marks.
     """
-    text = path.read_text("utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise click.ClickException(f"{path} must have the lines {BEGIN} and {END} once each; put them back")
-    head, _, rest = text.partition(BEGIN)
-    artifact.atomic_text(path, f"{head}{BEGIN}\n\n{document(found)}\n\n{END}{rest.partition(END)[2]}")
+    marks.replace(path, BEGIN, END, f"{document(found)}\n")

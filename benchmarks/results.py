@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from benchmarks import marks
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
 from circulant.report import compression
 from circulant.sim import artifact
@@ -187,8 +188,4 @@ def write(path: Path, found: Mapping[str, Any]) -> None:
     Raises:
         click.ClickException: when it has not both marks.
     """
-    text = path.read_text("utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise click.ClickException(f"{path} must have the lines {BEGIN} and {END} once each; put them back")
-    head, _, rest = text.partition(BEGIN)
-    artifact.atomic_text(path, f"{head}{BEGIN}\n\n{document(found)}\n{END}{rest.partition(END)[2]}")
+    marks.replace(path, BEGIN, END, document(found))
