@@ -7,20 +7,21 @@ of that is plain Amaranth, for its simulator.
 """
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
 import numpy as np
-from amaranth._toolchain.yosys import find_yosys
-from amaranth.back import rtlil, verilog
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Signal, Value
+from amaranth.back import rtlil
+from amaranth.hdl import ClockSignal, Fragment, Instance, Module, ResetSignal, Signal, Value
+from amaranth.hdl._ir import PortDirection
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from circulant.hw.config import Config
 from circulant.hw.elaboration import brisk
-from circulant.hw.tidy import tidied
+from circulant.hw.yosys import Yosys
 
 __all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
 
@@ -47,28 +48,6 @@ module {name} #(
   initial $readmemh(IMAGE, mem);
 {write}  always @(posedge clk) if (en) data <= mem[addr];
 endmodule
-"""
-
-
-SHORT = """\
-read_rtlil <<rtlil
-{rtlil}
-rtlil
-select -set thin t:circulant_rom t:circulant_ram %m
-select -set thick * @thin %d
-attrmap -modattr -rename generator keep_hierarchy @thick
-flatten
-delete @thin
-proc -norom
-opt_expr
-opt_merge
-opt_clean -purge
-memory_collect
-attrmap -remove generator -remove top -remove src -remove unused_bits -remove full_case -remove parallel_case
-attrmap -remove amaranth.hierarchy -remove amaranth.decoding
-attrmap -modattr -remove keep_hierarchy
-attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
-write_verilog -norename -noparallelcase
 """
 
 
@@ -124,7 +103,7 @@ class VerilogTarget:
         """
         if module not in self._modules:
             component = make()
-            text = self._rtlil(component, module)
+            text = self._rtlil(component, module).replace("attribute \\top 1\n", "")
             body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
             controls = [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
             self._modules[module] = (component.signature, controls, text)
@@ -137,13 +116,22 @@ class VerilogTarget:
         Parameters:
             short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
         """
-        with brisk():
-            text = "\n".join([self._rtlil(top, name), *(shared for _, _, shared in self._modules.values())])
-        if short:
-            return "\n".join([tidied(find_yosys(lambda version: version >= (0, 40)).run(
-                ["-q", "-"], SHORT.format(rtlil=text), ignore_warnings=True)), *self._texts.values()])
-        # What amaranth.back.verilog.convert does with one component, here for all of them in one run of Yosys.
-        return "\n".join([verilog._convert_rtlil_text(text, strip_internal_attrs=True), *self._texts.values()])
+        way = {In: PortDirection.Input, Out: PortDirection.Output}
+        ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
+                 for path, member, value in top.signature.flatten(top)}
+        with Yosys() as mine, ThreadPoolExecutor(1) as beside:
+            with brisk():
+                fragment = Fragment.get(top, self)  # behind it, all shared modules are known
+                shared = beside.submit(self._shared, short)
+                text = str(rtlil.convert(fragment, name=name, ports=ports, emit_src=False))
+            written = mine.verilog(text, short=short)
+            return "\n".join([*shared.result(), written, *self._texts.values()])
+
+    def _shared(self, short: bool) -> list[str]:
+        if not self._modules:
+            return []
+        with Yosys() as yosys:
+            return [yosys.verilog("\n".join(text for _, _, text in self._modules.values()), short=short)]
 
     def _rtlil(self, component: wiring.Component, name: str) -> str:
         return str(rtlil.convert(component, name=name, platform=self, emit_src=False))
