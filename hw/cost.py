@@ -48,7 +48,7 @@ def fft_latency(k: int) -> int:
 
 def array_latency(k: int, columns: int) -> int:
     """Cycles from a pass's last issue to its first row."""
-    return 3 + 3 + ceil_log2(columns) + 5 + fft_latency(k)
+    return 3 + 4 + ceil_log2(columns) + 5 + fft_latency(k)
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,9 @@ class RowShape:
 
     @property
     def latency(self) -> int:
-        """Cycles from the operands to the head of the drain: products, levels of the tree, sum, drain."""
-        return 3 + ceil_log2(self.columns)
+        """Cycles from the operands to the head of the drain: those of the row, products, levels of the tree, sum,
+        drain."""
+        return 4 + ceil_log2(self.columns)
 
 
 def phases(operands: list[Value], shape: RowShape, phase: Value) -> list[Value]:
@@ -152,8 +153,11 @@ class LaneRow(wiring.Component):
         return m
 
     def _products(self, m: Module) -> list[list[Value]]:
-        """For each product of a phase that of every column."""
+        """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
+        has within: the way to all rows ends at them."""
         shape = self._shape
+        data = Signal(shape.operands, name="row_x", reset_less=True)
+        m.d.sync += data.eq(self.x)
         products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
         for c in range(shape.columns):
             weights = weight_operands([self.w[c][i] for i in range(shape.k)])
@@ -161,7 +165,8 @@ class LaneRow(wiring.Component):
                 factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
                 product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
                                  reset_less=True)
-                m.d.sync += [factor.eq(weight), product.eq(self.x[c][j] * factor)]
+                near = Signal.like(factor, name=f"near_{c}_{j}")
+                m.d.sync += [factor.eq(weight), near.eq(factor), product.eq(data[c][j] * near)]
                 products[j].append(product)
         return products
 

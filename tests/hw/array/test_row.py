@@ -138,7 +138,7 @@ def test_no_sum_of_extremes_wraps(columns, groups, x, w):
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 def test_the_latency_is_that_of_the_tree(columns):
-    assert row_shape(columns=columns).latency == 3 + (columns - 1).bit_length()
+    assert row_shape(columns=columns).latency == 4 + (columns - 1).bit_length()
 
 
 def test_the_drain_shifts_where_it_does_not_load():
@@ -151,10 +151,10 @@ def test_what_is_not_added_leaves_the_accumulators_alone():
     """Operands without ``add`` come between the two of a sum."""
     shape = replace(row_shape(1), slots=2)
     shown = trace(LaneRow(shape), {
-        "w": [[[3]], [[99]], [[5]], *[[[0]]] * 4], "x": [[[0]], [[7]], [[77]], [[11]], *[[[0]]] * 3],
-        "add": [0, 1, 0, 1, 0, 0, 0], "first": [0, 1, 1, 0, 0, 0, 0], "load": [0, 0, 0, 1, 0, 0, 0],
-        "slot": [1] * 7, "chain": [[0]] * 7})["sums"]
-    assert shown[6] == [3 * 7 + 5 * 11]
+        "w": [[[3]], [[99]], [[5]], *[[[0]]] * 5], "x": [[[0]], [[7]], [[77]], [[11]], *[[[0]]] * 4],
+        "add": [0, 0, 1, 0, 1, 0, 0, 0], "first": [0, 0, 1, 1, 0, 0, 0, 0], "load": [0, 0, 0, 0, 1, 0, 0, 0],
+        "slot": [1] * 8, "chain": [[0]] * 8})["sums"]
+    assert shown[7] == [3 * 7 + 5 * 11]
 
 
 def test_a_tool_is_told_to_keep_what_the_accumulators_of_a_row_listen_to():
