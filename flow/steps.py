@@ -2,6 +2,7 @@
 
 torch is imported by `train` and `quantize` only, Amaranth by `generate` only, cocotb by `simulate` only.
 """
+import math
 import shutil
 import time
 from pathlib import Path
@@ -266,8 +267,9 @@ def design_hash(run: Run, generated: dict[str, Any] | None = None) -> str:
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:
+    """Sizes by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
     from circulant.training.constraint import block_sizes, matrices
 
     sizes = block_sizes(model)
-    return {name: {"groups": matrix.groups, "rows": matrix.rows, "columns": matrix.columns, "block_size": sizes[name]}
-            for name, matrix in matrices(model).items()}
+    return {name: {"groups": matrix.groups * math.prod(matrix.kernel), "rows": matrix.rows, "columns": matrix.columns,
+                   "block_size": sizes[name]} for name, matrix in matrices(model).items()}

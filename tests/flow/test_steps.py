@@ -10,6 +10,7 @@ import pytest
 from circulant import steps
 from circulant.cli import find, main
 from circulant.records import CHECKPOINT
+from circulant.training.vision import cnn
 
 SET = [word for key, value in (("training.dense_epochs", 2), ("training.admm_epochs", 400),
                                ("training.tolerance", 1e-9), ("training.retrain_epochs", 1), ("model.hidden", 16),
@@ -99,3 +100,11 @@ def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert circulant("train", "--resume") == 2
     assert "training.pt must exist to go on from it, but it is missing; train anew" in capsys.readouterr().err
+
+
+def test_each_position_of_a_kernel_is_a_matrix_of_the_record():
+    model = cnn((3, 8, 8), 10, width=8)
+    found = steps._matrices(model)
+    assert found["conv2.weight"] == {"groups": 9, "rows": 16, "columns": 8, "block_size": 1}
+    weights = {name: matrix["groups"] * matrix["rows"] * matrix["columns"] for name, matrix in found.items()}
+    assert weights == {name: weight.numel() for name, weight in model.named_parameters() if name in found}
