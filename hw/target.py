@@ -103,6 +103,7 @@ class VerilogTarget:
         """
         if module not in self._modules:
             component = make()
+            # Beside a top, Yosys would drop it as unused.
             text = self._rtlil(component, module).replace("attribute \\top 1\n", "")
             body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
             controls = [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]

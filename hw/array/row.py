@@ -156,8 +156,8 @@ class LaneRow(wiring.Component):
         """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
         has within: the way to all rows ends at them."""
         shape = self._shape
-        data = Signal(shape.operands, name="row_x", reset_less=True)
-        m.d.sync += data.eq(self.x)
+        x = Signal(shape.operands, name="row_x", reset_less=True)
+        m.d.sync += x.eq(self.x)
         products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
         for c in range(shape.columns):
             weights = weight_operands([self.w[c][i] for i in range(shape.k)])
@@ -166,7 +166,7 @@ class LaneRow(wiring.Component):
                 product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
                                  reset_less=True)
                 near = Signal.like(factor, name=f"near_{c}_{j}")
-                m.d.sync += [factor.eq(weight), near.eq(factor), product.eq(data[c][j] * near)]
+                m.d.sync += [factor.eq(weight), near.eq(factor), product.eq(x[c][j] * near)]
                 products[j].append(product)
         return products
 
