@@ -6,6 +6,7 @@ from amaranth.hdl import Module
 
 from circulant.hw.pipeline import connect
 from circulant.hw.reblock import Reblock
+from circulant.hw.target import apart
 
 __all__ = ["into", "link", "values"]
 
@@ -26,9 +27,13 @@ def into(m: Module, source: Any, sink: Any, *, size: int, width: int, name: str)
     return source
 
 
-def link(m: Module, layers: Sequence[Any], units: Sequence[Any]) -> list[Any]:
-    """Add the units under the names of their layers, each behind the one before; returns the streams between them."""
+def link(m: Module, layers: Sequence[Any], units: Sequence[Any], platform: Any = None) -> list[Any]:
+    """Add the units under the names of their layers, each behind the one before; returns the streams between them.
+
+    Parameters:
+        platform: for units that have nothing but their streams in common, see `apart`.
+    """
     for layer, unit in zip(layers, units, strict=True):
-        m.submodules[layer.name] = unit
+        m.submodules[layer.name] = apart(platform, unit, f"circulant_layer_{layer.name}")
     return [into(m, before.o, after.i, size=layer.outputs, width=layer.output_format.width, name=layer.name)
             for layer, before, after in zip(layers, units, units[1:], strict=False)]

@@ -25,8 +25,8 @@ class _Images(VerilogTarget):
         if module not in self._modules:
             component = make()
             Fragment.get(component, self)
-            self._modules[module] = (component.signature, [], "")
-        return self._modules[module][0], []
+            self._modules[module] = (component.signature, [])
+        return self._modules[module]
 
 
 def writes(design: Design, network: Network) -> list[tuple[int, int]]:

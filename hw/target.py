@@ -7,7 +7,6 @@ of that is plain Amaranth, for its simulator.
 """
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, is_dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ from circulant.hw.config import Config
 from circulant.hw.elaboration import brisk
 from circulant.hw.yosys import Yosys
 
-__all__ = ["Rom", "VerilogTarget", "instances", "packed", "ram_style"]
+__all__ = ["Rom", "VerilogTarget", "apart", "instances", "packed", "ram_style"]
 
 def _memory(name: str, writable: bool) -> str:
     """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
@@ -69,7 +68,8 @@ class VerilogTarget:
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
         self._texts = {"circulant_rom": _memory("circulant_rom", writable=False)}
-        self._modules: dict[str, tuple[wiring.Signature, list[str], str]] = {}
+        self._modules: dict[str, tuple[wiring.Signature, list[str]]] = {}
+        self._yosys: Yosys | None = None
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -103,13 +103,14 @@ class VerilogTarget:
         """
         if module not in self._modules:
             component = make()
-            # Beside a top, Yosys would drop it as unused.
-            text = self._rtlil(component, module).replace("attribute \\top 1\n", "")
-            body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
-            controls = [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
-            self._modules[module] = (component.signature, controls, text)
-        signature, controls, _ = self._modules[module]
-        return signature, controls
+            self._modules[module] = (component.signature, self.write(component, module))
+        return self._modules[module]
+
+    def write(self, component: wiring.Component, module: str) -> list[str]:
+        """Begin to write a component as the module ``module``; returns which of clk and rst it has."""
+        text = self._rtlil(component, component, module)
+        body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
+        return [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
 
     def convert(self, top: wiring.Component, name: str, *, short: bool = False) -> str:
         """The Verilog of ``top`` and of everything that it shares.
@@ -117,25 +118,21 @@ class VerilogTarget:
         Parameters:
             short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
         """
+        with Yosys(short=short) as yosys:
+            self._yosys, self._modules = yosys, {}
+            with brisk():
+                self._rtlil(top, Fragment.get(top, self), name)
+            return "\n".join([yosys.verilog(), *self._texts.values()])
+
+    def _rtlil(self, component: wiring.Component, elaboratable: Any, name: str) -> str:
+        """It is given to Yosys at once, where one runs."""
         way = {In: PortDirection.Input, Out: PortDirection.Output}
         ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
-                 for path, member, value in top.signature.flatten(top)}
-        with Yosys() as mine, ThreadPoolExecutor(1) as beside:
-            with brisk():
-                fragment = Fragment.get(top, self)  # behind it, all shared modules are known
-                shared = beside.submit(self._shared, short)
-                text = str(rtlil.convert(fragment, name=name, ports=ports, emit_src=False))
-            written = mine.verilog(text, short=short)
-            return "\n".join([*shared.result(), written, *self._texts.values()])
-
-    def _shared(self, short: bool) -> list[str]:
-        if not self._modules:
-            return []
-        with Yosys() as yosys:
-            return [yosys.verilog("\n".join(text for _, _, text in self._modules.values()), short=short)]
-
-    def _rtlil(self, component: wiring.Component, name: str) -> str:
-        return str(rtlil.convert(component, name=name, platform=self, emit_src=False))
+                 for path, member, value in component.signature.flatten(component)}
+        text = str(rtlil.convert(elaboratable, name=name, ports=ports, platform=self, emit_src=False))
+        if self._yosys is not None:
+            self._yosys.give(text)
+        return text
 
 
 def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
@@ -155,16 +152,26 @@ def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component],
         return components
     module = _module_name(kind, parameters)
     signature, controls = platform.share(module, lambda: kind(**parameters))
-    domain = {"clk": ClockSignal(), "rst": ResetSignal()}
-    interfaces = []
-    for n in range(count):
-        interface = signature.create(path=(f"{name}_{n}",))
-        ports: dict[str, Any] = {f"i_{name}": domain[name] for name in controls}
-        for path, member, value in signature.flatten(interface):
-            ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
-        m.submodules[f"{name}_{n}"] = Instance(module, **ports)
-        interfaces.append(interface)
+    interfaces = [signature.create(path=(f"{name}_{n}",)) for n in range(count)]
+    for n, interface in enumerate(interfaces):
+        m.submodules[f"{name}_{n}"] = _instance(module, signature, interface, controls)
     return interfaces
+
+
+def apart(platform: Any, component: wiring.Component, module: str) -> Any:
+    """The component, for Verilog as an instance of a module of its own, which is written while what follows is
+    elaborated. It must have no signals but its ports in common with others."""
+    if not isinstance(platform, VerilogTarget):
+        return component
+    return _instance(module, component.signature, component, platform.write(component, module))
+
+
+def _instance(module: str, signature: wiring.Signature, interface: Any, controls: Sequence[str]) -> Instance:
+    domain = {"clk": ClockSignal(), "rst": ResetSignal()}
+    ports: dict[str, Any] = {f"i_{name}": domain[name] for name in controls}
+    for path, member, value in signature.flatten(interface):
+        ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
+    return Instance(module, **ports)
 
 
 def _module_name(kind: type[wiring.Component], parameters: dict[str, Any]) -> str:

@@ -168,7 +168,7 @@ class Top(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         network, units = self._network, self._units
-        between = [*(unit.o for unit in units), *link(m, network.layers, units)]
+        between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
 
         head, tail = units[0].i, units[-1].o
         if self.max_steps is not None:

@@ -1,6 +1,8 @@
 """Verilog from RTLIL, by the Yosys that Amaranth brings or finds."""
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +22,7 @@ memory_collect
 attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding
 write_verilog -norename
+delete *
 """
 """What amaranth.back.verilog.convert does."""
 
@@ -42,22 +45,31 @@ attrmap -remove amaranth.hierarchy -remove amaranth.decoding
 attrmap -modattr -remove keep_hierarchy
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
 write_verilog -norename -noparallelcase
+delete *
 """
 
 
 class Yosys:
-    """A run of Yosys, a context; it starts at once, half a second before it can read, and waits for its text.
+    """A run of Yosys, a context. It works beside: on each text from when it is given, while the next one is made.
+
+    Parameters:
+        short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
 
     Raises:
         amaranth._toolchain.ToolNotFound: when there is no Yosys of at least 0.40.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, short: bool = False) -> None:
+        self._short = short
         found = find_yosys(lambda version: version >= (0, 40))
         package = getattr(found, "YOSYS_PACKAGE", None)
         command = [sys.executable, "-m", package] if package else [require_tool(found.YOSYS_BINARY)]
         self._process = subprocess.Popen([*command, "-q", "-"], encoding="utf-8", stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._writer, self._readers = ThreadPoolExecutor(1), ThreadPoolExecutor(2)
+        self._verilog, self._words = (self._readers.submit(each.read)
+                                      for each in (self._process.stdout, self._process.stderr))
 
     def __enter__(self) -> Self:
         return self
@@ -65,18 +77,38 @@ class Yosys:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
         self._process.kill()
-        self._process.communicate()
+        for each in (self._writer, self._readers):
+            each.shutdown()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe
+            with suppress(BrokenPipeError):
+                pipe.close()
 
-    def verilog(self, rtlil: str, *, short: bool = False) -> str:
-        """The Verilog of modules in RTLIL; once. Beside a top there must be no module that it does not hold.
+    def give(self, rtlil: str) -> None:
+        """Modules in RTLIL that are to be written. They may have instances of modules in other texts."""
+        # One that says it is the top would have all that it does not hold dropped.
+        self._writer.submit(self._write, (SHORT if self._short else LONG).format(
+            rtlil=rtlil.replace("attribute \\top 1\n", "")))
 
-        Parameters:
-            short: without what nobody reads, and in fewer lines, see `circulant.hw.tidy`.
+    def _write(self, text: str) -> None:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):  # It says why it ended.
+            self._process.stdin.write(text)
+            self._process.stdin.flush()
+
+    def verilog(self) -> str:
+        """The Verilog of all that was given; once.
 
         Raises:
             YosysError: with Yosys's own words, when it fails.
         """
-        written, words = self._process.communicate((SHORT if short else LONG).format(rtlil=rtlil))
-        if self._process.returncode:
-            raise YosysError(words.strip())
-        return tidied(written) if short else written
+        assert self._process.stdin
+        self._writer.shutdown()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        banner, _, written = self._verilog.result().partition("\n\n")
+        written = f"{banner}\n\n" + written.replace(f"{banner}\n\n", "")
+        if self._process.wait():
+            raise YosysError(self._words.result().strip())
+        return tidied(written) if self._short else written
