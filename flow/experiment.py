@@ -151,6 +151,8 @@ class Quantization(Table):
                                           "values", low=1e-6, high=0.1)
     segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
                         zero="as many as activation_error asks for")
+    calibration: int = key(0, "training samples that the formats are fitted to, spread over all of them", low=1,
+                           high=10**9, zero="all")
     budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
                         zero="the widths as they stand")
     search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from circulant.progress import Show, silent
@@ -87,7 +88,8 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
 
     show("calibration", 0, 0)
     reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-    peaks, bits, picking = calibrate(reference, data.train_x), widths(table), dict[str, Any]()
+    seen = _spread(data.train_x, table["calibration"])
+    peaks, bits, picking = calibrate(reference, seen), widths(table), dict[str, Any]()
     task = training.task_of(data)
     if table["budget"]:
         evaluations = _evaluations(reference, data, task, table, folder)
@@ -108,9 +110,14 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-        peaks, bits = calibrate(reference, data.train_x), replace(bits, grids=grids)
+        peaks, bits = calibrate(reference, seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
+
+
+def _spread(x: NDArray[Any], count: int) -> NDArray[Any]:
+    """So many samples at equal distances; all with 0, or where there are no more."""
+    return x[np.arange(count) * len(x) // count] if 0 < count < len(x) else x
 
 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],

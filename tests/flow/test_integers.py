@@ -1,5 +1,5 @@
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -59,6 +59,19 @@ def test_widths_as_they_stand(data):
     made = integers.golden(*data, TABLE | {"weight_bits": {"gru": 7}}, name="mine")
     assert (made.picking, made.finetuning, made.never, made.network.name) == ({}, {}, [], "mine")
     assert [each.weight.width for layer in made.network.layers for each in matrices(layer).values()] == [7, 7, 12]
+
+
+def test_formats_are_fitted_to_some_of_the_training_samples(data):
+    model, given = data
+    loud = given.train_x.copy()
+    loud[7] *= 9
+    given = replace(given, train_x=loud)
+    few = given.train_x[[0, 15, 30, 45]]
+    made = integers.golden(model, given, TABLE | {"calibration": 4})
+    alone = integers.golden(model, replace(given, train_x=few, train_y=given.train_y[:4]), TABLE)
+    whole = integers.golden(model, given, TABLE)
+    assert made.network.hash == alone.network.hash != whole.network.hash
+    assert integers.golden(model, given, TABLE | {"calibration": 1000}).network.hash == whole.network.hash
 
 
 @pytest.mark.parametrize("on", ["test", "train"])
