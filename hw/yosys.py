@@ -30,7 +30,7 @@ SHORT = """\
 read_rtlil <<rtlil
 {rtlil}
 rtlil
-select -set thin t:circulant_rom t:circulant_ram %m
+select -set thin t:circulant_rom t:circulant_ram %u %m
 select -set thick * @thin %d
 attrmap -modattr -rename generator keep_hierarchy @thick
 flatten

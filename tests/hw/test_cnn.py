@@ -1,7 +1,10 @@
 """Random small networks over images on random budgets equal golden, whatever their windows, blocks and stalls."""
+import re
+
 import numpy as np
 import pytest
 
+from circulant.hw import generate
 from circulant.hw.plan import plan
 from circulant.sim import reference
 from circulant.sim.quantize import quantize
@@ -111,3 +114,14 @@ def test_an_image_of_the_wrong_size_is_flagged_and_the_next_is_right():
     each = len(wanted[0])
     assert [got[n * each:n * each + each] for n in (0, 2, 4)] == [wanted[0], wanted[1], wanted[0]]
     assert len(got) == 5 * each
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_the_verilog_has_the_modules_that_it_needs_and_no_others(seed):
+    made = model(seed)
+    images = np.random.default_rng(0).uniform(-1, 1, (3, *made.shape))
+    text = generate(quantize(made, images, **BITS), multipliers=60).verilog
+    defined = [name.lstrip("\\") for name in re.findall(r"^module (\\\S+ |\w+)", text, re.M)]
+    used = {name.lstrip("\\") for name in re.findall(r"^  (?:\(\*.*?\*\) )?(\\\S+ |\w+) +(?:#\(|\S+ +\()", text, re.M)}
+    assert len(defined) == len(set(defined)) > len(made.layers)
+    assert set(defined) - used == {"circulant_top"}
