@@ -122,6 +122,7 @@ class VerilogTarget:
             self._yosys, self._modules = yosys, {}
             with brisk():
                 self._rtlil(top, Fragment.get(top, self), name)
+            self._yosys = None
             return "\n".join([yosys.verilog(), *self._texts.values()])
 
     def _rtlil(self, component: wiring.Component, elaboratable: Any, name: str) -> str:

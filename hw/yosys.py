@@ -1,7 +1,7 @@
 """Verilog from RTLIL, by the Yosys that Amaranth brings or finds."""
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -68,6 +68,7 @@ class Yosys:
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._writer, self._readers = ThreadPoolExecutor(1), ThreadPoolExecutor(2)
+        self._given: list[Future[None]] = []
         self._verilog, self._words = (self._readers.submit(each.read)
                                       for each in (self._process.stdout, self._process.stderr))
 
@@ -88,8 +89,8 @@ class Yosys:
     def give(self, rtlil: str) -> None:
         """Modules in RTLIL that are to be written. They may have instances of modules in other texts."""
         # One that says it is the top would have all that it does not hold dropped.
-        self._writer.submit(self._write, (SHORT if self._short else LONG).format(
-            rtlil=rtlil.replace("attribute \\top 1\n", "")))
+        rtlil = rtlil.replace("attribute \\top 1\n", "")
+        self._given.append(self._writer.submit(self._write, (SHORT if self._short else LONG).format(rtlil=rtlil)))
 
     def _write(self, text: str) -> None:
         assert self._process.stdin
@@ -104,7 +105,8 @@ class Yosys:
             YosysError: with Yosys's own words, when it fails.
         """
         assert self._process.stdin
-        self._writer.shutdown()
+        for each in self._given:
+            each.result()
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         banner, _, written = self._verilog.result().partition("\n\n")
