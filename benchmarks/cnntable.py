@@ -17,6 +17,7 @@ NAMES = {
     "mnist-mlp": "perceptron 784-1024-512-10, MNIST", "cifar10": "CNN, CIFAR-10 (JPEG q75)",
     "cifar10-cnn": "CNN, CIFAR-10 (JPEG q75)",
     "vgg": "VGG-like, CIFAR-10 (JPEG q75)", "resnet8": "ResNet-8, CIFAR-10 (JPEG q75)",
+    "cifar10-vgg": "VGG-like, CIFAR-10 (JPEG q75)", "cifar10-resnet8": "ResNet-8, CIFAR-10 (JPEG q75)",
     "crnn": "CRNN (convolutions, GRU), FSDD",
 }
 

@@ -11,8 +11,9 @@ from circulant.hw.plan import LayerPlan
 
 __all__ = ["ENGINE", "measure"]
 
-ENGINE = Point("linear", 256, 224, 8, 154)
-"""28 × 32 blocks on 14 lanes of 11 products; the device has 156 multipliers."""
+ENGINE = Point("linear", 224, 256, 8, 154)
+"""32 × 28 blocks on 14 lanes of 11 products, in rows of seven like the LSTM of the papers; the device has 156
+multipliers."""
 
 
 def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dict[str, Any]:
