@@ -78,3 +78,24 @@ def finished(fresh):
     for make in (make_trained, make_quantized, make_generated, make_simulated):
         make(fresh)
     return fresh
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    """Runs a command line in an empty folder; returns exit code, stdout and stderr."""
+    from circulant.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return stopped.value.code, said.out, said.err
+
+    return run
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

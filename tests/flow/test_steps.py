@@ -8,7 +8,8 @@ import time
 import pytest
 
 from circulant import steps
-from circulant.cli import find, main
+from circulant.arguments import find
+from circulant.cli import main
 from circulant.records import CHECKPOINT
 from circulant.training.vision import cnn
 
@@ -42,7 +43,7 @@ def stopped(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("circulant.cli.Bars.__call__", interrupt)
+        patched.setattr("circulant.progress.Bars.__call__", interrupt)
         assert circulant("train", *SHORT, "--out", "run") == 130
     return tmp_path / "run"
 
@@ -80,9 +81,9 @@ def test_going_on_is_as_if_nothing_had_happened(stopped, way):
 def test_run_goes_on_unasked(stopped, monkeypatch):
     for step in ("quantize", "generate", "simulate", "report"):
         monkeypatch.setattr(steps, step, lambda run, show: {"verification": {"mismatches": 0}})
-    monkeypatch.setattr("circulant.cli._show", lambda run, figures: None)
+    monkeypatch.setattr("circulant.commands._show", lambda run, figures: None)
     seen = []
-    monkeypatch.setattr("circulant.cli.Bars.__call__", lambda self, *report: seen.append(report[:2]))
+    monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))
     assert circulant("run", *SHORT, "--out", "run") == 0
     assert next(report for report in seen if report[0] in steps.PHASES.values()) == (steps.PHASES["admm"], 3)
 
