@@ -62,9 +62,10 @@ class Course:
         if dense is not None:
             model.load_state_dict(dense)
         self._teacher = clone(model) if settings.distillation else None
-        if self._teacher is not None and dense is None and phases[0] == "direct":
+        untaught = phases[0] == "direct" or (phases[0] == "dense" and not settings.dense_epochs)
+        if self._teacher is not None and dense is None and untaught:
             raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
-                          f"phase 'direct', not {settings.distillation}; choose 0, or train one")
+                          f"phase {phases[-1]!r}, not {settings.distillation}; choose 0, or train one")
         self._run: nn.Module | None = None
         self._admm: Admm | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
@@ -104,7 +105,8 @@ class Course:
             self._train(number, state if number == at else None)
             if phase == "dense":
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
-                self.scores["dense"] = self._measured(phase)
+                if self._settings.dense_epochs:
+                    self.scores["dense"] = self._measured(phase)
         self.scores["circulant"] = self._measured(self._phases[-1])
         self._run = None
         return self._model

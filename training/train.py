@@ -30,8 +30,8 @@ class Trained:
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
         metric, higher_is_better: what the scores are: "accuracy", or "phone_error_rate", of which less is better.
-        scores: on the test part: "dense", the baseline; "projected", after ADMM and the hard projection, where there
-            was any; "circulant", of ``model``.
+        scores: on the test part: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
+            hard projection, where there was any; "circulant", of ``model``.
     """
 
     data: str

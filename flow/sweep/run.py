@@ -44,8 +44,8 @@ def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
            "activation_bits": experiment.quantization.activation_bits, "budget": experiment.hardware.multipliers,
            "measure": measure, "reason": ""}
     if "reason" not in trained:
-        row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"],
-                "dense": trained["scores"]["dense"], "circulant": trained["scores"]["circulant"]}
+        row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"]}
+        row |= {stage: score for stage, score in trained["scores"].items() if stage in ("dense", "circulant")}
     return row | found
 
 

@@ -85,6 +85,15 @@ def test_a_distillation_must_have_a_dense_baseline():
     with pytest.raises(Refusal, match="must have a dense baseline to learn from, but there is none before phase "
                                       "'direct'"):
         train_direct(model, tiny(), distillation=0.5)
+    for method, phase in (("direct", "direct"), ("admm", "retrain")):
+        with pytest.raises(Refusal, match=f"there is none before phase '{phase}', not 0.5; choose 0, or train one"):
+            run(None, dataclasses.replace(SHORT, method=method, dense_epochs=0, distillation=0.5))
+
+
+def test_a_dense_model_that_was_not_trained_has_no_score():
+    direct = dataclasses.replace(SHORT, method="direct", direct_epochs=1, dense_epochs=0)
+    assert list(run(None, direct).scores) == ["circulant"]
+    assert list(run(None, direct, dense=run(None).dense).scores) == ["dense", "circulant"], "a given one has"
 
 
 def test_resumed_twice(tmp_path):
