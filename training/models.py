@@ -8,7 +8,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.sequences import CELLS, KeywordCrnn, SequenceClassifier, SequenceLabeller
-from circulant.training.vision import LeNet5, ResNet8, cnn, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
@@ -24,7 +24,8 @@ class ModelSettings:
         kind: one of `MODELS`.
         hidden: hidden units of a recurrent layer, or of each hidden layer of an mlp.
         layers: recurrent layers, or hidden layers of an mlp.
-        widths: units of each hidden layer of an mlp, in place of ``hidden`` and ``layers``.
+        widths: units of each hidden layer of an mlp, in place of ``hidden`` and ``layers``; channels of each
+            convolution of a cnn with a maximum behind all but the last, in place of ``width``.
         cell: "gru", "lstm" or "reset_gru" in a labeller or crnn; other kinds name theirs.
         projection: outputs of an lstm with a projection; 0 for none.
         peephole: whether an lstm has peepholes.
@@ -73,6 +74,9 @@ class ModelSettings:
         if ignored:
             raise Refusal(f"A model {self.kind!r} must be given the options {', '.join(taken)}, not "
                           f"{', '.join(ignored)}; leave them out")
+        if self.width and self.widths:
+            raise Refusal(f"A model {self.kind!r} must be given width or widths, not both {self.width} and "
+                          f"{self.widths}; leave one out")
         if self.window and not self.window % 2:
             raise Refusal(f"A window must have an odd side, so that the image keeps its size, not {self.window}; "
                           f"choose {self.window - 1} or {self.window + 1}")
@@ -135,6 +139,12 @@ def _crnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.M
                        bidirectional=settings.bidirectional, dropout=settings.dropout)
 
 
+def _cnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
+    if settings.widths:
+        return funnel(shape, classes, settings.widths)
+    return cnn(shape, classes, width=settings.width or 32)
+
+
 MODELS: dict[str, _Kind] = {
     "gru": _Kind(_classifier, RECURRENT),
     "lstm": _Kind(_classifier, (*RECURRENT, *PROJECTED)),
@@ -145,7 +155,7 @@ MODELS: dict[str, _Kind] = {
                  ("hidden", "layers", "widths")),
     "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes, width=s.width or 6, window=s.window or 5),
                     ("width", "window"), True),
-    "cnn": _Kind(lambda s, shape, classes: cnn(shape, classes, width=s.width or 32), ("width",), True),
+    "cnn": _Kind(_cnn, ("width", "widths"), True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),
 }

@@ -1,13 +1,13 @@
 """Models over images (N, channels, height, width): LeNet-5, a small VGG, ResNet-8; and a perceptron over anything."""
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from torch import Tensor, nn
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["BasicBlock", "LeNet5", "ResNet8", "cnn", "mlp", "vgg"]
+__all__ = ["BasicBlock", "LeNet5", "ResNet8", "cnn", "funnel", "mlp", "vgg"]
 
 
 def mlp(shape: Sequence[int], widths: Sequence[int], classes: int) -> nn.Sequential:
@@ -83,7 +83,22 @@ def cnn(shape: Sequence[int], classes: int, *, width: int = 32) -> nn.Sequential
     return _stack(shape, classes, [width, 2 * width, 4 * width, 4 * width], (1, 2, 4))
 
 
-def _stack(shape: Sequence[int], classes: int, widths: Sequence[int], pools: Sequence[int]) -> nn.Sequential:
+def funnel(shape: Sequence[int], classes: int, widths: Sequence[int]) -> nn.Sequential:
+    """3 × 3 convolutions with batch normalisation of these many channels, a maximum over 2 × 2 behind all but the last.
+
+    Wide where positions are few: most of the weights are in the last layers, and cost little work there.
+
+    Raises:
+        Refusal: when an image is smaller than the maxima need.
+    """
+    least = 1 << len(widths) - 1
+    if min(shape[1:]) < least:
+        raise Refusal(f"A CNN of {len(widths)} convolutions must have images of at least {least} × {least}, not "
+                      f"{shape[1]} × {shape[2]}; choose fewer widths")
+    return _stack(shape, classes, widths, range(1, len(widths)))
+
+
+def _stack(shape: Sequence[int], classes: int, widths: Sequence[int], pools: Collection[int]) -> nn.Sequential:
     """Convolutions 3 × 3 of these widths, those of the numbers in ``pools`` with a maximum behind, and the Linear."""
     parts: list[tuple[str, nn.Module]] = []
     channels = shape[0]

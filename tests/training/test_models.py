@@ -55,6 +55,11 @@ def test_channels_and_windows_of_lenet5():
     assert build(ModelSettings("lenet5", width=8, window=3), (1, 28, 28), 10).conv1.weight.shape == (8, 1, 3, 3)
 
 
+def test_widths_of_a_cnn():
+    model = build(ModelSettings("cnn", widths=(8, 12)), (3, 8, 8), 10)
+    assert [tuple(p.shape) for p in model.parameters() if p.ndim == 4] == [(8, 3, 3, 3), (12, 8, 3, 3)]
+
+
 def test_classifier_takes_the_last_step():
     torch.manual_seed(0)
     model = SequenceClassifier(4, 8, 3)
@@ -90,6 +95,8 @@ def test_the_seed_chooses_the_weights_and_nothing_else():
     ({"dropout": 1.0}, r"^Field 'dropout' of a model must be from 0 to below 1, not 1\.0; choose 0 for none"),
     ({"kind": "mlp", "widths": (8, 0)}, r"^Field 'widths' of a model must be positive integers, not \(8, 0\)"),
     ({"width": -1}, r"^Field 'width' of a model must be an integer of at least 0, not -1"),
+    ({"kind": "cnn", "width": 8, "widths": (8, 12)}, r"^A model 'cnn' must be given width or widths, not both 8 and "
+                                                     r"\(8, 12\); leave one out$"),
     ({"kind": "lenet5", "window": 4}, r"^A window must have an odd side, .*, not 4; choose 3 or 5$"),
     ({"peephole": True, "width": 4}, r"^A model 'gru' must be given the options kind, dense, hidden, layers, "
                                      r"bidirectional, dropout, not peephole = True, width = 4; leave them out$"),

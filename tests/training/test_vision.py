@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
-from circulant.training.vision import LeNet5, ResNet8, cnn, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, mlp, vgg
 
 
 def layers(model, kind):
@@ -47,6 +47,14 @@ def test_cnn_does_most_of_its_work_on_few_positions():
     assert model(torch.rand(2, 3, 32, 32)).shape == (2, 10)
 
 
+def test_funnel_halves_its_image_behind_all_but_the_last():
+    model = funnel((3, 16, 16), 10, (4, 8, 12, 16))
+    assert [conv.out_channels for conv in layers(model, nn.Conv2d)] == [4, 8, 12, 16]
+    assert [name for name, _ in model.named_children() if name.startswith("pool")] == ["pool1", "pool2", "pool3"]
+    assert model[:-3](torch.rand(2, 3, 16, 16)).shape == (2, 16, 2, 2)
+    assert model(torch.rand(2, 3, 16, 16)).shape == (2, 10)
+
+
 def test_mlp():
     model = mlp((4, 6), (16, 16), 3)
     assert [(m.in_features, m.out_features) for m in layers(model, nn.Linear)] == [(24, 16), (16, 16), (16, 3)]
@@ -55,6 +63,7 @@ def test_mlp():
 
 @pytest.mark.parametrize("make", [lambda: LeNet5((1, 12, 12), 2), lambda: vgg((1, 12, 12), 2, width=4),
                                   lambda: cnn((1, 12, 12), 2, width=4),
+                                  lambda: funnel((1, 12, 12), 2, (4, 8, 16)),
                                   lambda: ResNet8((1, 12, 12), 2, width=4)])
 def test_they_learn_a_few_images(make):
     torch.manual_seed(0)
@@ -72,6 +81,8 @@ def test_they_learn_a_few_images(make):
 @pytest.mark.parametrize(("make", "message"), [
     (LeNet5, r"^LeNet-5 must have images of at least 12 × 12, not 8 × 8"),
     (lambda shape, classes: cnn((1, 7, 9), classes), r"^The small CNN must have images of at least 8 × 8, not 7 × 9"),
+    (lambda shape, classes: funnel((1, 3, 4), classes, (8, 8, 8)),
+     r"^A CNN of 3 convolutions must have images of at least 4 × 4, not 3 × 4; choose fewer widths$"),
     (lambda shape, classes: vgg((1, 3, 3), classes), r"^The small VGG must have images of at least 4 × 4, not 3 × 3"),
 ])
 def test_images_that_are_too_small(make, message):
