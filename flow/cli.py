@@ -75,7 +75,8 @@ def cli() -> None:
     """
 
 
-@click.command("data", short_help="What a data set holds", epilog="Every data set and its options stand in docs/data.md.")
+@click.command("data", short_help="What a data set holds",
+               epilog="Every data set and its options stand in docs/data.md.")
 @click.argument("source", metavar="NAME")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change an option of the data set, for instance data.subset=100; may be repeated.")

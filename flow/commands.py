@@ -65,7 +65,8 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
     bars.close()
     scores = done[done["metric"]]
     dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
-    click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, {dense}")
+    click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, "
+               f"{dense}")
     return 0
 
 
