@@ -14,7 +14,7 @@ import numpy as np
 
 from circulant.hw import generate
 from circulant.hw.design import Design
-from circulant.hw.plan import LayerPlan, PairPlan
+from circulant.hw.layerplan import LayerPlan, PairPlan
 from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network

@@ -17,7 +17,8 @@ import numpy as np
 from circulant import schedule as charts
 from circulant.hw import generate
 from circulant.hw.design import layer_entry
-from circulant.hw.plan import LayerPlan, plan
+from circulant.hw.layerplan import LayerPlan
+from circulant.hw.plan import plan
 from circulant.pictures import png
 from circulant.sim import reals
 from circulant.sim.cosim import verify

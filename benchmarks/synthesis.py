@@ -17,7 +17,8 @@ from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import synthesize
 from circulant.hw import generate
 from circulant.hw.design import TOP
-from circulant.hw.plan import LayerPlan, plan
+from circulant.hw.layerplan import LayerPlan
+from circulant.hw.plan import plan
 from circulant.hw.resources import predict
 from circulant.sim import reals
 from circulant.sim.network import Network

@@ -7,17 +7,8 @@ from circulant.hw.census import Census, census
 from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.cost import chart, limit, vector_limit
 from circulant.hw.elaboration import brisk
-from circulant.hw.plan import (
-    LayerPlan,
-    PairPlan,
-    Plan,
-    each_step,
-    layer_multiplications,
-    pixel_counts,
-    plan,
-    repeats,
-    require_positive,
-)
+from circulant.hw.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan import Plan, each_step, layer_multiplications, pixel_counts, plan, repeats, require_positive
 from circulant.hw.programs import layer_program, matrices
 from circulant.hw.residual import waiting
 from circulant.hw.target import VerilogTarget

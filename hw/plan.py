@@ -1,11 +1,8 @@
 """From a budget of multipliers to arrays: what each layer gets, and how many multiplications it has to do."""
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from circulant.hw.array.program import ArrayShape, Matrix, Program
-from circulant.hw.cells import cells_of
 from circulant.hw.convplan import (
     ConvPlan,
     ResidualPlan,
@@ -18,18 +15,15 @@ from circulant.hw.convplan import (
     stream_plan,
     tile_plans,
 )
-from circulant.hw.cost import TURNS, chain_latency, step_timeline
-from circulant.hw.programs import IN_TURN, layer_program, matrices, spacings, vector_cycles
+from circulant.hw.layerplan import LayerPlan, PairPlan, Simple, candidates, element_multiplications, exact, simple
 from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.circulant import multiplications
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.layers import Recurrent
-from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
@@ -38,69 +32,7 @@ from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 from circulant.sim.window import Grid
 
-__all__ = ["LayerPlan", "PairPlan", "Plan", "each_step", "layer_multiplications", "pixel_counts", "plan", "repeats",
-           "require_positive"]
-
-Simple = Linear | Gru | Lstm
-"""A layer with one array."""
-
-CHAINS = (1, 2, 4, 8)
-
-FINALISTS = 10
-"""Arrays whose exact cost is computed, those with the best estimates."""
-
-
-@dataclass(frozen=True)
-class LayerPlan:
-    """What a layer gets.
-
-    Parameters:
-        shape: its array.
-        elements: of the pointwise unit per cycle; 0 without one.
-        multipliers: what both take.
-        cycles: from step to step, or from vector to vector, when the input is always there and the output taken: first
-            an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
-        spacing: of the passes' ends, see `Program`.
-        streams: sequences that are interleaved.
-    """
-
-    shape: ArrayShape
-    elements: int
-    multipliers: int
-    cycles: float
-    spacing: tuple[int, int, int] = (1, 1, 1)
-    streams: int = 1
-
-    @property
-    def lanes(self) -> int:
-        return self.shape.lanes
-
-
-@dataclass(frozen=True)
-class PairPlan:
-    """What the two directions of a bidirectional layer get, which work at the same time.
-
-    Parameters:
-        blocks: of an output vector, that leave one after the other.
-    """
-
-    forward: LayerPlan
-    backward: LayerPlan
-    blocks: int
-
-    @property
-    def multipliers(self) -> int:
-        return self.forward.multipliers + self.backward.multipliers
-
-    @property
-    def cycles(self) -> float:
-        """From step to step, while sequences of one length follow each other."""
-        return max(self.forward.cycles, self.backward.cycles, self.blocks)
-
-    @property
-    def streams(self) -> int:
-        return 1
-
+__all__ = ["Plan", "each_step", "layer_multiplications", "pixel_counts", "plan", "repeats", "require_positive"]
 
 def require_positive(name: str, value: object, why: str) -> None:
     """
@@ -109,11 +41,6 @@ def require_positive(name: str, value: object, why: str) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Refusal(f"{name} must be a positive integer, not {value!r}; {why}")
-
-
-def element_multiplications(layer: Layer) -> int:
-    """Multiplications per element of the state: activations, gates, peepholes."""
-    return sum(cell.multiplications(layer) for cell in cells_of(layer)) if isinstance(layer, Gru | Lstm) else 0
 
 
 def layer_multiplications(layer: Layer) -> int:
@@ -131,7 +58,7 @@ def layer_multiplications(layer: Layer) -> int:
         return 0
     if isinstance(layer, Scale):
         return layer.inputs
-    work = sum(product.multiplications for product in _simple(layer).products.values())
+    work = sum(product.multiplications for product in simple(layer).products.values())
     return work + element_multiplications(layer) * layer.hidden if isinstance(layer, Gru | Lstm) else work
 
 
@@ -173,10 +100,10 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
                           f"bidirectional; set hardware.streams to 1, not {streams}")
     _check(network, streams)
     arrays = [_arrays(layer) for layer in network.layers]
-    candidates = [[list(_candidates(layer, streams)) for layer in each] for each in arrays]
+    possible = [[list(candidates(layer, streams)) for layer in each] for each in arrays]
     counts, times = pixel_counts(network.layers, network.flow.grid), repeats(network)
     ladders = [_ladders(layer, each, count)
-               for layer, each, count in zip(network.layers, candidates, counts, strict=True)]
+               for layer, each, count in zip(network.layers, possible, counts, strict=True)]
     least = sum(_multipliers(ladder[0]) for ladder in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
@@ -192,10 +119,10 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
             plans.append(ladders[at][chosen[at]][0])
             continue
         spare = left // len(arrays[at]) if at == slowest else 0
-        exact = [_exact(each, found, rung.multipliers + spare)
-                 for each, found, rung in zip(arrays[at], candidates[at], ladders[at][chosen[at]], strict=True)]
-        plans.append(PairPlan(exact[0], exact[1], _joined_blocks(layer)) if isinstance(layer, Bidirectional)
-                     else exact[0])
+        best = [exact(each, found, rung.multipliers + spare)
+                for each, found, rung in zip(arrays[at], possible[at], ladders[at][chosen[at]], strict=True)]
+        plans.append(PairPlan(best[0], best[1], _joined_blocks(layer)) if isinstance(layer, Bidirectional)
+                     else best[0])
     return plans
 
 
@@ -240,13 +167,14 @@ def _arrays(layer: Layer) -> list[Simple]:
     """The layers with an array of their own that a layer is made of."""
     if isinstance(layer, Conv | Pool | Flatten | Scale | Residual | Argmax):
         return []
-    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [_simple(layer)]
+    return list(layer.directions.values()) if isinstance(layer, Bidirectional) else [simple(layer)]
 
 
-def _ladders(layer: Layer, candidates: list[list[LayerPlan]], count: int) -> list[tuple[Any, ...]]:
+def _ladders(layer: Layer, arrays: list[list[LayerPlan]], count: int) -> list[tuple[Any, ...]]:
     """The useful plans of a layer, from the smallest to the fastest.
 
     Parameters:
+        arrays: that it can have, for each direction.
         count: vectors or pixels that come for a vector or an image.
     """
     if isinstance(layer, Scale):
@@ -260,7 +188,7 @@ def _ladders(layer: Layer, candidates: list[list[LayerPlan]], count: int) -> lis
         return [(each,) for each in _ladder(list(conv_plans(layer)))]
     if isinstance(layer, Pool | Flatten | Argmax):
         return [(stream_plan(layer),)]
-    return list(_side_by_side([_ladder(plans) for plans in candidates]))
+    return list(_side_by_side([_ladder(plans) for plans in arrays]))
 
 
 def _check(network: Network, streams: int) -> None:
@@ -300,13 +228,6 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
-def _simple(layer: Layer) -> Simple:
-    if not isinstance(layer, Linear | Gru | Lstm):
-        raise Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
-                      f"kind {layer.kind!r}; the golden model computes it")
-    return layer
-
-
 def _joined_blocks(layer: Bidirectional) -> int:
     return -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
 
@@ -334,62 +255,3 @@ def _ladder(plans: list[P]) -> list[P]:
         if not useful or candidate.cycles < useful[-1].cycles:
             useful.append(candidate)
     return useful
-
-
-def _candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
-    """Arrays and pointwise units, with an estimate of their cycles."""
-    found = matrices(layer)
-    k = found[0].product.block_size
-    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
-    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
-    recurrent = isinstance(layer, Gru | Lstm)
-    each = element_multiplications(layer)
-    folds = [n for n in (2, 3, 4, 6, 8, 12, 16, 24, 48) if n < 2 * multiplications(k)]
-    for chains in CHAINS:
-        if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
-            continue
-        for r in {-(-count // chains) * chains for count in rows}:
-            for c in columns:
-                for fold in (1, *folds) if r * c == 1 else (1,):
-                    shape = ArrayShape(r, c, chains, fold)
-                    for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
-                        used = shape.multipliers(k) + each * elements
-                        yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
-                                        (1, 1, 1) if recurrent else IN_TURN, streams)
-
-
-def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    if not isinstance(layer, Gru | Lstm):
-        return vector_cycles(layer, shape)
-    issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
-                for matrix in found)
-    k = layer.gates.block_size
-    busy = max(issue, -(-layer.hidden // k) * k // elements)
-    if streams > 1:
-        return busy
-    ahead = sum(-(-matrix.rows // shape.rows) * ((layer.inputs // k) // shape.columns) * shape.fold
-                for matrix in found if not matrix.stage)
-    return max(busy, issue - ahead + chain_latency(layer, shape, elements))
-
-
-def _exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
-    """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
-    finalists = sorted((p for p in plans if p.multipliers <= budget),
-                       key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]
-    timed = []
-    for candidate in finalists:
-        if not isinstance(layer, Gru | Lstm):
-            timed.append((candidate, 1))
-            continue
-        for spacing in spacings(candidate.shape):
-            program = layer_program(layer, candidate.shape, spacing)
-            timed.append((replace(candidate, spacing=spacing, cycles=_period(layer, program, candidate)),
-                          program.slots))
-    best, _ = min(timed, key=lambda entry: (entry[0].cycles, entry[0].multipliers, entry[0].shape.chains, entry[1]))
-    if best.streams == 1 or not isinstance(layer, Gru | Lstm):
-        return best
-    return replace(best, cycles=_period(layer, layer_program(layer, best.shape, best.spacing), best, TURNS))
-
-
-def _period(layer: Gru | Lstm, program: Program, candidate: LayerPlan, turns: int = 1) -> float:
-    return step_timeline(layer, program, candidate.elements, streams=candidate.streams, turns=turns).period

@@ -15,7 +15,8 @@ from circulant.hw.array.sequencer import program_word
 from circulant.hw.bidirectional import SLACK
 from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
 from circulant.hw.convplan import ConvPlan, StreamPlan
-from circulant.hw.plan import LayerPlan, PairPlan, Plan
+from circulant.hw.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan import Plan
 from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import bank_shape
 from circulant.hw.target import ram_style

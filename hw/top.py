@@ -14,11 +14,12 @@ from circulant.hw.conv import ConvLayer
 from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
 from circulant.hw.flatten import FlattenLayer
 from circulant.hw.frame import Frame
+from circulant.hw.layerplan import LayerPlan, PairPlan
 from circulant.hw.linear import LinearLayer
 from circulant.hw.lines import LineShape
 from circulant.hw.link import link, values
 from circulant.hw.pipeline import connect
-from circulant.hw.plan import LayerPlan, PairPlan, Plan, repeats
+from circulant.hw.plan import Plan, repeats
 from circulant.hw.pool import PoolLayer
 from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import RecurrentLayer

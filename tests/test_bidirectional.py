@@ -6,7 +6,8 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.cost import sequence_cycles
-from circulant.hw.plan import PairPlan, layer_multiplications, plan
+from circulant.hw.layerplan import PairPlan
+from circulant.hw.plan import layer_multiplications, plan
 from circulant.hw.programs import layer_program
 from circulant.sim import reference
 from circulant.sim.cosim import verify

@@ -5,8 +5,9 @@ import pytest
 
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.cost import vector_limit
+from circulant.hw.layerplan import LayerPlan
 from circulant.hw.linear import LinearLayer
-from circulant.hw.plan import LayerPlan, each_step, layer_multiplications, plan
+from circulant.hw.plan import each_step, layer_multiplications, plan
 from circulant.hw.programs import IN_TURN, layer_program, matrices, vector_cycles
 from circulant.hw.recurrent import RecurrentLayer
 from circulant.sim.circulant import multiplications
