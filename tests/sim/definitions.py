@@ -193,3 +193,10 @@ def gru(layer, sequence):
         states.append(h := [clip(n[unit] + half_up(scaled(z[unit] * (h[unit] - n[unit]), -state.frac)), state.width)
                             for unit in range(hidden)])
     return states
+
+
+def whole(weight, rows, columns):
+    """The dense matrices (3, rows, columns), or (rows, columns), of first columns."""
+    if weight.ndim == 4:
+        return np.stack([whole(gate, rows, columns) for gate in weight])
+    return block_circulant(weight)[:rows, :columns]

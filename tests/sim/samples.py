@@ -3,12 +3,14 @@ import dataclasses
 import itertools
 
 import numpy as np
+import pytest
 
 from circulant.sim import reference
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
+from circulant.sim.refusal import Refusal
 from circulant.sim.segments import fit_pwl
 
 
@@ -109,3 +111,10 @@ def data(model, count=20, steps=7, seed=0):
     """Inputs from -1 to 1."""
     shape = (count, steps, model.inputs) if model.sequence else (count, model.inputs)
     return np.random.default_rng(seed).uniform(-1, 1, shape)
+
+
+def refusal(make, *arguments, **fields):
+    """What making it is refused with."""
+    with pytest.raises(Refusal) as caught:
+        make(*arguments, **fields)
+    return str(caught.value)
