@@ -15,7 +15,7 @@ from circulant import integers, steps, training
 from circulant.experiment import FILE, load
 from circulant.progress import Bars
 from circulant.records import Run, require
-from circulant.sim.pick import FIELDS
+from circulant.sim.knobs import FIELDS
 from circulant.sim.price import weight_bits
 
 __all__ = ["NETWORKS", "measure", "table"]

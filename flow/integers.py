@@ -13,8 +13,9 @@ from circulant.progress import Show, silent
 from circulant.sim import artifact, margins
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
+from circulant.sim.knobs import FIELDS
 from circulant.sim.network import Network
-from circulant.sim.pick import FIELDS, LOUDER, Picked, pick
+from circulant.sim.pick import LOUDER, Picked, pick
 from circulant.sim.price import Price, weight_bits
 from circulant.sim.quantize import calibrate, matrices, quantize
 from circulant.sim.reference import Model

@@ -11,35 +11,20 @@ The exhaustive search measures every combination, the cheapest first, and ends a
 """
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from circulant.sim.argmax import Argmax
-from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
-from circulant.sim.flatten import Flatten
-from circulant.sim.gru import Gru
-from circulant.sim.layers import Layer
-from circulant.sim.lstm import Lstm
+from circulant.sim.knobs import FIELDS, Place, clip_of, clips_of, knobs, least, step
 from circulant.sim.network import Network
-from circulant.sim.pool import Pool
 from circulant.sim.price import Price
 from circulant.sim.quantize import Peaks, quantize
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal, nearest
-from circulant.sim.residual import Residual
-from circulant.sim.scale import Scale
-from circulant.sim.widths import DERIVED, RULES, Widths
+from circulant.sim.widths import DERIVED, Widths
 
-__all__ = ["FIELDS", "LOUDER", "MOST", "Picked", "Row", "knobs", "pick"]
-
-FIELDS = ("weight_bits", "input_bits", "spectrum_bits", "product_bits", "output_bits", "state_bits", "cell_bits",
-          "twiddle_bits")
-"""What is picked, for each layer; ``input_bits`` once."""
-
-CLIPPED = {"spectrum_bits": "spectrum_clip", "product_bits": "product_clip", "output_bits": "output_clip"}
-"""Widths whose format may also give up an integer bit instead of one behind the point."""
+__all__ = ["LOUDER", "MOST", "Picked", "Row", "pick"]
 
 MOST = 4096
 """Combinations of an exhaustive search at the most."""
@@ -93,42 +78,6 @@ class Picked:
     cost: float
     evaluations: int
     cached: int
-
-
-def knobs(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
-    """The widths of a network that can be picked, by name.
-
-    Raises:
-        Refusal: when there is no such field.
-    """
-    for name in fields:
-        if name not in FIELDS:
-            raise Refusal(f"What is picked must be one of {', '.join(FIELDS)}, not {name!r}{nearest(name, FIELDS)}")
-    found = ["input_bits"] if "input_bits" in fields else []
-    return found + [f"{layer.name}.{name}" for layer in network.layers for name in _fields(layer) if name in fields]
-
-
-def _fields(layer: Layer) -> Iterator[str]:
-    one = layer.forward if isinstance(layer, Bidirectional) else layer
-    if isinstance(one, Argmax):
-        return
-    if isinstance(one, Pool | Flatten | Scale | Residual):
-        if isinstance(one, Scale):
-            yield "weight_bits"
-        if not isinstance(one, Flatten) and getattr(one, "mode", "") != "max":
-            yield "output_bits"
-        return
-    yield from ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
-    if isinstance(one, Gru | Lstm):
-        yield "state_bits"
-    if isinstance(one, Lstm):
-        yield "cell_bits"
-    if max(product.block_size for product in one.products.values()) > 4:  # Smaller transforms only add.
-        yield "twiddle_bits"
-
-
-Place = dict[str, int]
-"""A value of every knob, and of clips that are not 0."""
 
 
 class _Search:
@@ -193,8 +142,8 @@ class _Search:
             self._progress("sensitivity of widths", done, len(self.free), name)
             rows, clips = self.noises.setdefault(name, {}), self.clips.setdefault(name, {})
             rows[self.start[name]] = 0.0
-            for bits in range(self.start[name] - 1, _least(name) - 1, -1):
-                tried = {clip: self.noise(self.start | _step(name, bits, clip)) for clip in _clips(name)}
+            for bits in range(self.start[name] - 1, least(name) - 1, -1):
+                tried = {clip: self.noise(self.start | step(name, bits, clip)) for clip in clips_of(name)}
                 clips[bits] = min(tried, key=lambda clip: (tried[clip], clip))
                 rows[bits] = max(tried[clips[bits]] - base, 0.0)
                 if not rows[bits] <= LOUD:
@@ -209,7 +158,7 @@ class _Search:
             for name in self.free:
                 bits, rows = place[name] - 1, self.noises[name]
                 if bits in rows and rows[bits] <= LOUD:
-                    following = place | _step(name, bits, self.clips[name][bits])
+                    following = place | step(name, bits, self.clips[name][bits])
                     added = rows[bits] - rows[place[name]]
                     options.append(((cost - self.cost(following)) / max(added, 1e-12), name, following))
             if not options:
@@ -234,11 +183,12 @@ class _Search:
         while place != before:
             before, turn = place, turn + 1
             cost, here = self.cost(place), place
-            order = [name for name in self.free if here[name] > _least(name)]
+            order = [name for name in self.free if here[name] > least(name)]
             order.sort(key=lambda name: self.cost(here | {name: here[name] - 1}) - cost)
             for done, name in enumerate(order):
                 self._progress(f"one bit less, round {turn}", done, len(order), name)
-                ways = [place | _step(name, place[name] - 1, clip) for clip in _clips(name, place.get(_clip(name), 0))]
+                ways = [place | step(name, place[name] - 1, clip)
+                        for clip in clips_of(name, place.get(clip_of(name), 0))]
                 for way in sorted(ways, key=self.noise):
                     if self.noise(way) <= bound and self.lost(way) <= budget:
                         place = way
@@ -252,7 +202,7 @@ class _Search:
         Raises:
             Refusal: when there are too many of them.
         """
-        ranges = [range(_least(name), self.start[name] + 1) for name in self.free]
+        ranges = [range(least(name), self.start[name] + 1) for name in self.free]
         count = math.prod(map(len, ranges))
         if count > MOST:
             raise Refusal(f"An exhaustive search must have {MOST:,} combinations at the most, not {count:,} of "
@@ -308,25 +258,7 @@ def pick(model: Model, peaks: Peaks, start: Widths, evaluations: Evaluations, *,
     else:
         made.measure()
         place = made.descend(made.last(made.path(), budget), budget, louder)
-    rows = tuple(Row(name, made.start[name], place[name], name in made.fixed, place.get(_clip(name), 0),
+    rows = tuple(Row(name, made.start[name], place[name], name in made.fixed, place.get(clip_of(name), 0),
                      made.noises.get(name, {}).get(place[name])) for name in made.start)
     return Picked(made.widths(place), made.network(place), rows, search, budget, lost_start, made.lost(place),
                   made.cost(place), evaluations.made + evaluations.found, evaluations.found)
-
-
-def _least(name: str) -> int:
-    return RULES[name.rpartition(".")[2]][0]
-
-
-def _clip(name: str) -> str:
-    """The name of the clip that goes with a width, or "" where there is none."""
-    place, _, field = name.rpartition(".")
-    return f"{place}.{CLIPPED[field]}" if field in CLIPPED else ""
-
-
-def _clips(name: str, least: int = 0) -> tuple[int, ...]:
-    return (least, least + 1) if _clip(name) and least < RULES["spectrum_clip"][1] else (least,)
-
-
-def _step(name: str, bits: int, clip: int) -> Place:
-    return {name: bits} | ({_clip(name): clip} if _clip(name) else {})

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from circulant.sim.evaluations import Evaluations
-from circulant.sim.pick import FIELDS, knobs, pick
+from circulant.sim.knobs import FIELDS, knobs
+from circulant.sim.pick import pick
 from circulant.sim.price import Price, tiles, weight_bits
 from circulant.sim.quantize import calibrate, quantize
 from circulant.sim.refusal import Refusal
