@@ -28,7 +28,7 @@ def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dic
         "design": f"{point.title}, {chosen.lanes} lanes",
         "multipliers": f"{made.dsps} of the device, {placed.bare_products} without registers; {design.multipliers} in "
                        "the Verilog",
-        "registers within multipliers": f"{placed.absorbed}",
+        "results kept within multipliers": f"{placed.absorbed}",
         "block RAMs": f"{made.block_rams:g}",
         "look-up tables": f"{made.luts:,} of logic, {made.lut_rams:,} of memories, {made.carries:,} carry cells",
         "flip-flops": f"{made.flip_flops:,}",
