@@ -63,8 +63,8 @@ class Model(Table):
         "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "cnn", "vgg", "resnet8"))
     hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
     layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
-    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers", low=1,
-                                  high=65536)
+    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers; channels "
+                                  "of each convolution of a cnn, in place of width", low=1, high=65536)
     cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
