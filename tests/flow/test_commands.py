@@ -106,20 +106,23 @@ def test_a_model_of_another_training(call, finished):
     assert "model.pt must be the file of training.json beside it" in err
 
 
-def test_vectors_of_another_network(call, finished, tmp_path):
-    other = Run(tmp_path / "other", finished.experiment)
-    make_trained(other)
-    make_quantized(other, seed=2)
+@pytest.fixture
+def other(finished, tmp_path):
+    """A run of the same experiment with another network."""
+    run = Run(tmp_path / "other", finished.experiment)
+    make_trained(run)
+    make_quantized(run, seed=2)
+    return run
+
+
+def test_vectors_of_another_network(call, finished, other):
     finished.path("vectors.npz").write_bytes(other.path("vectors.npz").read_bytes())
     code, _, err = call("simulate", finished.folder)
     assert code == 2
     assert "vectors.npz must be of the network beside it, but it is another's" in err
 
 
-def test_a_network_of_another_run(call, finished, tmp_path):
-    other = Run(tmp_path / "other", finished.experiment)
-    make_trained(other)
-    make_quantized(other, seed=2)
+def test_a_network_of_another_run(call, finished, other):
     for name in ("network.json", "weights.npz"):
         finished.path(name).write_bytes(other.path(name).read_bytes())
     code, _, err = call("generate", finished.folder)
