@@ -25,6 +25,7 @@ from benchmarks import (
     training,
 )
 from benchmarks.experiments import EXPERIMENTS, FOLDER
+from benchmarks.records import KEPT
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
@@ -185,15 +186,21 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
 @click.option("--runs", default=FOLDER, type=click.Path(path_type=Path), show_default=True,
               help="Where the run folders are.")
+@click.option("--kept", default=KEPT, type=click.Path(path_type=Path), show_default=True,
+              help="Where the records of earlier trainings are kept.")
+@click.option("--keep", "keeps", is_flag=True, help="Keep the records of the run folders there, too.")
 @click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="Replace the tables of this document, docs/results.md.")
 @_json
-def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, into: Path | None) -> None:
+def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, kept: Path, keeps: bool,
+             into: Path | None) -> None:
     """Collect the shipped experiments' accuracies from their run folders, beside what was to be reached."""
     chosen = only or EXPERIMENTS
     if trains:
-        results.train(chosen, [int(seed) for seed in seeds.split(",")], runs)
-    found = results.collect(runs, chosen)
+        results.train(chosen, [int(seed) for seed in seeds.split(",")], runs, kept)
+    if keeps:
+        results.keep(runs, chosen, kept)
+    found = results.collect(runs, chosen, kept)
     if into is not None:
         results.write(into, found)
     _show({"benchmark": "results", "table": results.table(found), **found}, path)

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md, collected from run folders, so that no figure in them is typed by hand.
+"""The tables of docs/results.md, collected from run folders and kept records, so that no figure is typed by hand.
 
 `python -m benchmarks results --train` trains every row that is missing, one after another, and goes on where it was
 stopped; without it, what is there is collected.
@@ -13,27 +13,36 @@ from typing import Any
 
 import click
 
-from benchmarks import marks
+from benchmarks import marks, records
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
+from benchmarks.records import KEPT
 from circulant.report import compression
-from circulant.sim import artifact
 
-__all__ = ["collect", "document", "train", "write"]
+__all__ = ["collect", "document", "keep", "train", "write"]
+
+SEEDS = 10
+"""Seeds from 0 that are looked for."""
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def train(experiments: Iterable[str] = EXPERIMENTS, seeds: Iterable[int] = (0, 1, 2), below: Path = FOLDER) -> None:
+def train(experiments: Iterable[str] = EXPERIMENTS, seeds: Iterable[int] = (0, 1, 2), below: Path = FOLDER,
+          kept: Path = KEPT) -> None:
     """Train what is missing, seed by seed; an interrupted training goes on.
+
+    A dense baseline of which only the record is kept is trained anew when another row has to start from its weights.
 
     Raises:
         click.ClickException: when a training fails.
     """
     names = tuple(experiments)
     for seed in seeds:
+        wanted = [row for name in names for row in rows(name) if records.record(row, seed, below, kept) is None]
+        bases = {(row.experiment, row.base) for row in wanted}
         for row in (row for name in names for row in rows(name)):
             folder = row.folder(seed, below)
-            if (folder / "training.json").exists():
+            lacking = (row.experiment, row.label) in bases and not (folder / "model.pt").exists()
+            if row not in wanted and not lacking:
                 continue
             resume = ["--resume"] if (folder / "checkpoint" / "training.pt").exists() else []
             code = subprocess.run([sys.executable, "-m", "circulant", *row.arguments(seed, below), *resume]).returncode
@@ -41,33 +50,33 @@ def train(experiments: Iterable[str] = EXPERIMENTS, seeds: Iterable[int] = (0, 1
                 raise click.ClickException(f"{folder} could not be trained; its message stands above")
 
 
-def collect(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS) -> dict[str, Any]:
+def collect(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept: Path = KEPT) -> dict[str, Any]:
     """The figures of every row that has at least one finished training, by experiment and label."""
     found: dict[str, dict[str, Any]] = {}
     for experiment in experiments:
         for row in rows(experiment):
-            records = {seed: artifact.read_json(path, "circulant-training", 1) for seed in range(100)
-                       if (path := row.folder(seed, below) / "training.json").exists()}
-            if records:
-                found.setdefault(experiment, {})[row.label] = _figures(row, records)
+            trained = {seed: one for seed in range(SEEDS)
+                       if (one := records.record(row, seed, below, kept)) is not None}
+            if trained:
+                found.setdefault(experiment, {})[row.label] = _figures(row, trained)
         for label, entry in found.get(experiment, {}).items():
             _compare(entry, found[experiment], next(row for row in rows(experiment) if row.label == label))
     return found
 
 
-def _figures(row: Row, records: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    first = next(iter(records.values()))
+def _figures(row: Row, trained: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    first = next(iter(trained.values()))
     metric = first["metric"]
-    scores = {seed: {stage: record[metric][stage] for stage in record[metric]} for seed, record in records.items()}
+    scores = {seed: {stage: record[metric][stage] for stage in record[metric]} for seed, record in trained.items()}
     linear = {name: matrix for name, matrix in first["matrices"].items() if not name.startswith("conv")}
     return {
         "metric": metric, "scores": scores,
-        "epochs": {seed: len(record["history"]) for seed, record in records.items()},
+        "epochs": {seed: len(record["history"]) for seed, record in trained.items()},
         "block_sizes": sorted({matrix["block_size"] for matrix in first["matrices"].values()}),
         "weights": compression(first["matrices"]), "linear": compression(linear), "data": first["experiment"]["data"],
-        "seconds": mean(record["seconds"] for record in records.values()),
-        "processor_seconds": mean(record.get("processor_seconds", record["seconds"]) for record in records.values()),
-        "machines": sorted({_machine(record["machine"]) for record in records.values() if "machine" in record}),
+        "seconds": mean(record["seconds"] for record in trained.values()),
+        "processor_seconds": mean(record.get("processor_seconds", record["seconds"]) for record in trained.values()),
+        "machines": sorted({_machine(record["machine"]) for record in trained.values() if "machine" in record}),
     }
 
 
@@ -180,6 +189,13 @@ def table(found: Mapping[str, Any]) -> dict[str, str]:
                                for check in entry["target"])
             rows_[f"{experiment} {label}"] = f"{scores} %" + (f" ({checks})" if checks else "")
     return rows_
+
+
+def keep(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept: Path = KEPT) -> None:
+    """Keep the records of all finished trainings, beside those that are kept."""
+    for row in (row for experiment in experiments for row in rows(experiment)):
+        for seed in range(SEEDS):
+            records.keep(row, seed, below, kept)
 
 
 def write(path: Path, found: Mapping[str, Any]) -> None:

@@ -14,12 +14,16 @@ MATRICES = {"gru.weight_ih_l0": {"groups": 3, "rows": 64, "columns": 32, "block_
             "linear.weight": {"groups": 1, "rows": 10, "columns": 64, "block_size": 1}}
 
 
-def trained(row: Row, seed: int, score: float, below, metric: str = "accuracy", matrices=MATRICES) -> None:
+def trained(row: Row, seed: int, score: float, below, metric: str = "accuracy", matrices=MATRICES,
+            sets=()) -> None:
     folder = row.folder(seed, below)
     folder.mkdir(parents=True)
+    _, name, *words = row.arguments(seed)
+    experiment = load(name, [*(word for before, word in pairwise(words) if before == "--set"), *sets])
     artifact.write_json(folder / "training.json", "circulant-training", 1, {
         "metric": metric, metric: {"dense": 0.9, "circulant": score}, "history": [{}] * 50, "matrices": matrices,
-        "experiment": {"data": {"name": "fsdd"}}, "seconds": 100.0, "processor_seconds": 90.0,
+        "experiment": experiment.tables(("data", "model", "compression", "training")),
+        "seconds": 100.0, "processor_seconds": 90.0,
         "machine": {"processor": "Z80", "gpu": "", "threads": 1, "cores": 2, "torch": "2.0"}})
 
 
@@ -43,7 +47,7 @@ def test_figures_of_several_seeds(tmp_path):
         trained(row("fsdd-gru", "dense"), seed, dense, tmp_path)
         trained(row("fsdd-gru", "k8"), seed, circulant, tmp_path)
     trained(row("fsdd-gru", "k16"), 0, 0.97, tmp_path)
-    found = results.collect(tmp_path)
+    found = results.collect(tmp_path, kept=tmp_path / "kept")
     assert [*found] == ["fsdd-gru"]
     entry = found["fsdd-gru"]["k8"]
     assert entry["losses"] == pytest.approx({0: 0.005, 1: 0.004})
@@ -61,7 +65,7 @@ def test_figures_of_several_seeds(tmp_path):
 def test_an_error_rate_is_lost_upwards(tmp_path):
     for label, score in (("dense", 0.45), ("k8", 0.4514), ("k16", 0.4536), ("k4-16", 0.46), ("k16-4", 0.47)):
         trained(row("speech-gru", label), 0, score, tmp_path, "phone_error_rate")
-    found = results.collect(tmp_path)["speech-gru"]
+    found = results.collect(tmp_path, kept=tmp_path / "kept")["speech-gru"]
     reached = {label: [check["reached"] for check in entry["target"]] for label, entry in found.items()}
     assert reached == {"dense": [True], "k8": [True], "k16": [False], "k4-16": [], "k16-4": []}
     said = results.document({"speech-gru": found})
@@ -78,7 +82,7 @@ def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
     path = tmp_path / "results.md"
     path.write_text(f"head\n{results.BEGIN}\nold\n{results.END}\ntail\n")
     trained(row("mnist-mlp", "k16"), 0, 0.988, tmp_path)
-    results.write(path, results.collect(tmp_path))
+    results.write(path, results.collect(tmp_path, kept=tmp_path / "kept"))
     text = path.read_text()
     assert text.startswith(f"head\n{results.BEGIN}\n")
     assert text.endswith(f"{results.END}\ntail\n")

@@ -1,0 +1,61 @@
+"""What is known of a row's training: its run folder, or the record of it that the repository keeps.
+
+A run folder is gone with the machine that it was made on. A kept record says the same without the weights.
+"""
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.experiments import FOLDER, Row
+from circulant.experiment import load, parse
+from circulant.sim import artifact
+
+__all__ = ["KEPT", "keep", "record"]
+
+KEPT = Path("docs/measured/results")
+KIND, VERSION = "circulant-training", 1
+TABLES = ("data", "model", "compression", "training")
+
+
+def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) -> dict[str, Any] | None:
+    """The record of a finished training, from the run folder or else from those that are kept; None without one.
+
+    A record of other settings than the row has now is left out, with a word about it.
+    """
+    paths = [row.folder(seed, below) / "training.json", *([_place(row, seed, kept)] if kept else [])]
+    for path in paths:
+        if path.exists():
+            found = artifact.read_json(path, KIND, VERSION)
+            if _tables(parse(found["experiment"])) == _tables(_experiment(row, seed)):
+                return found
+            click.echo(f"{path} is left out: it was trained with other settings than {row.experiment} has for row "
+                       f"{row.label} now; delete it to train anew", err=True)
+    return None
+
+
+def keep(row: Row, seed: int, below: Path = FOLDER, kept: Path = KEPT) -> None:
+    """Keep the record of a finished training, but for ADMM's residuals of each matrix."""
+    found = record(row, seed, below, None)
+    if found is not None:
+        found["history"] = [{key: value for key, value in epoch.items() if key != "matrices"}
+                            for epoch in found["history"]]
+        del found["hash"]
+        artifact.write_json(_place(row, seed, kept), KIND, VERSION, found)
+
+
+def _place(row: Row, seed: int, kept: Path) -> Path:
+    return kept / row.experiment / f"{row.label}-s{seed}.json"
+
+
+def _experiment(row: Row, seed: int) -> Any:
+    _, name, *words = row.arguments(seed)
+    return load(name, [word for before, word in pairwise(words) if before == "--set"])
+
+
+def _tables(experiment: Any) -> dict[str, Any]:
+    """What a training obeys; where its dense baseline lies says nothing."""
+    tables: dict[str, Any] = experiment.tables(TABLES)
+    del tables["training"]["dense"]
+    return tables

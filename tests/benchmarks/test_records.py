@@ -1,0 +1,56 @@
+"""Records of trainings: those of run folders, those that the repository keeps, and which of them still count."""
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import records, results
+from benchmarks.experiments import Row, rows
+from circulant.experiment import load
+from circulant.sim import artifact
+
+
+def row(label: str) -> Row:
+    return next(row for row in rows("fsdd-gru") if row.label == label)
+
+
+def trained(label: str, below, *more: str, seed: int = 0) -> None:
+    _, name, *words = row(label).arguments(seed, below)
+    experiment = load(name, [*(word for before, word in pairwise(words) if before == "--set"), *more])
+    folder = row(label).folder(seed, below)
+    folder.mkdir(parents=True)
+    artifact.write_json(folder / "training.json", "circulant-training", 1, {
+        "experiment": experiment.tables(("data", "model", "compression", "training")), "metric": "accuracy",
+        "accuracy": {"circulant": 0.98}, "history": [{"loss": 0.5, "matrices": {"gru.weight_ih_l0": {"rho": 1.0}}}]})
+
+
+def test_a_kept_record_stands_in_for_the_run_folder(tmp_path):
+    runs, kept = tmp_path / "runs", tmp_path / "kept"
+    trained("k8", runs, seed=2)
+    results.keep(runs, ["fsdd-gru"], kept)
+    assert [path.relative_to(kept).as_posix() for path in kept.rglob("*.json")] == ["fsdd-gru/k8-s2.json"]
+    found = records.record(row("k8"), 2, tmp_path / "another machine", kept)
+    assert found["accuracy"] == {"circulant": 0.98}
+    assert found["history"] == [{"loss": 0.5}], "the residuals of each matrix would be most of the file"
+    assert records.record(row("k8"), 1, runs, kept) is None
+
+
+def test_a_record_of_other_settings_is_left_out(tmp_path, capsys):
+    trained("k8", tmp_path, "training.retrain_epochs=3")
+    assert records.record(row("k8"), 0, tmp_path, None) is None
+    assert "was trained with other settings than fsdd-gru has for row k8 now; delete it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("finished", "expected"), [
+    ((), ["start", "dense", "k8", "k16"]), (("start", "k8"), ["start", "dense", "k16"]),
+    (("start", "dense", "k8", "k16"), [])])
+def test_what_is_kept_is_not_trained_again_but_for_weights_to_start_from(tmp_path, monkeypatch, finished, expected):
+    for label in finished:
+        trained(label, tmp_path / "gone")
+    results.keep(tmp_path / "gone", ["fsdd-gru"], tmp_path / "kept")
+    calls = []
+    monkeypatch.setattr(results.subprocess, "run",
+                        lambda command: calls.append(command) or SimpleNamespace(returncode=0))
+    results.train(["fsdd-gru"], [0], tmp_path / "runs", tmp_path / "kept")
+    folders = [command[command.index("--out") + 1].rpartition("/")[2] for command in calls]
+    assert folders == [f"{label}-s0" for label in expected]
