@@ -132,11 +132,12 @@ class Fit:
         batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
         self._optimizer.zero_grad()
-        with parametrize.cached(), self._precision.autocast():
-            outputs = forward(self._run, batch)
-            if number == 1:
-                self._task.check(outputs, batch)
-            loss = self._task.loss(outputs, batch) * share
+        with self._precision.products():
+            with parametrize.cached(), self._precision.autocast():
+                outputs = forward(self._run, batch)
+                if number == 1:
+                    self._task.check(outputs, batch)
+                loss = self._task.loss(outputs, batch) * share
             scaler.scale(loss).backward()
         value = float(team.total(loss.detach().double().clone())) / team.size
         if not math.isfinite(value):

@@ -21,7 +21,10 @@ PRECISIONS: dict[str, torch.dtype | None] = {
 
 
 class Precision:
-    """The products of the forward pass in a type of 16 bits, where that is wanted; weights stay float32.
+    """Products in a type of 16 bits, where that is wanted; weights stay float32.
+
+    Autocast does not reach the steps of our recurrent layers, so on a CPU float32 products, too, are carried out in
+    bfloat16 then: up to three times as fast where the processor has the instructions.
 
     Members:
         scaler: scales the loss so that gradients in float16 do not vanish; does nothing for the other types.
@@ -37,6 +40,17 @@ class Precision:
 
     def autocast(self) -> torch.autocast:
         return torch.autocast(self._device, self.dtype, enabled=self.dtype != torch.float32)
+
+    @contextmanager
+    def products(self) -> Iterator[None]:
+        """In its context float32 products are carried out in this type, where that is bfloat16 on a CPU."""
+        before = torch.get_float32_matmul_precision()
+        if self._device == "cpu" and self.dtype == torch.bfloat16:
+            torch.set_float32_matmul_precision("medium")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
 
 
 class Team(NamedTuple):

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from circulant.sim.refusal import Refusal, nearest
-from circulant.training.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 
 __all__ = ["CELLS", "KeywordCrnn", "SequenceClassifier", "SequenceLabeller", "recurrent"]
 
@@ -52,6 +53,15 @@ class _Sequences(nn.Module):
         steps, state = self.get_submodule(self.cell)(x)
         return steps, state[0] if self.cell == "lstm" else state
 
+    def _labelled(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Outputs (N, T, …) of the recurrent layer, those of valid steps being what they are without padding."""
+        layer = self.get_submodule(self.cell)
+        if isinstance(layer, Recurrent):
+            steps: Tensor = layer(x, lengths=lengths)[0]
+            return steps
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+
 
 class SequenceClassifier(_Sequences):
     """A recurrent layer over (N, T, inputs), its last step, and a Linear to (N, classes).
@@ -73,13 +83,16 @@ class SequenceClassifier(_Sequences):
 class SequenceLabeller(_Sequences):
     """A recurrent layer over (N, T, inputs) and a Linear to (N, T, classes), for connectionist temporal classification.
 
+    With ``lengths`` (N,) the outputs of valid steps are those of sequences without padding, in both directions.
+
     Members:
         lstm: the recurrent layer, under the name of the cell.
         linear: the Linear to the classes.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.linear(self._steps(x)[0])
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        padded = self.bidirectional and lengths is not None  # In one direction padding comes too late to matter.
+        logits: Tensor = self.linear(self._labelled(x, lengths) if padded else self._steps(x)[0])
         return logits
 
 

@@ -171,3 +171,37 @@ def test_wrong_options(kind, options, message):
 def test_wrong_inputs():
     with pytest.raises(Refusal, match=r"^Inputs must have the shape \(N, T, 4\), not \(3, 5, 3\); rearrange the axes$"):
         ResetBeforeGru(4, 6, batch_first=True)(torch.zeros(3, 5, 3))
+
+
+@pytest.mark.parametrize(("kind", "options"), [(PeepholeLstm, {"proj_size": 3}), (ResetBeforeGru, {}),
+                                               (ResetBeforeGru, {"hard": True})])
+def test_padding_reaches_no_valid_step_of_either_direction(kind, options):
+    model, x, lengths = double(kind, 4, 6, 2, bidirectional=True, **options), sequences(3, 7, 4), [7, 4, 1]
+    found = model(x, lengths=torch.tensor(lengths))[0]
+    for n, length in enumerate(lengths):
+        torch.testing.assert_close(found[n, :length], model(x[n:n + 1, :length])[0][0])
+    assert not torch.allclose(found[1, :4], model(x)[0][1, :4]), "without lengths it does"
+
+
+def test_steps_keep_their_state_in_float32_under_autocast():
+    torch.manual_seed(0)
+    for model in (PeepholeLstm(4, 6, proj_size=3), ResetBeforeGru(4, 6)):
+        x = torch.randn(5, 2, 4)
+        with torch.autocast("cpu", torch.bfloat16):
+            y = model(x)[0]
+        assert y.dtype == torch.float32
+        # The products with the input alone are rounded, to 8 bits: sums of four products below 4.
+        torch.testing.assert_close(y, model(x)[0], atol=5 * 4 * 4 * 2.0**-8, rtol=0)
+        y.sum().backward()
+        assert all(parameter.grad.dtype == torch.float32 for parameter in model.parameters())
+
+
+def test_initial_weights_let_states_last():
+    torch.manual_seed(0)
+    model = PeepholeLstm(24, 16, proj_size=8)
+    for gate in model.weight_hh_l0.detach().split(16):
+        torch.testing.assert_close(gate.t() @ gate, torch.eye(8))
+    for gate in ResetBeforeGru(24, 16).weight_hh_l0.detach().split(16):
+        torch.testing.assert_close(gate @ gate.t(), torch.eye(16))
+    assert model.weight_ih_l0.abs().max() <= (6 / (24 + 16)) ** 0.5
+    assert not model.bias_l0.any() and not model.peephole_l0.any()

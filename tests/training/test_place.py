@@ -92,3 +92,6 @@ def test_precision(name, dtype):
     with precision.autocast():
         assert nn.Linear(4, 4)(x).dtype == dtype
     assert precision.scaler.is_enabled() == (dtype == torch.float16)
+    with precision.products():
+        assert torch.get_float32_matmul_precision() == ("medium" if dtype == torch.bfloat16 else "highest")
+    assert torch.get_float32_matmul_precision() == "highest"

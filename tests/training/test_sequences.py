@@ -17,6 +17,17 @@ def test_a_labeller_of_one_direction_sees_no_future():
     assert not torch.equal(both(x)[:, :3], both(changed)[:, :3])
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm", "reset_gru"])
+def test_a_labeller_of_both_directions_can_leave_padding_out(cell):
+    torch.manual_seed(0)
+    model = SequenceLabeller(4, 8, 3, cell=cell, layers=2, bidirectional=True)
+    x, lengths = torch.rand(3, 6, 4), [2, 6, 5]
+    found = model(x, torch.tensor(lengths))
+    assert found.shape == (3, 6, 3)
+    for n, length in enumerate(lengths):
+        torch.testing.assert_close(found[n, :length], model(x[n:n + 1, :length])[0])
+
+
 def test_a_crnn_keeps_steps_apart():
     torch.manual_seed(0)
     model = KeywordCrnn(10, 8, 3, width=4).eval()

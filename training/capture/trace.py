@@ -1,5 +1,6 @@
 """From a torch model to the neutral graph, by tracing its forward method; every node of it is accounted for."""
 from collections import OrderedDict
+from inspect import signature
 from typing import Any, NamedTuple
 
 import torch
@@ -54,7 +55,9 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
     entries = [Entry(path, kind_of(module), "refused", problem) for path, module in model.named_modules()
                if path and _Tracer().is_leaf_module(module, path) and (problem := problem_of(module))]
     try:
-        traced = _Tracer().trace(model)
+        # Without lengths, which the training gives to a model that asks for them, all steps of a sequence are valid.
+        asks = "lengths" in signature(model.forward).parameters
+        traced = _Tracer().trace(model, concrete_args={"lengths": None} if asks else None)
     except Exception as error:  # a forward method may raise anything when it meets a proxy
         entries.append(Entry("forward", "", "refused", f"{_reason(error)}; it must be free of decisions that depend on "
                              "data and of initial states"))
