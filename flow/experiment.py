@@ -114,13 +114,13 @@ class Training(Table):
     distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",
                               low=0, high=1)
     augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
-                       "to two pixels, or both; spectrograms with masked bands and frames",
-                       choices=("none", "flip", "shift", "flip-shift", "mask"))
+                       "to two pixels, or both; sequences whose steps begin at another frame, or also masked",
+                       choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))
     decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
     warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
     device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
                       choices=("auto", "cpu", "cuda"))
-    precision: str = key("auto", "type of the products; auto is the GPU's fastest, and float32 on a CPU",
+    precision: str = key("auto", "type of the products in training; auto is the GPU's fastest, and float32 on a CPU",
                          choices=("auto", "float32", "bfloat16", "float16"))
     evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
                                low=1, high=10000)

@@ -62,21 +62,25 @@ def mask(x: Tensor, frames: int = 1) -> Tensor:
 
 
 AUGMENTS: dict[str, tuple[Callable[[Tensor, int], Tensor], ...]] = {
-    "none": (), "flip": (flip,), "shift": (shift,), "flip-shift": (flip, shift), "mask": (delay, mask)}
+    "none": (), "flip": (flip,), "shift": (shift,), "flip-shift": (flip, shift), "delay": (delay,),
+    "mask": (delay, mask)}
 """By the name that `TrainingSettings.augment` gives them."""
+
+SPECTRAL = ("delay", "mask")
+"""Those that change sequences; the others change images."""
 
 
 def augment(x: Tensor, name: str, frames: int = 1) -> Tensor:
     """The samples of a batch, as the augmentation of this name changes them. It draws from torch's generator.
 
     Parameters:
-        x: images (N, C, H, W), or for "mask" sequences (N, T, features).
+        x: images (N, C, H, W), or for `SPECTRAL` ones sequences (N, T, features).
         frames: of which a step of a sequence is made.
 
     Raises:
         Refusal: when the samples are of the other kind.
     """
-    axes, shape = (3, "sequences (N, T, features)") if name == "mask" else (4, "images (N, C, H, W)")
+    axes, shape = (3, "sequences (N, T, features)") if name in SPECTRAL else (4, "images (N, C, H, W)")
     if AUGMENTS[name] and x.ndim != axes:
         raise Refusal(f"training.augment = {name!r} must have {shape} to change, not samples of shape "
                       f"{tuple(x.shape[1:])}; choose 'none'")

@@ -114,8 +114,8 @@ class Recurrent(nn.Module):
                 x = dropout(x, self.dropout, self.training)
             ways = []
             for back, suffix in enumerate(self.suffixes(layer)):
-                driven = linear(_reversed(x, turned) if back else x, *self._tensors(suffix, "weight_ih", "bias"))
-                driven = driven.to(self.weight_hh_l0.dtype)
+                weight, bias = self._tensors(suffix, "weight_ih", "bias")
+                driven = linear(_reversed(x, turned) if back else x, weight, bias).to(weight.dtype)
                 with torch.autocast(x.device.type, enabled=False):  # Roundings of a state add up over the steps.
                     steps, *end = self._steps(driven, self._start(driven, states, len(ends)), suffix)
                 ways.append(_reversed(steps, turned) if back else steps)

@@ -91,8 +91,11 @@ class SequenceLabeller(_Sequences):
     """
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        padded = self.bidirectional and lengths is not None  # In one direction padding comes too late to matter.
-        logits: Tensor = self.linear(self._labelled(x, lengths) if padded else self._steps(x)[0])
+        if lengths is None or not self.bidirectional:  # In one direction padding comes too late to matter.
+            steps = self._steps(x)[0]
+        else:
+            steps = self._labelled(x, lengths)
+        logits: Tensor = self.linear(steps)
         return logits
 
 

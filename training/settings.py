@@ -47,7 +47,7 @@ class TrainingSettings:
         distillation: weight that the distance from the outputs of the dense baseline has in the loss of the phases
             behind it; see `Taught`.
         augment: variants of the training samples: "none"; of images "flip", "shift" (by up to two pixels) and
-            "flip-shift"; of spectrograms "mask" (SpecAugment, and steps that begin at another frame).
+            "flip-shift"; of spectrograms "delay" (steps that begin at another frame) and "mask" (that and SpecAugment).
         decay, warmup_epochs: the learning rate rises over the warm-up, and falls within each phase by "cosine", "step"
             or "none".
         device: "auto" (a GPU where there is one), "cpu" or "cuda".

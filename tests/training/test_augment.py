@@ -55,6 +55,10 @@ def test_delay():
         seen.update(late)
     assert seen == {0, 1, 2}
     assert torch.equal(delay(x, 1), x)
+    torch.manual_seed(3)
+    one = delay(x, 3)
+    torch.manual_seed(3)
+    assert torch.equal(augment(x, "delay", 3), one)
 
 
 def test_mask():
@@ -75,9 +79,10 @@ def test_mask():
     assert {(4, 4), (4, 1), (3, 3), (3, 1)} <= widths
 
 
-def test_refuses_images_that_are_to_be_masked():
+@pytest.mark.parametrize("name", ["delay", "mask"])
+def test_refuses_images_that_are_to_be_delayed_or_masked(name):
     with pytest.raises(Refusal, match=r"sequences \(N, T, features\).*\(1, 8, 8\)"):
-        augment(torch.randn(4, 1, 8, 8), "mask")
+        augment(torch.randn(4, 1, 8, 8), name)
 
 
 def test_refuses_sequences():
