@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from circulant.experiment import load
+
 __all__ = ["EXPERIMENTS", "FOLDER", "TITLES", "Row", "Target", "rows"]
 
 FOLDER = Path("runs/results")
@@ -20,9 +22,6 @@ TITLES = {
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
 }
 EXPERIMENTS = tuple(TITLES)
-
-DIRECT = ("mnist-mlp", "mnist-lenet5", "mnist-cnn", "cifar10-wide")
-"""Whose first columns are trained from the start."""
 
 START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
 
@@ -54,7 +53,7 @@ TARGETS = {
     ("cifar10-wide", "start"): Target(score=0.8),
     ("cifar10-wide", "k8"): Target(loss=0.007),
     **{(f"speech-{cell}", label): target for cell in ("gru", "lstm") for label, target in (
-        ("dense", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
+        ("start", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
 }
 """By experiment and label."""
 
@@ -99,7 +98,7 @@ def rows(experiment: str) -> Iterator[Row]:
     learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one course as it.
     """
     yield Row(experiment, "start", START, base="")
-    if experiment not in DIRECT:
+    if load(experiment).training.method == "admm":
         yield Row(experiment, "dense", ("compression.block_size=1",))
     if experiment in ("mnist-lenet5", "mnist-cnn"):
         yield Row(experiment, "circulant")
@@ -115,7 +114,8 @@ def rows(experiment: str) -> Iterator[Row]:
 
 def _layers(experiment: str, first: int, second: int) -> str:
     """A block size for each of two recurrent layers, as TOML."""
-    cell = experiment.removeprefix("speech-")
-    names = ("weight_ih", "weight_hh", *(("weight_hr",) if cell == "lstm" else ()))
-    sizes = {f"{cell}.{name}_l{layer}": k for layer, k in enumerate((first, second)) for name in names}
+    model = load(experiment).model
+    names = ("weight_ih", "weight_hh", *(("weight_hr",) if model.projection else ()))
+    sizes = {f"{model.cell}.{name}_l{layer}{way}": k for layer, k in enumerate((first, second)) for name in names
+             for way in ("", *(("_reverse",) if model.bidirectional else ()))}
     return "{" + ", ".join(f"{json.dumps(name)} = {k}" for name, k in sizes.items()) + "}"

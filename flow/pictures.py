@@ -2,7 +2,7 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -114,10 +114,10 @@ def _ranges(ranges: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def style(axes: Axes, title: str, grid: str = "y") -> None:
+def style(axes: Axes, title: str, grid: Literal["x", "y", "both"] = "y") -> None:
     """The look of all pictures: no frame, a light grid behind, the title at the left."""
     axes.set_title(title, fontsize=10, loc="left", color=INK)
-    axes.grid(axis=grid, color=GRID)  # type: ignore[arg-type]
+    axes.grid(axis=grid, color=GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8, colors=INK)

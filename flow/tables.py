@@ -79,6 +79,7 @@ def key(default: Any, doc: str, **limits: Any) -> Any:
     return dataclasses.field(default=default, metadata={"key": Key(doc, **limits)})
 
 
+@dataclasses.dataclass(frozen=True)
 class Table:
     """Base of the tables: a frozen dataclass that refuses illegal values, all of them at once.
 
@@ -107,7 +108,7 @@ def keys(table: type[Table]) -> dict[str, tuple[Key, Any, Any]]:
     """Rule, type and default of every key of ``table``, in its order."""
     hints = get_type_hints(table)
     return {field.name: (field.metadata["key"], hints[field.name], field.default)
-            for field in dataclasses.fields(table)}  # type: ignore[arg-type]
+            for field in dataclasses.fields(table)}
 
 
 def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:

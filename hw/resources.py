@@ -35,7 +35,7 @@ __all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", 
 class Memory(NamedTuple):
     """Some memories of one shape."""
 
-    count: int  # type: ignore[assignment]  # a tuple has a method of that name
+    copies: int
     width: int
     depth: int
     writable: bool = True
@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
     @property
     def bits(self) -> int:
-        return self.count * self.width * self.depth
+        return self.copies * self.width * self.depth
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Family:
         if memory.depth < 2 or ram_style(memory.depth, writable=memory.writable,
                                          asynchronous=memory.asynchronous) != "block":
             return 0
-        return memory.count * min(
+        return memory.copies * min(
             -(-memory.depth // words) * -(-memory.width // width) * size for words, width, size in self.blocks)
 
 

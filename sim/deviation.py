@@ -107,8 +107,9 @@ def _layer(layer: Linear | Gru | Lstm | Bidirectional, reference: Layer, trace: 
         ahead = _layer(layer.forward, reference.forward, trace, x, shift, rest)
         back = _layer(layer.backward, reference.backward, trace, x[:, ::-1], shift[:, ::-1], rest[:, ::-1])
         turn = slice(None, None, -1 if layer.returns == "sequence" else 1)
-        return tuple(np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)  # type: ignore[return-value]
-                     for one, other in zip(ahead, back, strict=True))
+        golden, shift, rest = (np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)
+                               for one, other in zip(ahead, back, strict=True))
+        return golden, shift, rest
     if not isinstance(layer, Linear):
         assert isinstance(reference, reals.Gru | reals.Lstm)
         return _through(layer, reference, trace, x, shift, rest)

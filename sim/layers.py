@@ -106,7 +106,8 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
     name = entry["name"]
     if entry["kind"] == Bidirectional.kind:
         forward, backward = (layer_from_json(entry[direction], arrays) for direction in ("forward", "backward"))
-        return Bidirectional(name, forward, backward)  # type: ignore[arg-type]
+        assert isinstance(forward, Gru | Lstm) and isinstance(backward, Gru | Lstm)
+        return Bidirectional(name, forward, backward)
 
     def product(role: str) -> Product:
         formats = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}

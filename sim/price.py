@@ -6,6 +6,7 @@ from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.flatten import Flatten
 from circulant.sim.layers import Layer
+from circulant.sim.lstm import Lstm
 from circulant.sim.network import Network
 from circulant.sim.pool import Pool
 from circulant.sim.quantize import matrices
@@ -111,8 +112,9 @@ def _layer_bits(layer: Layer) -> int:
     if isinstance(layer, Scale):
         return layer.inputs * layer.factor.width
     products = layer.products.values()
-    peephole = getattr(layer, "peephole", None)
-    seen = 0 if peephole is None else peephole.size * layer.peephole_format.width  # type: ignore[union-attr]
+    seen = 0
+    if isinstance(layer, Lstm) and layer.peephole is not None:
+        seen = layer.peephole.size * layer.peephole_format.width
     return seen + sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 
 

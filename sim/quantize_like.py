@@ -69,7 +69,8 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
         assert isinstance(rule, Bidirectional)
         forward, backward = (_layer(each, like) for each, like in
                              ((layer.forward, rule.forward), (layer.backward, rule.backward)))
-        return Bidirectional(layer.name, forward, backward)  # type: ignore[arg-type]
+        assert isinstance(forward, Gru | Lstm) and isinstance(backward, Gru | Lstm)
+        return Bidirectional(layer.name, forward, backward)
     assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm | reference.Conv | reference.Scale)
     if isinstance(rule, Gru | Lstm) and isinstance(layer, reference.Gru | reference.Lstm):
         due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)

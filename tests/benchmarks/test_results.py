@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import results
 from benchmarks.experiments import EXPERIMENTS, Row, rows
+from circulant import training
 from circulant.experiment import load
 from circulant.sim import artifact
 
@@ -40,6 +41,15 @@ def test_every_row_is_a_legal_experiment(experiment):
         loaded = load(name, [word for before, word in pairwise(words) if before == "--set"])
         assert loaded.training.seed == 3
         assert loaded.training.dense == ("" if each is base else str(base.folder(3)))
+
+
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm"])
+def test_mixed_rows_name_every_recurrent_matrix(experiment):
+    loaded = load(experiment, row(experiment, "k16-4").sets)
+    model = training.build(training.ModelSettings(**loaded.tables()["model"]), (10, 40), 5)
+    sizes = training.block_sizes(training.compress(model, loaded.compression.block_size))
+    assert {name for name, k in sizes.items() if k == 1} == {"linear.weight"}
+    assert all(k == (16 if "_l0" in name else 4) for name, k in sizes.items() if k > 1)
 
 
 def test_figures_of_several_seeds(tmp_path):
