@@ -55,7 +55,9 @@ def _experiment(row: Row, seed: int) -> Any:
 
 
 def _tables(experiment: Any) -> dict[str, Any]:
-    """What a training obeys; where its dense baseline lies says nothing."""
+    """What a training obeys: not where its dense baseline lies, nor what stays dense where all matrices do."""
     tables: dict[str, Any] = experiment.tables(TABLES)
     del tables["training"]["dense"]
+    if experiment.compression.block_size == 1:
+        del tables["model"]["dense"]
     return tables
