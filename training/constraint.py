@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from circulant.training.blocks import BlockCirculant
@@ -67,7 +67,8 @@ def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Modu
     as that of the dense matrix, and its output has the dense layer's variance when the first columns have the variance
     σ² of the dense entries. `compress` gives the mean of c of these, of variance σ²/c; here it is multiplied by √c,
     with c = k for whole blocks and less at ragged edges. So the scale of any initialiser is kept, and the seed that
-    made the dense weights makes these.
+    made the dense weights makes these. Matrices with orthonormal rows or columns, as a recurrent layer's states need
+    them, are replaced by members of the set that have them, too.
 
     Parameters:
         model: straight from its constructor or from torch.nn.init, its entries independent and of zero mean.
@@ -76,11 +77,35 @@ def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Modu
     Raises:
         Refusal: as `compress`.
     """
-    dense = {name: constraint_of(matrix) is None for name, matrix in matrices(model).items()}
+    dense = {name: matrix for name, matrix in matrices(model).items() if constraint_of(matrix) is None}
     model = compress(model, block_size)
     for name, matrix in matrices(model).items():
         constraint = constraint_of(matrix)
-        if constraint is not None and dense[name]:
+        if constraint is not None and name in dense:
             chains: Any = matrix.module.parametrizations
-            chains[matrix.tensor].original.mul_(constraint.counts.sqrt())
+            first = chains[matrix.tensor].original
+            if _is_orthonormal(dense[name]) and not (matrix.rows % constraint.block_size
+                                                     or matrix.columns % constraint.block_size):
+                first.copy_(_polar(first))
+            else:
+                first.mul_(constraint.counts.sqrt())
     return model
+
+
+def _is_orthonormal(matrix: Matrix) -> bool:
+    """Whether each of the stacked matrices has orthonormal rows, or columns where there are fewer of these."""
+    if matrix.kernel:
+        return False
+    stacked = matrix.weight.detach().double().reshape(matrix.groups, matrix.rows, matrix.columns)
+    wide = stacked if matrix.rows <= matrix.columns else stacked.mT
+    return torch.allclose(wide @ wide.mT, torch.eye(wide.shape[1]).to(wide), atol=1e-4)
+
+
+def _polar(first: Tensor) -> Tensor:
+    """First columns (groups, p, q, k) of the nearest matrices with orthonormal rows or columns.
+
+    In the Fourier basis a block-circulant matrix is one block (p, q) at each frequency, its spectra, and the singular
+    values of these blocks are those of the whole.
+    """
+    u, _, v = torch.linalg.svd(torch.fft.fft(first.double()).permute(0, 3, 1, 2), full_matrices=False)
+    return torch.fft.ifft((u @ v).permute(0, 2, 3, 1)).real.to(first.dtype)

@@ -260,6 +260,16 @@ def test_initialise_scales_what_it_constrains_and_nothing_else():
     assert torch.equal(again, first), "first columns that are there already must stay as they are"
 
 
+@pytest.mark.parametrize(("cell", "k"), [(ResetBeforeGru(8, 16), 4), (PeepholeLstm(8, 16, proj_size=8), 8)])
+def test_orthogonal_matrices_become_orthogonal_members_of_the_set(cell, k):
+    made = initialise(cell, k)
+    for gate in made.weight_hh_l0.detach().split(16):
+        torch.testing.assert_close(gate.t() @ gate, torch.eye(gate.shape[1]), atol=1e-5, rtol=0)
+    dense, scaled = cell.weight_ih_l0.detach(), made.weight_ih_l0.detach()
+    torch.testing.assert_close(scaled, compress(cell, k).weight_ih_l0.detach() * k**0.5)
+    assert scaled.shape == dense.shape
+
+
 def test_a_deep_stack_of_initialised_layers_keeps_its_signal():
     torch.manual_seed(0)
     layers = [nn.Linear(256, 256, bias=False) for _ in range(12)]
