@@ -20,7 +20,7 @@ from circulant.training.optimize import choose, optimizer, schedule
 from circulant.training.place import ALONE, PRECISIONS, Precision, Team
 from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "fit", "forward"]
+__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
 
 Metrics = dict[str, Any]
 
@@ -241,8 +241,13 @@ def _asks(model: nn.Module) -> bool:
 
 
 def exact(model: nn.Module, task: Task) -> bool:
-    """Whether padding would reach the outputs that count: through a backward layer, or because a last step is taken."""
-    return not _asks(model) and (not task.pads or any(getattr(m, "bidirectional", False) for m in model.modules()))
+    """Whether all sequences of a batch must have one length: padding is felt, and the model is not told of it."""
+    return not _asks(model) and feels_padding(model, task)
+
+
+def feels_padding(model: nn.Module, task: Task) -> bool:
+    """Whether padding reaches the outputs that count: through a backward layer, or because a last step is taken."""
+    return not task.pads or any(getattr(module, "bidirectional", False) for module in model.modules())
 
 
 @contextmanager
