@@ -55,9 +55,11 @@ def _experiment(row: Row, seed: int) -> Any:
 
 
 def _tables(experiment: Any) -> dict[str, Any]:
-    """What a training obeys: not where its dense baseline lies, nor what stays dense where all matrices do."""
+    """What a training obeys: not where its dense baseline lies, nor what its circulant model would, were there one."""
     tables: dict[str, Any] = experiment.tables(TABLES)
     del tables["training"]["dense"]
     if experiment.compression.block_size == 1:
         del tables["model"]["dense"]
+        if experiment.training.method == "admm" and not experiment.training.retrain_epochs:
+            del tables["training"]["distillation"], tables["training"]["direct_epochs"]
     return tables

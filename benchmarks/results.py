@@ -104,10 +104,18 @@ def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None
     entry["target"] = [{"rule": rule, "reached": bool(reached)} for rule, reached in checks]
 
 
-def document(found: Mapping[str, Any]) -> str:
-    """The Markdown of all figures."""
+def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None) -> str:
+    """The Markdown of all figures.
+
+    Parameters:
+        written: by title the sections that stand for experiments of which nothing was found.
+    """
     parts = []
-    for experiment, entries in found.items():
+    for experiment in EXPERIMENTS:
+        if experiment not in found:
+            parts += [text for title, text in (written or {}).items() if title == TITLES[experiment]]
+            continue
+        entries = found[experiment]
         metric = next(iter(entries.values()))["metric"].replace("_", " ")
         lines = [f"## {TITLES[experiment]}", "", f"| row | k | seeds | {metric} | loss, points | weights of the "
                  "circulant matrices | target | epochs | processor time |", "|---|---|---|---|---|---|---|---|---|"]
@@ -201,7 +209,11 @@ def keep(below: Path = FOLDER, experiments: Iterable[str] = EXPERIMENTS, kept: P
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Replace what stands between the two marks of a document.
 
+    The section of an experiment of which nothing was found stays: its run folders are on another machine.
+
     Raises:
         click.ClickException: when it has not both marks.
     """
-    marks.replace(path, BEGIN, END, document(found))
+    between = path.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    written = {section.partition("\n")[0]: f"## {section.rstrip()}\n" for section in between.split("\n## ")[1:]}
+    marks.replace(path, BEGIN, END, document(found, written))

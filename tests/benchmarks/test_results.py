@@ -6,7 +6,7 @@ import click
 import pytest
 
 from benchmarks import results
-from benchmarks.experiments import EXPERIMENTS, Row, rows
+from benchmarks.experiments import EXPERIMENTS, TITLES, Row, rows
 from circulant import training
 from circulant.experiment import load
 from circulant.sim import artifact
@@ -91,13 +91,14 @@ def test_an_ordering_needs_more_than_its_spread(gains, verdict):
 
 def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
     path = tmp_path / "results.md"
-    path.write_text(f"head\n{results.BEGIN}\nold\n{results.END}\ntail\n")
+    kept = f"## {TITLES['fsdd-gru']}\n\nof another machine\n"
+    path.write_text(f"head\n{results.BEGIN}\n{kept}\n## {TITLES['mnist-mlp']}\n\nold\n{results.END}\ntail\n")
     trained(row("mnist-mlp", "k16"), 0, 0.988, tmp_path)
     results.write(path, results.collect(tmp_path, kept=tmp_path / "kept"))
     text = path.read_text()
-    assert text.startswith(f"head\n{results.BEGIN}\n")
     assert text.endswith(f"{results.END}\ntail\n")
     assert "old" not in text
+    assert text.startswith(f"head\n{results.BEGIN}\n\n{kept}\n"), "nothing was found of it, so it stays"
     assert "## MNIST, perceptron" in text
     path.write_text("no marks")
     with pytest.raises(click.ClickException, match="once each"):
