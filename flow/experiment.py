@@ -71,6 +71,8 @@ class Model(Table):
     bidirectional: bool = key(False, "whether recurrent layers go both ways")
     dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
                          high=0.9)
+    front: int = key(0, "outputs of a fully connected layer in front of the recurrent ones of a labeller, at each step",
+                     low=1, high=4096, zero="none")
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
     window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")

@@ -31,6 +31,7 @@ class ModelSettings:
         peephole: whether an lstm has peepholes.
         bidirectional: whether recurrent layers go both ways.
         dropout: part of the values between two recurrent layers that is dropped in training.
+        front: outputs of a Linear in front of the recurrent layers of a labeller, at each step; 0 for none.
         width: channels of the first convolution; 0 for the model's own number.
         window: side of the windows of lenet5's first convolution, odd; 0 for 5.
         dense: matrices that stay dense, by name of module or parameter, or "first" and "last".
@@ -48,6 +49,7 @@ class ModelSettings:
     peephole: bool = False
     bidirectional: bool = False
     dropout: float = 0.0
+    front: int = 0
     width: int = 0
     window: int = 0
     dense: tuple[str, ...] = ()
@@ -56,7 +58,8 @@ class ModelSettings:
         if self.kind not in MODELS:
             raise Refusal(f"A model must be one of {', '.join(map(repr, MODELS))}, not {self.kind!r}"
                           f"{nearest(str(self.kind), MODELS)}")
-        for name, least in (("hidden", 1), ("layers", 1), ("projection", 0), ("width", 0), ("window", 0)):
+        for name, least in (("hidden", 1), ("layers", 1), ("projection", 0), ("front", 0), ("width", 0),
+                            ("window", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 rule = "a positive integer" if least else "an integer of at least 0"
@@ -130,7 +133,7 @@ def _classifier(settings: ModelSettings, shape: tuple[int, ...], classes: int) -
 def _labeller(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
     return SequenceLabeller(shape[-1], settings.hidden, classes, cell=settings.cell, layers=settings.layers,
                             projection=settings.projection, peephole=settings.peephole,
-                            bidirectional=settings.bidirectional, dropout=settings.dropout)
+                            bidirectional=settings.bidirectional, dropout=settings.dropout, front=settings.front)
 
 
 def _crnn(settings: ModelSettings, shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -149,7 +152,7 @@ MODELS: dict[str, _Kind] = {
     "gru": _Kind(_classifier, RECURRENT),
     "lstm": _Kind(_classifier, (*RECURRENT, *PROJECTED)),
     "reset_gru": _Kind(_classifier, RECURRENT),
-    "labeller": _Kind(_labeller, ("cell", *RECURRENT, *PROJECTED)),
+    "labeller": _Kind(_labeller, ("cell", *RECURRENT, *PROJECTED, "front")),
     "crnn": _Kind(_crnn, ("cell", *RECURRENT, *PROJECTED, "width")),
     "mlp": _Kind(lambda s, shape, classes: mlp(shape, s.widths or [s.hidden] * s.layers, classes),
                  ("hidden", "layers", "widths")),

@@ -37,25 +37,29 @@ def recurrent(cell: str, inputs: int, hidden: int, *, layers: int = 1, projectio
 
 
 class _Sequences(nn.Module):
-    """A recurrent layer under the name of its cell, and a Linear from what it gives."""
+    """A recurrent layer under the name of its cell, and a Linear from what it gives.
+
+    ``front``: outputs of a Linear before it, at each step; 0 for none.
+    """
 
     def __init__(self, inputs: int, hidden: int, classes: int, *, cell: str = "gru", layers: int = 1,
                  projection: int = 0, peephole: bool = False, bidirectional: bool = False,
-                 dropout: float = 0.0) -> None:
+                 dropout: float = 0.0, front: int = 0) -> None:
         super().__init__()
+        self.front = nn.Linear(inputs, front) if front else None
         self.cell, self.bidirectional = cell, bidirectional
-        self.add_module(cell, recurrent(cell, inputs, hidden, layers=layers, projection=projection, peephole=peephole,
-                                        bidirectional=bidirectional, dropout=dropout))
+        self.add_module(cell, recurrent(cell, front or inputs, hidden, layers=layers, projection=projection,
+                                        peephole=peephole, bidirectional=bidirectional, dropout=dropout))
         self.linear = nn.Linear((projection or hidden) * (1 + bidirectional), classes)
 
     def _steps(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs (N, T, …) of the recurrent layer, and its last outputs h_n (layers · directions, N, …)."""
-        steps, state = self.get_submodule(self.cell)(x)
+        steps, state = self.get_submodule(self.cell)(x if self.front is None else self.front(x))
         return steps, state[0] if self.cell == "lstm" else state
 
     def _labelled(self, x: Tensor, lengths: Tensor) -> Tensor:
         """Outputs (N, T, …) of the recurrent layer, those of valid steps being what they are without padding."""
-        layer = self.get_submodule(self.cell)
+        layer, x = self.get_submodule(self.cell), x if self.front is None else self.front(x)
         if isinstance(layer, Recurrent):
             steps: Tensor = layer(x, lengths=lengths)[0]
             return steps
