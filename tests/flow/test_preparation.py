@@ -1,11 +1,14 @@
 """What is said of a network before any work starts, and a training that starts from the baseline of another run."""
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from circulant import steps
 from circulant.cli import main
-from circulant.experiment import load
+from circulant.experiment import load, shipped
+from circulant.preparation import inspected
 from circulant.records import Run
 from circulant.sim.refusal import Refusal
 
@@ -17,11 +20,22 @@ APART = ["--set", 'compression.block_size={"gru.weight_ih_l0" = 4, "gru.weight_h
 """A network that can be trained and not exported: the sums over x and h are made in one domain."""
 
 
+SHAPES = {"digits": (8, 8), "mnist": (1, 28, 28), "cifar10": (3, 32, 32), "fsdd": (80, 32), "speechocean762": (9, 160)}
+
+
 def call(capsys, *arguments):
     with pytest.raises(SystemExit) as stopped:
         main([*arguments])
     said = capsys.readouterr()
     return stopped.value.code, said.out, said.err
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_network_can_become_hardware(name):
+    experiment = load(name)
+    shape = (784,) if experiment.data.layout == "flat" else SHAPES[experiment.data.name]
+    samples = SimpleNamespace(shape=shape, classes=10, train_x=np.zeros((2, *shape), np.float32))
+    inspected(experiment, samples).require_exportable()
 
 
 def test_inspect_prints_every_part_with_block_size_and_padding(capsys, tmp_path, monkeypatch):

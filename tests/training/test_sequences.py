@@ -17,6 +17,14 @@ def test_a_labeller_of_one_direction_sees_no_future():
     assert not torch.equal(both(x)[:, :3], both(changed)[:, :3])
 
 
+def test_a_front_comes_first():
+    torch.manual_seed(0)
+    model, x = SequenceLabeller(4, 8, 3, front=6), torch.rand(2, 5, 4)
+    assert model.gru.input_size == model.front.out_features == 6
+    torch.testing.assert_close(model(x), model.linear(model.gru(model.front(x))[0]))
+    assert next(name for name, _ in model.named_children()) == "front", "it is the first layer, which may stay dense"
+
+
 @pytest.mark.parametrize("cell", ["gru", "lstm", "reset_gru"])
 def test_a_labeller_of_both_directions_can_leave_padding_out(cell):
     torch.manual_seed(0)
