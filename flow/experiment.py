@@ -60,7 +60,7 @@ class Model(Table):
     """The network, before compression."""
 
     kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
-        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "cnn", "vgg", "resnet8"))
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "lenet_caffe", "cnn", "vgg", "resnet8"))
     hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
     layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
     widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers; channels "

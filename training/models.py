@@ -8,7 +8,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.sequences import CELLS, KeywordCrnn, SequenceClassifier, SequenceLabeller
-from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
 
 __all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
 
@@ -158,6 +158,7 @@ MODELS: dict[str, _Kind] = {
                  ("hidden", "layers", "widths")),
     "lenet5": _Kind(lambda s, shape, classes: LeNet5(shape, classes, width=s.width or 6, window=s.window or 5),
                     ("width", "window"), True),
+    "lenet_caffe": _Kind(lambda s, shape, classes: lenet_caffe(shape, classes), (), True),
     "cnn": _Kind(_cnn, ("width", "widths"), True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), ("width",), True),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), ("width",), True),
