@@ -15,6 +15,7 @@ TITLES = {
     "fsdd-lstm": "Spoken digits (FSDD), LSTM 32 → 64 → 10",
     "mnist-mlp": "MNIST, perceptron 784-1024-512-10",
     "mnist-lenet5": "MNIST, LeNet-5, all but the first and the last layer circulant",
+    "mnist-lenet": "MNIST, LeNet-5 as Caffe has it, all but the first and the last layer circulant",
     "mnist-cnn": "MNIST, LeNet-5 for hardware: eight channels of 3 × 3 windows first",
     "cifar10-cnn": "CIFAR-10 (JPEG q75), CNN of four convolutions",
     "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of four convolutions, wide where positions are few",
@@ -52,6 +53,7 @@ TARGETS = {
     ("mnist-mlp", "k16"): Target(score=0.988, loss=0.0),
     ("mnist-mlp", "k64"): Target(score=0.984),
     ("mnist-lenet5", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
+    ("mnist-lenet", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
     ("mnist-cnn", "circulant"): Target(score=0.99),
     ("cifar10-cnn", "dense"): Target(score=0.8),
     ("cifar10-cnn", "k8"): Target(loss=0.007),
@@ -105,7 +107,7 @@ def rows(experiment: str) -> Iterator[Row]:
     yield Row(experiment, "start", START, base="")
     if load(experiment).training.method == "admm":
         yield Row(experiment, "dense", ("compression.block_size=1",))
-    if experiment in ("mnist-lenet5", "mnist-cnn"):
+    if experiment in ("mnist-lenet5", "mnist-lenet", "mnist-cnn"):
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):

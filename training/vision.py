@@ -64,7 +64,8 @@ def lenet_caffe(shape: Sequence[int], classes: int) -> nn.Sequential:
     """
     channels, high, wide = shape
     if min(high, wide) < 16:
-        raise Refusal(f"Caffe's LeNet-5 must have images of at least 16 × 16, not {high} × {wide}; choose another model")
+        raise Refusal(f"Caffe's LeNet-5 must have images of at least 16 × 16, not {high} × {wide}; choose another "
+                      "model")
     size = 50 * (((high - 4) // 2 - 4) // 2) * (((wide - 4) // 2 - 4) // 2)
     return nn.Sequential(OrderedDict([
         ("conv1", nn.Conv2d(channels, 20, 5)), ("pool1", nn.MaxPool2d(2)), ("conv2", nn.Conv2d(20, 50, 5)),

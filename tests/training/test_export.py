@@ -144,7 +144,8 @@ def test_a_perceptron_over_images(block_size):
 
 @pytest.mark.parametrize("block_size", [1, 4])
 @pytest.mark.parametrize(("kind", "shape"), [
-    ("lenet5", (1, 14, 12)), ("vgg", (3, 8, 6)), ("resnet8", (3, 8, 9)), ("crnn", (10, 8))])
+    ("lenet5", (1, 14, 12)), ("lenet_caffe", (1, 16, 18)), ("vgg", (3, 8, 6)), ("resnet8", (3, 8, 9)),
+    ("crnn", (10, 8))])
 def test_networks_over_images(kind, shape, block_size):
     model = build(ModelSettings(kind), shape, 10)
     x = sequences(shape=(16, *shape))

@@ -9,7 +9,8 @@ from circulant.sim.refusal import Refusal
 from circulant.training.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models import MODELS, ModelSettings, SequenceClassifier, build
 
-SAMPLES = {"lenet5": (1, 28, 28), "cnn": (3, 32, 32), "vgg": (3, 32, 32), "resnet8": (3, 32, 32)}
+SAMPLES = {"lenet5": (1, 28, 28), "lenet_caffe": (1, 28, 28), "cnn": (3, 32, 32), "vgg": (3, 32, 32),
+           "resnet8": (3, 32, 32)}
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -112,6 +113,7 @@ def test_settings_wrong(settings, message):
 @pytest.mark.parametrize(("kind", "shape", "message"), [
     ("vgg", (5, 8), r"^A model 'vgg' must have images \(channels, height, width\), not samples of shape \(5, 8\)"),
     ("gru", (3, 32, 32), r"^A model 'gru' must have sequences \(T, features\), not samples of shape \(3, 32, 32\)"),
+    ("lenet_caffe", (1, 12, 30), r"^Caffe's LeNet-5 must have images of at least 16 × 16, not 12 × 30"),
     ("lenet5", (1, 8, 8), r"^LeNet-5 must have images of at least 12 × 12, not 8 × 8"),
 ])
 def test_wrong_samples(kind, shape, message):

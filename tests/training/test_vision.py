@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
-from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, mlp, vgg
+from circulant.training.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
 
 
 def layers(model, kind):
@@ -23,6 +23,13 @@ def test_lenet5_for_hardware():
     assert model.conv1.weight.shape == (8, 1, 3, 3)
     assert model.conv2.weight.shape == (16, 8, 5, 5)
     assert model.fc1.in_features == 400, "the size of the maps is that of 5 × 5 windows"
+    assert model(torch.rand(2, 1, 28, 28)).shape == (2, 10)
+
+
+def test_lenet_as_caffe_has_it():
+    model = lenet_caffe((1, 28, 28), 10)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 431_080, "as papers on compression count it"
+    assert model.fc1.in_features == 800
     assert model(torch.rand(2, 1, 28, 28)).shape == (2, 10)
 
 

@@ -50,7 +50,8 @@ def check(model, sample):
     return graph, report
 
 
-SAMPLES = {"lenet5": (2, 1, 28, 28), "vgg": (2, 3, 16, 16), "cnn": (2, 3, 32, 32), "resnet8": (2, 3, 16, 16)}
+SAMPLES = {"lenet5": (2, 1, 28, 28), "lenet_caffe": (2, 1, 16, 20), "vgg": (2, 3, 16, 16), "cnn": (2, 3, 32, 32),
+           "resnet8": (2, 3, 16, 16)}
 
 
 def warmed(model, shape):
