@@ -91,7 +91,8 @@ class Recurrent(nn.Module):
     def reset_parameters(self) -> None:
         """Each gate's matrix over its inputs by Glorot and Bengio 2010, that over its state orthogonal, the rest zero.
 
-        Within torch's 1/√hidden_size, sequences of a hundred steps take five times the epochs to find their symbols.
+        From within torch's 1/√hidden_size, CTC over a hundred steps of speech took three times
+        the epochs to find any phones.
         """
         for name, parameter in self.named_parameters():
             start = nn.init.orthogonal_ if "weight_hh" in name else nn.init.xavier_uniform_
