@@ -113,7 +113,7 @@ def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None)
     parts = []
     for experiment in EXPERIMENTS:
         if experiment not in found:
-            parts += [text for title, text in (written or {}).items() if title == TITLES[experiment]]
+            parts += [written[TITLES[experiment]]] if written and TITLES[experiment] in written else []
             continue
         entries = found[experiment]
         metric = next(iter(entries.values()))["metric"].replace("_", " ")

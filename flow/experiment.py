@@ -265,13 +265,13 @@ def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experim
         problems = [f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}"]
     problems += [f"there is no table [{word}]{nearest(word, _BY_NAME) or '; the tables are ' + ', '.join(_BY_NAME)}"
                 for word in given if word not in _BY_NAME]
-    made = {}
+    made: dict[str, Any] = {}
     for word, table in _BY_NAME.items():
         made[word], wrong = read(table, given.get(word, {}))
         problems += wrong
     if problems:
         raise Refusal("\n".join(f"{origin}: {problem}" for problem in problems))
-    return Experiment(name, **made)  # type: ignore[arg-type]
+    return Experiment(name, **made)
 
 
 def save(experiment: Experiment, folder: str | Path) -> None:
