@@ -1,6 +1,5 @@
 """The block-circulant constraint on whole models: into the set, out of it, and the right initial weights inside it."""
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -82,8 +81,7 @@ def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Modu
     for name, matrix in matrices(model).items():
         constraint = constraint_of(matrix)
         if constraint is not None and name in dense:
-            chains: Any = matrix.module.parametrizations
-            first = chains[matrix.tensor].original
+            first = matrix.first
             if _is_orthonormal(dense[name]) and not (matrix.rows % constraint.block_size
                                                      or matrix.columns % constraint.block_size):
                 first.copy_(_polar(first))

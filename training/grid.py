@@ -138,14 +138,12 @@ def _first(matrix: Matrix) -> Tensor:
     """First columns (groups, p, q, k); k = 1 where the matrix is dense."""
     if constraint_of(matrix) is None:
         return matrix.constraint(1).right_inverse(matrix.weight.detach())
-    lists = matrix.module.parametrizations
-    return lists[matrix.tensor].original.detach().clone()  # type: ignore[index, union-attr]
+    return matrix.first.detach().clone()
 
 
 def _parametrize(matrix: Matrix, constraint: BlockCirculant, first: Tensor) -> None:
     """Give a plain weight the constraint and these first columns."""
     parametrize.register_parametrization(matrix.module, matrix.tensor, constraint)
     with torch.no_grad():
-        lists = matrix.module.parametrizations
-        lists[matrix.tensor].original.copy_(first)  # type: ignore[index, union-attr]
+        matrix.first.copy_(first)
     hasten(matrix.module)

@@ -33,6 +33,13 @@ class Matrix(NamedTuple):
     def weight(self) -> Tensor:
         return getattr(self.module, self.tensor)
 
+    @property
+    def first(self) -> Tensor:
+        """The parameter (groups, p, q, k) of a weight that carries a constraint."""
+        chains: Any = self.module.parametrizations
+        first: Tensor = chains[self.tensor].original
+        return first
+
     def constraint(self, block_size: int) -> BlockCirculant:
         """The set of its block-circulant neighbours, where the weight is."""
         constraint = BlockCirculant(self.groups * self.rows, self.columns, block_size, self.groups, self.kernel)

@@ -1,7 +1,6 @@
 """What a network is trained for: the loss, the metric and its direction, for each kind of target."""
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
 
 import torch
 from numpy.typing import NDArray
@@ -29,9 +28,9 @@ class Task(ABC):
             batch.
     """
 
-    metric: ClassVar[str]
-    higher_is_better: ClassVar[bool]
-    pads: ClassVar[bool]
+    metric: str
+    higher_is_better: bool
+    pads: bool
 
     def __init__(self, classes: int) -> None:
         self.classes = classes

@@ -27,8 +27,7 @@ class Taught(Task):
     def __init__(self, task: Task, teacher: nn.Module, *, weight: float = 1.0) -> None:
         super().__init__(task.classes)
         self._task, self._teacher, self._weight = task, clone(teacher).eval(), weight
-        self.metric, self.higher_is_better, self.pads = (  # type: ignore[misc]
-            task.metric, task.higher_is_better, task.pads)
+        self.metric, self.higher_is_better, self.pads = task.metric, task.higher_is_better, task.pads
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         with torch.no_grad():

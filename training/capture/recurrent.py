@@ -51,8 +51,7 @@ def _gates(module: nn.Module) -> int:
 def _first_columns(matrix: Matrix) -> NDArray[np.float64]:
     """First columns (groups, p, q, k) of a weight; k = 1 where it is dense."""
     if constraint_of(matrix):
-        chains: Any = matrix.module.parametrizations
-        return as_numpy(chains[matrix.tensor].original)
+        return as_numpy(matrix.first)
     return as_numpy(matrix.weight).reshape(matrix.groups, matrix.rows, matrix.columns, 1)
 
 
