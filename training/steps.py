@@ -32,13 +32,13 @@ class LstmSteps(Function):
         cells = driven.new_empty(steps + 1, n, hidden)
         squashed, ms = driven.new_empty(2, steps, n, hidden)
         ys = driven.new_empty(steps + 1, n, y0.shape[1]) if projection is not None else None
-        before, after = weight.t().contiguous(), None if projection is None else projection.t().contiguous()
+        before, after = _held(weight.t()), None if projection is None else _held(projection.t())
         cells[0] = c0
         y = y0
         if ys is not None:
             ys[0] = y0
         for t in range(steps):
-            a = torch.addmm(driven[t], y, before, out=gates[t])
+            a = _added(driven[t], y, before, gates[t])
             i, f, g, o = a.view(n, 4, hidden).unbind(1)
             c = cells[t]
             if peephole is not None:
@@ -51,7 +51,7 @@ class LstmSteps(Function):
             o.sigmoid_()
             y = torch.mul(o, torch.tanh(new, out=squashed[t]), out=ms[t])
             if after is not None and ys is not None:
-                y = torch.mm(y, after, out=ys[t + 1])
+                y = ys[t + 1].copy_(_times(y, after))
         ctx.save_for_backward(y0, weight, projection, peephole, gates, cells, squashed, ms, ys)
         ctx.set_materialize_grads(False)
         return (ms if ys is None else ys[1:]), cells[steps].clone()
@@ -71,11 +71,12 @@ class LstmSteps(Function):
         projected = None if projection is None else gates.new_empty(steps, n, y0.shape[1])
         dy = torch.zeros_like(y0)
         dc = torch.zeros_like(cells[0]) if dc is None else dc.clone()
+        held, after = _held(weight), None if projection is None else _held(projection)
         for t in reversed(range(steps)):
             dy = dy if grad is None else dy + grad[t]
             if projected is not None:
                 projected[t] = dy
-            dm = dy if projection is None else dy @ projection
+            dm = dy if after is None else _times(dy, after)
             step = da[t].view(n, 4, hidden)
             torch.mul(dm, slope[t, :, 3], out=step[:, 3])
             dc.addcmul_(dm, through[t])
@@ -85,11 +86,11 @@ class LstmSteps(Function):
             dc.mul_(f[t])
             if peephole is not None:
                 dc.addcmul_(step[:, 0], peephole[0]).addcmul_(step[:, 1], peephole[1])
-            dy = da[t] @ weight
+            dy = _times(da[t], held)
         outputs = ms if ys is None else ys[1:]
         dweight = torch.cat([y0[None], outputs[:-1]]).flatten(0, 1)
-        dweight = da.flatten(0, 1).t() @ dweight
-        dprojection = None if projected is None else projected.flatten(0, 1).t() @ ms.flatten(0, 1)
+        dweight = _times(da.flatten(0, 1).t(), _held(dweight))
+        dprojection = None if projected is None else _times(projected.flatten(0, 1).t(), _held(ms.flatten(0, 1)))
         dpeephole = None
         if peephole is not None:
             parts = da.view(steps, n, 4, hidden)
@@ -114,13 +115,13 @@ class GruSteps(Function):
         gates = torch.empty_like(driven, memory_format=torch.contiguous_format)
         states = driven.new_empty(steps + 1, n, hidden)
         kept = driven.new_empty(steps, n, hidden)
-        two, last = weight[:2 * hidden].t().contiguous(), weight[2 * hidden:].t().contiguous()
+        two, last = _held(weight[:2 * hidden].t()), _held(weight[2 * hidden:].t())
         states[0] = h0
         for t in range(steps):
             h = states[t]
-            rz = torch.addmm(driven[t, :, :2 * hidden], h, two, out=gates[t, :, :2 * hidden]).sigmoid_()
+            rz = _added(driven[t, :, :2 * hidden], h, two, gates[t, :, :2 * hidden]).sigmoid_()
             torch.mul(rz[:, :hidden], h, out=kept[t])
-            n_ = torch.addmm(driven[t, :, 2 * hidden:], kept[t], last, out=gates[t, :, 2 * hidden:]).tanh_()
+            n_ = _added(driven[t, :, 2 * hidden:], kept[t], last, gates[t, :, 2 * hidden:]).tanh_()
             torch.lerp(n_, h, rz[:, hidden:], out=states[t + 1])
         ctx.save_for_backward(weight, gates, states, kept)
         return states[1:]
@@ -134,17 +135,37 @@ class GruSteps(Function):
         before = states[:-1]
         slope_r, slope_z = before * r * (1 - r), (before - new) * z * (1 - z)
         slope_n = (1 - z) * (1 - new * new)
-        two, last = weight[:2 * hidden], weight[2 * hidden:]
+        two, last = _held(weight[:2 * hidden]), _held(weight[2 * hidden:])
         da = torch.empty_like(gates)
         dh = torch.zeros_like(states[0])
         for t in reversed(range(steps)):
             dh = dh + grad[t]
             step = da[t]
-            dkept = torch.mul(dh, slope_n[t], out=step[:, 2 * hidden:]) @ last
+            dkept = _times(torch.mul(dh, slope_n[t], out=step[:, 2 * hidden:]), last)
             torch.mul(dkept, slope_r[t], out=step[:, :hidden])
             torch.mul(dh, slope_z[t], out=step[:, hidden:2 * hidden])
-            dh = torch.addmm(dh.mul_(z[t]).addcmul_(dkept, r[t]), step[:, :2 * hidden], two)
+            dh = _added(dh.mul_(z[t]).addcmul_(dkept, r[t]), step[:, :2 * hidden], two)
         flat = da.flatten(0, 1)
-        dweight = torch.cat([flat[:, :2 * hidden].t() @ before.flatten(0, 1),
-                             flat[:, 2 * hidden:].t() @ kept.flatten(0, 1)])
+        dweight = torch.cat([_times(flat[:, :2 * hidden].t(), _held(before.flatten(0, 1))),
+                             _times(flat[:, 2 * hidden:].t(), _held(kept.flatten(0, 1)))])
         return da, dh, dweight
+
+
+def _held(weight: Tensor) -> Tensor:
+    """The weight as the products of all steps take it: in bfloat16 where these are carried out in that.
+
+    Otherwise a CPU would convert it anew at every step, which takes as long as the product.
+    """
+    in_half = weight.device.type == "cpu" and torch.get_float32_matmul_precision() == "medium"
+    return weight.to(torch.bfloat16 if in_half and weight.dtype == torch.float32 else weight.dtype).contiguous()
+
+
+def _times(x: Tensor, weight: Tensor) -> Tensor:
+    return (x.to(weight.dtype) @ weight).to(x.dtype)
+
+
+def _added(to: Tensor, x: Tensor, weight: Tensor, out: Tensor | None = None) -> Tensor:
+    """``to`` + x · weight."""
+    if x.dtype == weight.dtype:
+        return torch.addmm(to, x, weight, out=out)
+    return torch.add(to, x.to(weight.dtype) @ weight, out=out)

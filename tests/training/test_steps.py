@@ -41,3 +41,27 @@ def test_operands_stay_as_they_are():
         sum(output.sum() for output in (outputs if isinstance(outputs, tuple) else (outputs,))).backward()
         for now, then in zip(operands, before, strict=True):
             assert now is None or torch.equal(now, then), f"{steps.__name__} must not write into its operands"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_products_in_bfloat16_where_torch_may_carry_them_out_so(dtype):
+    """The state stays in the operands' type; a product is off by a rounding of both factors and of itself."""
+    before = torch.get_float32_matmul_precision()
+    for steps, shapes in ((LstmSteps, ((T, N, 4 * HIDDEN), (N, 2), (N, HIDDEN), (4 * HIDDEN, 2), (2, HIDDEN),
+                                       (3, HIDDEN))),
+                          (GruSteps, ((T, N, 3 * HIDDEN), (N, HIDDEN), (3 * HIDDEN, HIDDEN)))):
+        found = {}
+        for precision in ("highest", "medium"):
+            operands = [t.detach().to(dtype).requires_grad_() for t in tensors(*shapes)]
+            try:
+                torch.set_float32_matmul_precision(precision)
+                outputs = steps.apply(*operands)
+                outputs = outputs[0] if isinstance(outputs, tuple) else outputs
+                outputs.square().sum().backward()
+            finally:
+                torch.set_float32_matmul_precision(before)
+            found[precision] = [outputs.detach(), *(operand.grad for operand in operands)]
+        for exact, rounded in zip(*found.values(), strict=True):
+            assert rounded.dtype == dtype
+            error = float((rounded - exact).norm() / exact.norm())
+            assert error == 0 if dtype == torch.float64 else 0 < error < 0.05, (steps.__name__, error)
