@@ -6,7 +6,12 @@ __all__ = ["Run", "make"]
 
 AGAIN = 3
 ISOLATED = 4
-STALLED_PER_RUN = 4
+STALLED = {True: 2, False: 4}
+"""Sequences of a stalled run, by whether they are long: their steps are what the stalls fall on."""
+
+LONG = 100
+"""Steps from which a sequence is long."""
+
 RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
 
 
@@ -40,8 +45,9 @@ class Run:
     silent: bool = False
 
 
-def make(count: int, stalls: bool) -> tuple[Run, ...]:
-    """The runs for ``count`` sequences: all back to back; some once more, isolated, stalled, after a reset.
+def make(count: int, stalls: bool, steps: int = 1) -> tuple[Run, ...]:
+    """The runs for ``count`` sequences of so many steps: all back to back; some once more, isolated, stalled, after a
+    reset.
 
     The first is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
     """
@@ -53,7 +59,8 @@ def make(count: int, stalls: bool) -> tuple[Run, ...]:
     if stalls:
         kinds = [kind for kind in product(("none", "short", "long"), ("none", "short", "long", "until valid"))
                  if kind != ("none", "none")]
-        runs += [Run(f"stalled: idle {idle}, pause {pause}", some(i * STALLED_PER_RUN, STALLED_PER_RUN), idle, pause)
+        each = STALLED[steps >= LONG]
+        runs += [Run(f"stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
                  for i, (idle, pause) in enumerate(kinds)]
     runs += [Run(f"after reset at {after:.0%} of a sequence", some(i, 2), interrupted=some(i + 2, 2), reset_after=after)
              for i, after in enumerate(RESETS)]

@@ -81,7 +81,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
     tell("build", 1, 1)
 
-    runs = plan.make(len(inputs), stalls)
+    runs = plan.make(len(inputs), stalls, 1 if manifest.over_images else inputs.shape[1])
     job = job_of(manifest, runs, inputs, outputs, patience)
     total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()

@@ -1,0 +1,27 @@
+"""What is played: every sequence once, and some of them under every disturbance."""
+import pytest
+
+from circulant.sim.cosim.plan import make
+
+
+@pytest.mark.parametrize("count", [1, 3, 300])
+@pytest.mark.parametrize("steps", [1, 99, 100, 306])
+def test_every_sequence_and_every_disturbance(count, steps):
+    runs = make(count, True, steps)
+    assert runs[0].sequences == tuple(range(count)), "the first run is all of them, back to back"
+    assert all(0 <= i < count for run in runs for i in (*run.sequences, *run.interrupted))
+    stalled = [run for run in runs if (run.idle, run.pause) != ("none", "none")]
+    assert {(run.idle, run.pause) for run in stalled} == {
+        (idle, pause) for idle in ("none", "short", "long") for pause in ("none", "short", "long", "until valid")
+    } - {("none", "none")}
+    each = min(count, 4 if steps < 100 else 2)
+    assert all(len(run.sequences) == each for run in stalled), "long sequences are disturbed often enough in two"
+    assert any(run.isolated for run in runs)
+    assert {run.reset_after for run in runs if run.interrupted} == {0.07, 0.31, 0.5, 0.77, 0.98, 1.2, None}
+    assert len({run.name for run in runs}) == len(runs), "a name seeds what is drawn"
+
+
+def test_without_stalls():
+    runs = make(8, False)
+    assert all((run.idle, run.pause) == ("none", "none") for run in runs)
+    assert any(run.interrupted for run in runs), "resets stay"
