@@ -50,7 +50,7 @@ class Exchange:
 
 
 def exchange(folder: str | Path, network: Network, other: Network, writes: Writes, inputs: Integers, *,
-             progress: Progress | None = None, patience: int = 100_000) -> Exchange:
+             progress: Progress | None = None, patience: int | None = None) -> Exchange:
     """Simulate the reloadable design in ``folder`` while its network is exchanged and its state taken away.
 
     All sequences are played with its network, with the other one, and with the first one again, which is loaded from
@@ -102,7 +102,7 @@ class _Session:
     other: Network
     load: list[Operation]
     load_other: list[Operation]
-    patience: int
+    patience: int | None
 
     def jobs(self, inputs: NDArray[np.int64]) -> Iterator[tuple[Job, NDArray[np.int64], list[Any]]]:
         """Jobs, the outputs (sequences, vectors, elements) of their sequences, and the states that are read in turn."""

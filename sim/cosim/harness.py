@@ -3,6 +3,7 @@
 One coroutine wakes at each rising edge and calls source, sink and monitor in turn: with a circuit that costs nothing
 that is about 100,000 cycles a second, many times what a coroutine for each of them would reach.
 """
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -17,10 +18,11 @@ from cocotb.triggers import RisingEdge
 from circulant.sim.cosim.config import Config
 from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.plan import Run
-from circulant.sim.cosim.streams import Fault, Monitor, Port, Sink, Source
+from circulant.sim.cosim.streams import Fault, Monitor, Patience, Port, Sink, Source
 
 RESET_CYCLES = 4
 SHORT = 3
+LONG_SPELLS = 4
 DRAIN = (64, 10_000)
 PROGRESS_SECONDS = 0.2
 
@@ -89,18 +91,13 @@ class Bench:
     async def _exchange(self, run: Run, source: Source, sink: Sink, monitor: Monitor) -> None:
         """All sequences of a run, and then as many cycles as a late beat might need."""
         length, outputs = self._job.beats.shape[1], self._job.output_beats
-        before, start, quiet = self._done, self.cycle, 0
+        before, start, patience = self._done, self.cycle, Patience(self._job.patience)
         while len(source.accepted) < length * len(run.sequences) or len(monitor.cycles) < self._job.due(run):
             await self._edge
             self.cycle += 1
             taken = monitor.edge(self.cycle)
             sink.edge()
-            if source.edge(self.cycle) or taken:
-                quiet = 0
-            else:
-                quiet += 1
-                if quiet > self._job.patience:
-                    raise Fault("stuck", self.cycle)
+            patience.edge(self.cycle, source.edge(self.cycle) or taken)
             if taken:
                 self._tell(before + min(len(monitor.cycles) // outputs, len(run.sequences)))
             if run.isolated:
@@ -127,19 +124,17 @@ class Bench:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""
         source, sink, monitor = self._ends(run, run.interrupted, draw)
         if run.reset_after is None:
-            sink = Sink(self._output, pause=None)
-            left = self._job.patience
+            sink, end, patience = Sink(self._output, pause=None), math.inf, Patience(self._job.patience)
         else:
-            left = max(1, round(run.reset_after * self._sequence_cycles))
-        while left and not (run.reset_after is None and monitor.waiting):
+            end, patience = self.cycle + max(1, round(run.reset_after * self._sequence_cycles)), None
+        while self.cycle < end and not (run.reset_after is None and monitor.waiting):
             await self._edge
             self.cycle += 1
-            left -= 1
             monitor.edge(self.cycle)
             sink.edge()
-            source.edge(self.cycle)
-        if run.reset_after is None and not monitor.waiting:
-            raise Fault("stuck", self.cycle)
+            moved = source.edge(self.cycle)
+            if patience is not None:
+                patience.edge(self.cycle, moved)
         source.stop()
         await self._pulse_reset()
 
@@ -162,20 +157,23 @@ class Bench:
 
     def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
         beats = [(beat, last & run.ends) for i in sequences for beat, last in self._beats[i]]
-        source = Source(self._input, beats, wait=self._spells(run.idle, self._job.input_vectors, draw),
+        job = self._job
+        source = Source(self._input, beats, wait=self._spells(run.idle, job.input_vectors, job.beats.shape[1], draw),
                         limit=0 if run.isolated else len(beats))
-        sink = Sink(self._output, pause=self._spells(run.pause, self._job.output_vectors, draw),
+        sink = Sink(self._output, pause=self._spells(run.pause, job.output_vectors, job.output_beats, draw),
                     until_valid=run.pause == "until valid")
         return source, sink, Monitor(self._output)
 
-    def _spells(self, kind: str, vectors: int, draw: random.Random) -> Callable[[], int]:
-        """Spells of a run's ``idle`` or ``pause``, half of them of length 0."""
+    def _spells(self, kind: str, vectors: int, beats: int, draw: random.Random) -> Callable[[], int]:
+        """Spells of a run's ``idle`` or ``pause`` before each of a sequence's beats, half of them of length 0. Only a
+        few to a vector are long: with hundreds of beats it would take hundreds of times as long."""
         if kind == "none":
             return lambda: 0
-        longest = SHORT
+        longest, odds = SHORT, 0.5
         if kind == "long":
             longest = max(SHORT, min(2 * self._sequence_cycles // vectors, self._job.patience // 4))
-        return lambda: draw.randint(1, longest) if draw.random() < 0.5 else 0
+            odds = min(odds, LONG_SPELLS * vectors / beats)
+        return lambda: draw.randint(1, longest) if draw.random() < odds else 0
 
     def _tell(self, done: int) -> None:
         now = time.monotonic()

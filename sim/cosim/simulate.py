@@ -24,6 +24,9 @@ SEED = 1
 PLUSARGS = (f"+verilator+seed+{SEED}", "+verilator+rand+reset+2")
 LOG = "simulation.log"
 
+PATIENCE = 100_000
+"""Cycles without a beat after which a circuit counts as stuck: the whole of a step at few multipliers."""
+
 
 def interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
     """Sequences (N, T, elements) as groups (⌈N / streams⌉, T · streams, elements), a vector of each in turn; the first
@@ -34,8 +37,15 @@ def interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
 
 
 def job_of(manifest: Manifest, runs: tuple[Run, ...], inputs: NDArray[np.int64], outputs: NDArray[np.int64],
-           patience: int, scripts: tuple[NDArray[np.int64], ...] = ()) -> Job:
-    """The job of playing sequences (N, vectors, elements), for outputs of that form."""
+           patience: int | None, scripts: tuple[NDArray[np.int64], ...] = ()) -> Job:
+    """The job of playing sequences (N, vectors, elements), for outputs of that form.
+
+    Parameters:
+        patience: None: `PATIENCE`, and as much for each ten vectors of a sequence that goes in as a whole before
+            anything comes out.
+    """
+    if patience is None:
+        patience = PATIENCE + (0 if manifest.max_steps is None else PATIENCE // 10 * inputs.shape[1])
     port, sent = manifest.output, manifest.input.pack(inputs)
     return Job(manifest.clock, manifest.reset, manifest.input.prefix, port.prefix, outputs.shape[1] * port.beats,
                port.beat_bytes, inputs.shape[1], outputs.shape[1], patience, manifest.streams, runs,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Fault", "Monitor", "Port", "Sink", "Source"]
+__all__ = ["Fault", "Monitor", "Patience", "Port", "Sink", "Source"]
 
 
 class Fault(Exception):
@@ -119,6 +119,27 @@ class Sink:
         if ready != self._ready:
             self._port.ready.value = int(ready)
             self._ready = ready
+
+
+class Patience:
+    """Counts cycles in a row without a beat.
+
+    Parameters:
+        limit: how many of them there may be.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._quiet = 0
+
+    def edge(self, cycle: int, moved: bool) -> None:
+        """
+        Raises:
+            Fault: when no beat has moved for too long.
+        """
+        self._quiet = 0 if moved else self._quiet + 1
+        if self._quiet > self._limit:
+            raise Fault("stuck", cycle)
 
 
 class Monitor:

@@ -54,7 +54,7 @@ class Verification:
 
 
 def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, progress: Progress | None = None,
-           patience: int = 100_000) -> Verification:
+           patience: int | None = None) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
 
     All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
@@ -65,7 +65,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
         folder: with ``manifest.json``, Verilog and memory images.
         vectors: inputs (N, T, elements) or (N, elements), and the outputs of the network the design was made from.
         progress: called with "build" or "simulate", how much is done, and of how much (of sequences).
-        patience: cycles without a beat after which the circuit counts as stuck.
+        patience: cycles without a beat after which the circuit counts as stuck; None chooses.
 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from circulant.sim.cosim.streams import Fault, Monitor, Port, Sink, Source
+from circulant.sim.cosim.streams import Fault, Monitor, Patience, Port, Sink, Source
 
 
 class Signal(SimpleNamespace):
@@ -92,3 +92,12 @@ def test_monitor_sees_a_waiting_beat_change(change: dict[str, int], kind: str) -
     with pytest.raises(Fault) as fault:
         monitor.edge(2)
     assert (fault.value.kind, fault.value.cycle) == (kind, 2)
+
+
+def test_patience_ends_after_cycles_in_a_row_without_a_beat() -> None:
+    patience = Patience(3)
+    for cycle in range(20):
+        patience.edge(cycle, cycle % 4 == 0)
+    with pytest.raises(Fault) as fault:
+        patience.edge(20, False)
+    assert (fault.value.kind, fault.value.cycle) == ("stuck", 20)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from circulant.sim.cosim import SimulationError, Verification, verify
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import job_of
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.sim.cosim.accumulator import CONSTANTS, LATENCY, NETWORK, STEP, STEPS, Fault, vectors, write, write_image
@@ -191,3 +193,13 @@ def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
     write_image(folder / "constants.hex", *CONSTANTS)
     run(folder, stalls=False)
     assert not (folder / "simulation.log").exists(), "the log of an earlier failure has to go"
+
+
+@pytest.mark.parametrize(("max_steps", "asked", "chosen"), [
+    (None, None, 100_000), (320, None, 100_000 + 10_000 * STEPS), (320, 50, 50)])
+def test_patience_is_longer_where_a_sequence_goes_in_as_a_whole_first(tmp_path: Path, max_steps: int | None,
+                                                                    asked: int | None, chosen: int) -> None:
+    manifest = Manifest.load(write(tmp_path / "design", max_steps=max_steps))
+    played = vectors()
+    job = job_of(manifest, (), played.inputs, played.outputs[:, None], asked)
+    assert job.patience == chosen
