@@ -114,7 +114,8 @@ def generate(this: Run, bars: Bars, target: str) -> int:
 
 @step("Verilator: every output bit against the golden model",
       "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
-      "circulant simulate runs/digits-gru")
+      "circulant simulate runs/digits-gru",
+      "circulant simulate runs/digits-gru --set simulation.samples=20")
 def simulate(this: Run, bars: Bars) -> int:
     from circulant import steps
 

@@ -20,7 +20,7 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.tables import Table, key, keys, read
 
 __all__ = [
-    "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Training",
+    "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Simulation", "Training",
     "load", "parse", "reference", "save", "shipped",
 ]
 
@@ -201,7 +201,15 @@ class Board(Table):
                       choices=("none", *devices()))
 
 
-TABLES: tuple[type[Table], ...] = (Data, Model, Compression, Training, Quantization, Hardware, Board)
+@dataclass(frozen=True)
+class Simulation(Table):
+    """What is played through the Verilog."""
+
+    samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
+                          "resets", low=1, high=10**9, zero="all")
+
+
+TABLES: tuple[type[Table], ...] = (Data, Model, Compression, Training, Quantization, Hardware, Board, Simulation)
 
 
 @dataclass(frozen=True)
@@ -221,6 +229,7 @@ class Experiment:
     quantization: Quantization = field(default_factory=Quantization)
     hardware: Hardware = field(default_factory=Hardware)
     board: Board = field(default_factory=Board)
+    simulation: Simulation = field(default_factory=Simulation)
 
     def tables(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """The named tables, or all of them, as plain dictionaries."""

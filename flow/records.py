@@ -46,7 +46,7 @@ STEPS = {step.name: step for step in (
     Step("train", ("data", "model", "compression", "training"), ("model.pt",), "training.json", None),
     Step("quantize", ("quantization",), ("network.json", "weights.npz", "vectors.npz"), "quantization.json", "train"),
     Step("generate", ("hardware", "board"), ("hardware/manifest.json",), "generation.json", "quantize"),
-    Step("simulate", (), (), "verification.json", "generate"),
+    Step("simulate", ("simulation",), (), "verification.json", "generate"),
 )}
 """The steps of a run in their order."""
 
@@ -145,7 +145,7 @@ def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) 
                     for each in (run.experiment, Experiment()))
     for table, keys in now.items():
         for key, value in keys.items():
-            was = obeyed[table].get(key, default[table][key])  # A key that is younger than the record did nothing then.
+            was = obeyed.get(table, {}).get(key, default[table][key])  # A key that is younger than the record did nothing then.
             if was != value:
                 change = f"--set {table}.{key}={value}"
                 raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "

@@ -5,6 +5,7 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 import math
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,10 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
 
 
 def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
-    """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch."""
+    """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
+
+    As many of the test samples as ``simulation.samples`` says.
+    """
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
@@ -223,6 +227,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     if run.experiment.hardware.argmax:
         vectors = network_of(run, quantized).with_argmax().chosen(vectors)
     design_hash(run, generated)
+    if samples := run.experiment.simulation.samples:
+        vectors = replace(vectors, inputs=vectors.inputs[:samples], outputs=vectors.outputs[:samples])
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)

@@ -3,12 +3,14 @@ import json
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 from circulant import steps
 from circulant.records import Run
 from circulant.sim import artifact
 from circulant.sim.cosim import Verification
+from circulant.sim.vectors import Vectors
 from tests.flow.conftest import contents, make_quantized, make_simulated, make_trained
 
 
@@ -187,3 +189,21 @@ def test_simulate_writes_the_record_of_what_verify_found(call, finished, monkeyp
     assert seen == [(finished.path("hardware"), 7)]
     assert err == "compiling Verilog: 1 of 1\nsimulating: 7 of 7\n"
     assert json.loads(finished.path("verification.json").read_text())["verification"] == found.as_json()
+
+
+def test_simulate_plays_the_first_samples(call, finished, monkeypatch):
+    whole, seen = Vectors.load(finished.path("vectors.npz")), []
+
+    def verify(folder, vectors, progress):
+        seen.append(vectors)
+        return Verification(len(vectors), 9, 12, 0, None, "Verilator 5.48.0", 10.0, 52.0, 40.0, 999, 1.0, 1.0, 7.0)
+
+    monkeypatch.setattr("circulant.sim.cosim.verify", verify)
+    code, out, _ = call("simulate", finished.folder, "--set", "simulation.samples=3")
+    assert code == 0
+    assert "3 sequences, 9 words, 0 mismatches" in out
+    assert np.array_equal(seen[0].inputs, whole.inputs[:3])
+    assert np.array_equal(seen[0].outputs, whole.outputs[:3])
+    code, _, err = call("report", finished.folder, "--set", "simulation.samples=4")
+    assert code == 2
+    assert "simulation.samples must stay 3, with which `circulant simulate` made" in err

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from circulant.experiment import Hardware, Quantization, Training, load
-from circulant.records import BRANCHES, STEPS, Run, require, sha256
+from circulant.experiment import Hardware, Quantization, Simulation, Training, load
+from circulant.records import BRANCHES, STEPS, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from tests.flow.conftest import make_generated, make_quantized, make_trained
@@ -25,7 +25,8 @@ def test_a_finished_step_is_found(finished, step):
 
 
 def test_a_step_that_reads_no_table_obeys_none(finished):
-    assert require(finished, "simulate")["experiment"] == {}
+    assert record(finished, "reload", {})["experiment"] == {}
+    assert require(finished, "simulate")["experiment"] == {"simulation": {"samples": 0}}
 
 
 def test_a_record_keeps_the_experiment(finished):
@@ -91,6 +92,17 @@ def test_a_key_that_is_younger_than_a_record(finished):
     require(finished, "train")
     other = Run(finished.folder, replace(finished.experiment, training=Training(augment="flip")))
     assert refusal(other, "train").startswith("training.augment must stay 'none', with which `circulant train` made")
+
+
+def test_a_table_that_is_younger_than_a_record(finished):
+    path = finished.path("verification.json")
+    body = {key: value for key, value in json.loads(path.read_text()).items() if key not in ("version", "hash")}
+    assert body.pop("format") == "circulant-verification"
+    body["experiment"] = {}
+    artifact.write_json(path, "circulant-verification", 1, body)
+    require(finished, "simulate")
+    other = Run(finished.folder, replace(finished.experiment, simulation=Simulation(samples=2)))
+    assert refusal(other, "simulate").startswith("simulation.samples must stay 0, with which `circulant simulate`")
 
 
 def test_c_is_a_branch_that_no_step_follows(finished):
