@@ -145,7 +145,7 @@ def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) 
                     for each in (run.experiment, Experiment()))
     for table, keys in now.items():
         for key, value in keys.items():
-            was = obeyed.get(table, {}).get(key, default[table][key])  # A key that is younger than the record did nothing then.
+            was = obeyed.get(table, {}).get(key, default[table][key])  # What is younger than the record did nothing.
             if was != value:
                 change = f"--set {table}.{key}={value}"
                 raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "

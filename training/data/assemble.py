@@ -11,7 +11,7 @@ from circulant.training.data.dataset import BLANK, Dataset
 from circulant.training.data.features import Frames, in_decibels, stacked, standardised, statistics, with_deltas
 from circulant.training.data.options import DELTAS, Options
 
-__all__ = ["Images", "Indices", "Utterances", "chosen", "image_set", "padded", "utterance_set"]
+__all__ = ["Images", "Indices", "Utterances", "chosen", "divided", "image_set", "padded", "utterance_set"]
 
 Indices = NDArray[np.int64]
 BLOCK = 1000
@@ -46,7 +46,8 @@ def image_set(name: str, images: Images, options: Options, *, layout: str = "ima
     """Images as the options say; ``layout`` is that of "auto". Pixels are from 0 to 1 unless they are normalised."""
     layout = layout if options.layout == "auto" else options.layout
     train, test = (chosen(part, images.classes, count, options.seed)
-                   for part, count in zip(images.parts, (options.subset, options.test_subset), strict=True))
+                   for part, count in zip(divided(images.parts, images.classes, options),
+                                          (options.subset, options.test_subset), strict=True))
     normalise = options.normalise
 
     def part(indices: Indices) -> NDArray[np.float32]:
@@ -85,7 +86,7 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
     if options.steps and classes is None:
         raise Refusal(f"data.steps must be 0 for {name!r}, not {options.steps}: sequences that are cut lose some of "
                       "their symbols; use data.longest or data.stack")
-    train, test = data.parts
+    train, test = divided(data.parts, classes, options)
     if options.longest:
         steps = np.array([-(-len(data.frames[at]) // options.stack) for at in train])
         train = train[steps <= options.longest]
@@ -117,6 +118,24 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
     return Dataset(name, train_x, train_y, test_x, test_y, len(data.symbols), task="ctc", symbols=data.symbols,
                    frames=options.stack, train_lengths=train_lengths, test_lengths=test_lengths,
                    train_target_lengths=train_target_lengths, test_target_lengths=test_target_lengths)
+
+
+def divided(parts: Parts, classes: NDArray[np.int64] | None, options: Options) -> Parts:
+    """The two parts; with ``held_out`` so many samples of the train part are the test part, and are lost to it.
+
+    Of classes, as many of each as of the others. Of sequences of symbols the last ones: in the order of the corpora
+    these are of other speakers.
+
+    Raises:
+        Refusal: when no training sample is left.
+    """
+    train, count = parts[0], options.held_out
+    if not count:
+        return parts
+    if count >= len(train):
+        raise Refusal(f"data.held_out must leave some of the {len(train)} training samples, not take {count}; lower it")
+    test = train[-count:] if classes is None else chosen(train, classes, count, options.seed)
+    return train[~np.isin(train, test)], test
 
 
 def chosen(part: Indices, classes: NDArray[np.int64] | None, count: int, seed: int) -> Indices:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.data import files
-from circulant.training.data.assemble import Indices, chosen
+from circulant.training.data.assemble import Indices, chosen, divided
 from circulant.training.data.dataset import Dataset
 from circulant.training.data.options import Options
 
@@ -47,6 +47,8 @@ def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
     pieces = _unsplit(path, given, options) if whole else given
     pieces = {key: _converted(path, key, value) for key, value in pieces.items()}
     _same_length(path, pieces)
+    if options.held_out:
+        pieces = _held_out(pieces, options)
     for part, count in zip(PARTS, (options.subset, options.test_subset), strict=True):
         pieces |= _subset(pieces, part, count, options.seed)
     task = "ctc" if any(f"{part}_target_lengths" in pieces for part in PARTS) else "classification"
@@ -97,6 +99,16 @@ def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
         if len(set(counts.values())) > 1 or () in counts.values():
             said = ", ".join(f"{key} of {count[0] if count else 'none'}" for key, count in counts.items())
             raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them alike")
+
+
+def _held_out(pieces: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
+    """The train part cut in two, in place of both parts."""
+    y = pieces["train_y"]
+    everything = np.arange(len(y))
+    train, test = divided((everything, everything), y if y.ndim == 1 else None, options)
+    cut = {f"{part}_{field}": pieces[f"train_{field}"][indices] for part, indices in (("train", train), ("test", test))
+           for field in FIELDS if f"train_{field}" in pieces}
+    return {key: value for key, value in pieces.items() if not key.startswith(PARTS)} | cut
 
 
 def _subset(pieces: dict[str, NDArray[Any]], part: str, count: int, seed: int) -> dict[str, NDArray[Any]]:

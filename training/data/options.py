@@ -11,18 +11,20 @@ DELTAS = ("auto", "none", "first", "second")
 NORMALISE = ("auto", "none", "sample", "train")
 PHONES = (39, 48, 61)
 
-ALWAYS = ("seed", "subset", "test_subset")
-LEAST = {"seed": 0, "subset": 0, "test_subset": 0, "longest": 0, "steps": 0, "bands": 0, "stack": 1}
+ALWAYS = ("seed", "subset", "test_subset", "held_out")
+LEAST = {"seed": 0, "subset": 0, "test_subset": 0, "held_out": 0, "longest": 0, "steps": 0, "bands": 0, "stack": 1}
 CHOICES: dict[str, tuple[Any, ...]] = {"layout": LAYOUTS, "deltas": DELTAS, "normalise": NORMALISE, "phones": PHONES}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a data set is read. All take ``seed``, ``subset`` and ``test_subset``; docs/data.md says which others.
+    """How a data set is read. All take ``seed``, ``subset``, ``test_subset`` and ``held_out``.
 
     Parameters:
         path: the file or folder; without it, the folder of that name below CIRCULANT_DATA.
         seed: chooses the split where the data set has none of its own, and what a subset keeps.
+        held_out: training samples that stand for the test part, so that settings can be chosen without a look at it; 0
+            for none. See `assemble.divided`.
         subset, test_subset: samples that are kept of each part, of all classes alike; 0 keeps all.
         layout: of images: "image" (C, H, W), "flat" (C·H·W,) or "rows" (H, C·W), a step for each row.
         longest: training sequences of more steps are left out; 0 keeps all. The test part always stays whole.
@@ -40,6 +42,7 @@ class Options:
 
     path: str = ""
     seed: int = 0
+    held_out: int = 0
     subset: int = 0
     test_subset: int = 0
     layout: str = "auto"

@@ -1,4 +1,6 @@
 """Data sets by name: what all of them promise, the bits of the shipped ones, and refusals."""
+import collections
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,34 @@ def test_a_subset_has_at_most_what_there_is(name, train, test):
         with pytest.raises(Refusal, match=rf"^A subset must have at most the {samples} samples that there are, not "
                                           "100000; 0 takes all$"):
             load_data(name, **{option: 100_000})
+
+
+@pytest.mark.parametrize("name", ["digits", *(pytest.param(name, marks=[real(name)]) for name in
+                                              ("fsdd", "speechocean762"))])
+def test_held_out_samples_are_of_the_train_part_alone(name):
+    """Settings can be chosen on them: no training sample is among them, and no test sample is looked at."""
+    whole, cut = (load_data(name, normalise="none", held_out=count) for count in (0, 200))
+    assert (len(cut.train_x), len(cut.test_x)) == (len(whole.train_x) - 200, 200)
+    count = collections.Counter(row.tobytes() for row in _rows(whole, "train"))
+    count.subtract(row.tobytes() for part in ("train", "test") for row in _rows(cut, part))
+    assert not any(count.values()), "both parts together are the train part"
+    if whole.task == "classification":
+        assert np.bincount(cut.test_y).tolist() == [20] * 10
+    else:
+        assert [row.tobytes() for row in _rows(whole, "train")[-200:]] == [row.tobytes() for row in _rows(cut, "test")]
+
+
+def _rows(data, part):
+    """Samples without padding."""
+    x, lengths = getattr(data, f"{part}_x"), getattr(data, f"{part}_lengths")
+    return [row if lengths is None else row[:length] for row, length in
+            zip(x, lengths if lengths is not None else x, strict=True)]
+
+
+@pytest.mark.parametrize("count", [1437, 2000])
+def test_training_samples_have_to_be_left(count):
+    with pytest.raises(Refusal, match=rf"^data.held_out must leave some of the 1437 .*, not take {count};"):
+        load_data("digits", held_out=count)
 
 
 def test_unknown_name():

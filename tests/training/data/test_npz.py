@@ -74,6 +74,16 @@ def test_subsets(load):
     assert len(data.test_lengths) == 2
 
 
+def test_held_out_samples(load):
+    whole, cut = load(sequences()), load(sequences(), held_out=4)
+    assert len(cut.train_x) == len(whole.train_x) - 4
+    assert np.bincount(cut.test_y).tolist() == [1, 1, 1, 1]
+    for field in ("x", "y", "lengths"):
+        both = np.concatenate([getattr(cut, f"train_{field}"), getattr(cut, f"test_{field}")])
+        train = getattr(whole, f"train_{field}")
+        assert sorted(map(str, both.tolist())) == sorted(map(str, train.tolist())), "the test part is not among them"
+
+
 RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
 
 

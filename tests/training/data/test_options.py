@@ -30,6 +30,6 @@ def test_all_problems_at_once():
 def test_what_would_be_ignored_is_refused():
     options = Options(seed=3, subset=2, bands=20, stack=2)
     options.only("fsdd", ("bands", "stack"))
-    with pytest.raises(Refusal, match=r"^The data set 'mnist' takes the options seed, subset, test_subset, layout, not "
-                                      r"bands = 20, stack = 2; leave them out$"):
+    with pytest.raises(Refusal, match=r"^The data set 'mnist' takes the options seed, subset, test_subset, held_out, "
+                                      r"layout, not bands = 20, stack = 2; leave them out$"):
         options.only("mnist", ("layout",))
