@@ -11,7 +11,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.admm import Admm
 from circulant.training.checkpoint import Checkpoint
 from circulant.training.clone import clone
-from circulant.training.constraint import compress, initialise, resolve
+from circulant.training.constraint import block_sizes, compress, initialise, resolve
 from circulant.training.data import Dataset
 from circulant.training.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.place import ALONE, Team
@@ -67,6 +67,7 @@ class Course:
             raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
                           f"phase {phases[-1]!r}, not {settings.distillation}; choose 0, or train one")
         self._run: nn.Module | None = None
+        self._known: float | None = None  # The score of the weights as they are.
         self._admm: Admm | None = None
         self._data, self._task, self._settings, self._phases = data, task, settings, phases
         self._block_size, self._team, self._progress = block_size, team, progress
@@ -106,8 +107,8 @@ class Course:
             if phase == "dense":
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
                 if self._settings.dense_epochs:
-                    self.scores["dense"] = self._measured(phase)
-        self.scores["circulant"] = self._measured(self._phases[-1])
+                    self.scores["dense"] = self._score()
+        self.scores["circulant"] = self._score()
         self._run = None
         return self._model
 
@@ -115,9 +116,11 @@ class Course:
         """Make the model of a phase from that of the phase before; a resumed one gets its weights afterwards."""
         self._admm = None
         if phase == "direct":
-            self._model = initialise(self._fresh, self._block_size)
+            self._model, self._known = initialise(self._fresh, self._block_size), None
         elif phase == "retrain":
             self._model = compress(self._model, self._block_size)
+            if any(k > 1 for k in block_sizes(self._model).values()):
+                self._known = None
             if not resumed:
                 self.scores["projected"] = self._score()
         elif phase == "admm":
@@ -141,6 +144,7 @@ class Course:
                   run=self._run)
         if state is not None:
             self._model.load_state_dict(state["model"])
+            self._known = self.history[-1].get(self._task.metric)
             fit.load_state_dict(state["fit"])
             if admm is not None:
                 admm.load_state_dict(state["admm"])
@@ -149,6 +153,7 @@ class Course:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
             except Refusal as refusal:
                 raise self._kept(refusal) from None
+            self._known = metrics.get(self._task.metric)
             if admm is not None and fit.epoch % s.admm_interval == 0:
                 metrics |= _updated(admm)
             self.history.append({"phase": phase, "epoch": fit.epoch, **metrics})
@@ -165,14 +170,11 @@ class Course:
         if self._team.leads and self._checkpoint is not None:
             self._checkpoint.save(state)
 
-    def _measured(self, phase: str) -> float:
-        """The metric at the end of a phase, whose last epoch may have measured it."""
-        last = self.history[-1] if self.history else {}
-        return float(last[self._task.metric]) if last.get("phase") == phase and self._task.metric in last else (
-            self._score())
-
     def _score(self) -> float:
-        return evaluate(self._model, self._data, task=self._task, team=self._team)
+        """The metric on the test part, unless it is known of these very weights."""
+        if self._known is None:
+            self._known = evaluate(self._model, self._data, task=self._task, team=self._team)
+        return self._known
 
     def _kept(self, refusal: Refusal) -> Refusal:
         """The refusal, and what is kept of the training."""

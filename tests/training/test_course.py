@@ -8,6 +8,7 @@ from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset, load_data
+from circulant.training.loop import evaluate
 from circulant.training.models import ModelSettings, SequenceClassifier
 from circulant.training.settings import TrainingSettings
 from circulant.training.train import Trained, train, train_admm, train_direct
@@ -233,3 +234,23 @@ def test_z_and_u_may_be_updated_less_often():
     updated = ["primal" in entry for entry in trained.history if entry["phase"] == "admm"]
     assert updated == [False, True, False]
     assert np.isfinite([entry["loss"] for entry in trained.history]).all()
+
+
+@pytest.mark.parametrize(("k", "changes", "looks"), [
+    (1, {"admm_epochs": 0, "retrain_epochs": 0}, 2),  # Each epoch of the baseline is measured; nothing changes after.
+    (4, {"admm_epochs": 0, "retrain_epochs": 0}, 3),  # The projection is another model.
+    (4, {}, 2 + 3 + 1 + 2),
+    (4, {"evaluate_epochs": 2}, 1 + 2 + 1 + 1)])
+def test_the_same_weights_are_measured_once(tmp_path, monkeypatch, k, changes, looks):
+    seen = []
+
+    def counted(*given, **named):
+        seen.append(1)
+        return evaluate(*given, **named)
+
+    monkeypatch.setattr("circulant.training.course.evaluate", counted)
+    monkeypatch.setattr("circulant.training.loop.evaluate", counted)
+    done = run(tmp_path / "t.pt", dataclasses.replace(SHORT, **changes), block_size=k)
+    assert len(seen) == looks
+    assert done.scores["circulant"] == evaluate(done.model, tiny())
+    assert done.scores["dense"] == evaluate(done.dense_model(), tiny())
