@@ -39,10 +39,10 @@ class Data(Table):
     path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
     seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
                     low=0, high=2**31 - 1)
-    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
-                        low=1, high=10**9, zero="none")
     subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
     test_subset: int = key(0, "test samples to keep", low=1, high=10**9, zero="all")
+    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
+                        low=1, high=10**9, zero="none")
     layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
                       choices=("auto", "image", "flat", "rows"))
     longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")

@@ -5,7 +5,6 @@ torch is imported by `train` and `quantize` only, Amaranth by `generate` only, c
 import math
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +217,7 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
 def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
 
-    As many of the test samples as ``simulation.samples`` says.
+    As many of the test samples as ``simulation.samples`` says; 0 for all.
     """
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
@@ -227,8 +226,7 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     if run.experiment.hardware.argmax:
         vectors = network_of(run, quantized).with_argmax().chosen(vectors)
     design_hash(run, generated)
-    if samples := run.experiment.simulation.samples:
-        vectors = replace(vectors, inputs=vectors.inputs[:samples], outputs=vectors.outputs[:samples])
+    vectors = vectors.first(run.experiment.simulation.samples, run.experiment.hardware.streams)
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)

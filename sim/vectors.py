@@ -1,5 +1,5 @@
 """Test vectors: integer inputs and the outputs that the golden model expects, in ``vectors.npz``."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from circulant.sim import artifact
@@ -34,6 +34,20 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def first(self, samples: int, streams: int = 1) -> "Vectors":
+        """The first so many; all of them for 0.
+
+        Raises:
+            Refusal: when they are less than two for each of the ``streams`` that a circuit takes in turns: its pace is
+                seen from the end of one to the end of the next.
+        """
+        if not samples:
+            return self
+        if samples < 2 * streams:
+            raise Refusal(f"simulation.samples must be at least {2 * streams}, two for each stream, to show the pace, "
+                          f"not {samples}; choose more, or 0 for all")
+        return replace(self, inputs=self.inputs[:samples], outputs=self.outputs[:samples])
 
     def save(self, path: str | Path) -> str:
         """Write ``vectors.npz``; returns its hash."""

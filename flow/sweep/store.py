@@ -46,7 +46,7 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
 
     Parameters:
         model: the hash of the file of the trained model.
-        tables: quantization, hardware and board of the experiment.
+        tables: quantization, hardware and board of the experiment, and simulation where it is simulated.
     """
     return artifact.digest({"model": model, **tables, "measure": measure, "sources": _sources()})
 

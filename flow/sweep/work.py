@@ -135,7 +135,8 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
     found = []
     for point in points:
         try:
-            tables = point.experiment.tables(("quantization", "hardware", "board"))
+            simulated = ("simulation",) if measure == "simulate" else ()
+            tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
             key = store.point_key(trained["model"], tables, measure)
             if (kept := store.figures(key)) is None:
                 golden = golden or _golden(point, trained)
@@ -236,7 +237,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         fits(device(experiment.board.device), found["multipliers"],
              found.get("memory_bits") or _weights(network)["weight_memory_bits"])
     if measure == "simulate":
-        found["cycles_per_step"] = _simulated(design, vectors)
+        found["cycles_per_step"] = _simulated(
+            design, vectors.first(experiment.simulation.samples, experiment.hardware.streams))
     return found
 
 

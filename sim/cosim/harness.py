@@ -22,7 +22,8 @@ from circulant.sim.cosim.streams import Fault, Monitor, Patience, Port, Sink, So
 
 RESET_CYCLES = 4
 SHORT = 3
-LONG_SPELLS = 4
+LONG_SPELLS = 4  # To a vector, about.
+LONGEST = 25_000
 DRAIN = (64, 10_000)
 PROGRESS_SECONDS = 0.2
 
@@ -165,15 +166,23 @@ class Bench:
         return source, sink, Monitor(self._output)
 
     def _spells(self, kind: str, vectors: int, beats: int, draw: random.Random) -> Callable[[], int]:
-        """Spells of a run's ``idle`` or ``pause`` before each of a sequence's beats, half of them of length 0. Only a
-        few to a vector are long: with hundreds of beats it would take hundreds of times as long."""
+        """Spells of a run's ``idle`` or ``pause`` before each of a sequence's beats.
+
+        Half of them are of length 0. Of a vector of many beats only a few spells are long, and the others short: with
+        every one long it would take hundreds of times its time.
+        """
         if kind == "none":
             return lambda: 0
         longest, odds = SHORT, 0.5
         if kind == "long":
-            longest = max(SHORT, min(2 * self._sequence_cycles // vectors, self._job.patience // 4))
+            longest = max(SHORT, min(2 * self._sequence_cycles // vectors, self._job.patience // 4, LONGEST))
             odds = min(odds, LONG_SPELLS * vectors / beats)
-        return lambda: draw.randint(1, longest) if draw.random() < odds else 0
+
+        def spell() -> int:
+            chance = draw.random()
+            return draw.randint(1, longest if chance < odds else SHORT) if chance < 0.5 else 0
+
+        return spell
 
     def _tell(self, done: int) -> None:
         now = time.monotonic()

@@ -71,6 +71,7 @@ class Manifest:
         streams: sequences that are interleaved, a vector of each in turn.
         max_steps: vectors of a sequence at the most; None where any length will do.
         over_images: whether a sequence is an image, pixel by pixel.
+        gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -87,6 +88,7 @@ class Manifest:
     streams: int
     max_steps: int | None
     over_images: bool = False
+    gathered: int = 0
     configuration: Configuration | None = None
 
     def require_configuration(self) -> Configuration:
@@ -120,6 +122,7 @@ class Manifest:
                 tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
                 _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
                 body["streams"], body["max_steps"], body.get("over_images", False),
+                0 if body["max_steps"] is None else sum(layer["cycles"] for layer in body["layers"]),
                 Configuration.from_json(body["configuration"]) if "configuration" in body else None,
             )
         except KeyError as error:

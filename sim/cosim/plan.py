@@ -6,11 +6,11 @@ __all__ = ["Run", "make"]
 
 AGAIN = 3
 ISOLATED = 4
-STALLED = {True: 2, False: 4}
-"""Sequences of a stalled run, by whether they are long: their steps are what the stalls fall on."""
+STALLED, STALLED_LONG = 4, 2
+"""Sequences of a stalled run, and of one of long sequences, whose many steps are stalled as often."""
 
 LONG = 100
-"""Steps from which a sequence is long."""
+"""Vectors from which a sequence, or a group of interleaved ones, is long."""
 
 RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
 
@@ -20,7 +20,8 @@ class Run:
     """Sequences that are played one after the other; the circuit is not reset between runs.
 
     Between beats the input is idle and the output pauses for random times: none, short (up to 3 cycles) or long (up to
-    the time of two vectors). A pause may also be "until valid": ready rises a short time after valid was seen.
+    the time of two vectors, on a few beats of each vector, and short on the others). A pause may also be "until valid":
+    ready rises a short time after valid was seen.
 
     Parameters:
         sequences: which of the vectors, in this order.
@@ -45,8 +46,8 @@ class Run:
     silent: bool = False
 
 
-def make(count: int, stalls: bool, steps: int = 1) -> tuple[Run, ...]:
-    """The runs for ``count`` sequences of so many steps: all back to back; some once more, isolated, stalled, after a
+def make(count: int, stalls: bool, vectors: int = 1) -> tuple[Run, ...]:
+    """The runs for ``count`` sequences of so many vectors: all back to back; some once more, isolated, stalled, after a
     reset.
 
     The first is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
@@ -59,7 +60,7 @@ def make(count: int, stalls: bool, steps: int = 1) -> tuple[Run, ...]:
     if stalls:
         kinds = [kind for kind in product(("none", "short", "long"), ("none", "short", "long", "until valid"))
                  if kind != ("none", "none")]
-        each = STALLED[steps >= LONG]
+        each = STALLED if vectors < LONG else STALLED_LONG
         runs += [Run(f"stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
                  for i, (idle, pause) in enumerate(kinds)]
     runs += [Run(f"after reset at {after:.0%} of a sequence", some(i, 2), interrupted=some(i + 2, 2), reset_after=after)

@@ -25,7 +25,7 @@ PLUSARGS = (f"+verilator+seed+{SEED}", "+verilator+rand+reset+2")
 LOG = "simulation.log"
 
 PATIENCE = 100_000
-"""Cycles without a beat after which a circuit counts as stuck: the whole of a step at few multipliers."""
+"""Cycles without a beat after which a circuit counts as stuck: more than a step at few multipliers."""
 
 
 def interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
@@ -41,11 +41,11 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], inputs: NDArray[np.int64],
     """The job of playing sequences (N, vectors, elements), for outputs of that form.
 
     Parameters:
-        patience: None: `PATIENCE`, and as much for each ten vectors of a sequence that goes in as a whole before
-            anything comes out.
+        patience: None chooses. Where a sequence goes in as a whole before anything comes out, as in layers of both
+            directions, that is twice the time which all layers need for it, one after the other.
     """
     if patience is None:
-        patience = PATIENCE + (0 if manifest.max_steps is None else PATIENCE // 10 * inputs.shape[1])
+        patience = PATIENCE + 2 * manifest.gathered * inputs.shape[1]
     port, sent = manifest.output, manifest.input.pack(inputs)
     return Job(manifest.clock, manifest.reset, manifest.input.prefix, port.prefix, outputs.shape[1] * port.beats,
                port.beat_bytes, inputs.shape[1], outputs.shape[1], patience, manifest.streams, runs,

@@ -40,6 +40,18 @@ def test_init_wrong_counts(outputs):
         Vectors(np.zeros((4, 5), np.int64), np.zeros((outputs, 2), np.int64), "abc")
 
 
+def test_the_first_samples():
+    vectors = Vectors(np.arange(20).reshape(10, 2), np.arange(10)[:, None], "abc")
+    some = vectors.first(4, streams=2)
+    assert (some.inputs.tolist(), some.outputs.tolist(), some.network) == (
+        [[0, 1], [2, 3], [4, 5], [6, 7]], [[0], [1], [2], [3]], "abc")
+    assert vectors.first(0, streams=8) is vectors
+    assert len(vectors.first(100)) == 10
+    with pytest.raises(Refusal, match=r"^simulation.samples must be at least 4, two for each stream, to show the pace, "
+                                      r"not 3; choose more, or 0 for all$"):
+        vectors.first(3, streams=2)
+
+
 @pytest.mark.parametrize(("write", "sentence"), [
     (lambda path: None, " must exist, but it is missing; run the step that writes it first"),
     (lambda path: path.write_bytes(b""),

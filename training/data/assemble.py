@@ -34,12 +34,17 @@ class Images:
 
 @dataclass(frozen=True, eq=False)
 class Utterances:
-    """Features of each utterance, and its class, or its symbols from 1 up, which are named in ``symbols``."""
+    """Features of each utterance, and its class, or its symbols from 1 up, which are named in ``symbols``.
+
+    Members:
+        speakers: the speaker of each utterance, where held-out ones shall be of others than the rest.
+    """
 
     frames: Sequence[Frames]
     targets: NDArray[np.int64] | Sequence[NDArray[np.int64]]
     parts: Parts
     symbols: tuple[str, ...]
+    speakers: NDArray[np.str_] | None = None
 
 
 def image_set(name: str, images: Images, options: Options, *, layout: str = "image") -> Dataset:
@@ -86,7 +91,7 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
     if options.steps and classes is None:
         raise Refusal(f"data.steps must be 0 for {name!r}, not {options.steps}: sequences that are cut lose some of "
                       "their symbols; use data.longest or data.stack")
-    train, test = divided(data.parts, classes, options)
+    train, test = divided(data.parts, classes, options, data.speakers)
     if options.longest:
         steps = np.array([-(-len(data.frames[at]) // options.stack) for at in train])
         train = train[steps <= options.longest]
@@ -120,22 +125,32 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
                    train_target_lengths=train_target_lengths, test_target_lengths=test_target_lengths)
 
 
-def divided(parts: Parts, classes: NDArray[np.int64] | None, options: Options) -> Parts:
+def divided(parts: Parts, classes: NDArray[np.int64] | None, options: Options,
+            speakers: NDArray[np.str_] | None = None) -> Parts:
     """The two parts; with ``held_out`` so many samples of the train part are the test part, and are lost to it.
 
-    Of classes, as many of each as of the others. Of sequences of symbols the last ones: in the order of the corpora
-    these are of other speakers.
+    Of classes, as many of each as of the others; of speakers, whole ones, which the seed chooses, until there are at
+    least as many samples; else any, which the seed chooses.
 
     Raises:
-        Refusal: when no training sample is left.
+        Refusal: when no training sample is left, or none of a class.
     """
     train, count = parts[0], options.held_out
     if not count:
         return parts
-    if count >= len(train):
-        raise Refusal(f"data.held_out must leave some of the {len(train)} training samples, not take {count}; lower it")
-    test = train[-count:] if classes is None else chosen(train, classes, count, options.seed)
-    return train[~np.isin(train, test)], test
+    if speakers is None:
+        test = train if count >= len(train) else chosen(train, classes, count, options.seed)
+    else:
+        of, samples = np.unique(speakers[train], return_inverse=True)
+        mixed = np.random.RandomState(options.seed).permutation(len(of))
+        before = np.bincount(samples)[mixed].cumsum() - np.bincount(samples)[mixed]
+        test = train[np.isin(samples, mixed[before < count])]
+    rest = train[~np.isin(train, test)]
+    lost = np.empty(0) if classes is None else np.setdiff1d(classes[train], classes[rest])
+    if not len(rest) or lost.size:
+        raise Refusal(f"data.held_out must leave training samples{' of each class' if len(rest) else ''}, but takes "
+                      f"{len(test)} of {len(train)}; lower it")
+    return rest, test
 
 
 def chosen(part: Indices, classes: NDArray[np.int64] | None, count: int, seed: int) -> Indices:

@@ -23,9 +23,9 @@ class Options:
     Parameters:
         path: the file or folder; without it, the folder of that name below CIRCULANT_DATA.
         seed: chooses the split where the data set has none of its own, and what a subset keeps.
+        subset, test_subset: samples that are kept of each part, of all classes alike; 0 keeps all.
         held_out: training samples that stand for the test part, so that settings can be chosen without a look at it; 0
             for none. See `assemble.divided`.
-        subset, test_subset: samples that are kept of each part, of all classes alike; 0 keeps all.
         layout: of images: "image" (C, H, W), "flat" (C·H·W,) or "rows" (H, C·W), a step for each row.
         longest: training sequences of more steps are left out; 0 keeps all. The test part always stays whole.
         steps: sequences are cut to this number of steps, or padded with zeros in front; 0 leaves them as they are.
@@ -42,9 +42,9 @@ class Options:
 
     path: str = ""
     seed: int = 0
-    held_out: int = 0
     subset: int = 0
     test_subset: int = 0
+    held_out: int = 0
     layout: str = "auto"
     longest: int = 0
     steps: int = 0

@@ -61,7 +61,8 @@ def speechocean762(options: Options, progress: files.Progress = files.silent) ->
     """
     options.only("speechocean762", ("path", "longest", "deltas", "normalise", "stack"))
     folder = files.locate("speechocean762", options.path)
-    meta = files.load_npz(folder / "meta.npz", ("frame_offsets", "phones", "phone_offsets", "phone_names", "is_test"))
+    meta = files.load_npz(folder / "meta.npz", ("frame_offsets", "phones", "phone_offsets", "phone_names", "is_test",
+                                                "speaker"))
     levels = ocean_levels(folder, progress)
     if levels.shape != (int(meta["frame_offsets"][-1]), OCEAN_BANDS):
         raise Refusal(f"The features in {folder} must be the {int(meta['frame_offsets'][-1])} frames of meta.npz "
@@ -71,8 +72,8 @@ def speechocean762(options: Options, progress: files.Progress = files.silent) ->
     test = meta["is_test"].astype(bool)
     symbols = (BLANK_SYMBOL, *map(str, meta["phone_names"]))
     parts: tuple[Indices, Indices] = (np.flatnonzero(~test), np.flatnonzero(test))
-    return utterance_set("speechocean762", Utterances(frames, phones, parts, symbols), options, deltas="none",
-                         normalise="sample")
+    return utterance_set("speechocean762", Utterances(frames, phones, parts, symbols, meta["speaker"]), options,
+                         deltas="none", normalise="sample")
 
 
 def ocean_levels(folder: Path, progress: files.Progress = files.silent) -> NDArray[np.uint8]:

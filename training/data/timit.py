@@ -57,8 +57,9 @@ def timit(options: Options, progress: files.Progress = files.silent) -> Dataset:
     progress("finding recordings", 0, 0)
     source = files.fingerprint(recordings)
     frames = transformed("timit", source, sounds(), len(recordings), RATE, options.bands or BANDS, progress)
+    speakers = np.array([path.parent.name.upper() for path in (*train, *test)])
     parts = (np.arange(len(train)), np.arange(len(train), len(recordings)))
-    return utterance_set("timit", Utterances(frames, targets, parts, symbols), options, deltas="second",
+    return utterance_set("timit", Utterances(frames, targets, parts, symbols, speakers), options, deltas="second",
                          normalise="train")
 
 

@@ -196,10 +196,10 @@ def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("max_steps", "asked", "chosen"), [
-    (None, None, 100_000), (320, None, 100_000 + 10_000 * STEPS), (320, 50, 50)])
+    (None, None, 100_000), (320, None, 100_000 + 2 * 70 * STEPS), (320, 50, 50)])
 def test_patience_is_longer_where_a_sequence_goes_in_as_a_whole_first(tmp_path: Path, max_steps: int | None,
                                                                     asked: int | None, chosen: int) -> None:
-    manifest = Manifest.load(write(tmp_path / "design", max_steps=max_steps))
+    manifest = Manifest.load(write(tmp_path / "design", max_steps=max_steps, layers=[{"cycles": 30}, {"cycles": 40}]))
     played = vectors()
     job = job_of(manifest, (), played.inputs, played.outputs[:, None], asked)
     assert job.patience == chosen

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.refusal import Refusal
-from circulant.training.data.assemble import Images, Utterances, chosen, image_set, padded, utterance_set
+from circulant.training.data.assemble import Images, Utterances, chosen, divided, image_set, padded, utterance_set
 from circulant.training.data.options import Options
 
 CLASSES = np.array([0] * 10 + [1] * 6 + [2] * 4)
@@ -110,3 +110,26 @@ def test_images_of_more_than_a_block():
     sample = image_set("i", images, Options(normalise="sample")).train_x
     mean, deviation = floats.mean((2, 3), keepdims=True), floats.std((2, 3), keepdims=True)
     assert np.abs(sample - (floats - mean) / deviation).max() < 1e-6
+
+
+def test_held_out_speakers_are_of_one_part():
+    speakers = np.array(["a"] * 3 + ["b"] * 2 + ["c"] * 4 + ["t"])
+    parts = (np.arange(9), np.array([9]))
+    seen = set()
+    for seed in range(20):
+        rest, test = divided(parts, None, Options(held_out=3, seed=seed), speakers)
+        assert sorted([*rest, *test]) == list(range(9)), "the true test part is in neither"
+        assert not set(speakers[rest]) & set(speakers[test])
+        assert len(test) in (3, 4, 5, 6), "whole speakers until there are three samples"
+        seen.add(tuple(test))
+    assert len(seen) > 2, "the seed chooses"
+    assert divided(parts, None, Options(), speakers) is parts
+
+
+def test_each_class_has_to_stay():
+    classes = np.array([0] * 10 + [1] * 2)
+    parts = (np.arange(12), np.array([], np.int64))
+    rest, _ = divided(parts, classes, Options(held_out=2))
+    assert np.bincount(classes[rest]).tolist() == [9, 1]
+    with pytest.raises(Refusal, match=r"^data.held_out must leave training samples of each class, but takes 6 of 12; "):
+        divided(parts, classes, Options(held_out=6))

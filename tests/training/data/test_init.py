@@ -75,14 +75,12 @@ def test_a_subset_has_at_most_what_there_is(name, train, test):
 def test_held_out_samples_are_of_the_train_part_alone(name):
     """Settings can be chosen on them: no training sample is among them, and no test sample is looked at."""
     whole, cut = (load_data(name, normalise="none", held_out=count) for count in (0, 200))
-    assert (len(cut.train_x), len(cut.test_x)) == (len(whole.train_x) - 200, 200)
+    assert (len(cut.train_x), len(cut.test_x)) == (len(whole.train_x) - 200, 200), "ten speakers have 20 sentences each"
     count = collections.Counter(row.tobytes() for row in _rows(whole, "train"))
     count.subtract(row.tobytes() for part in ("train", "test") for row in _rows(cut, part))
     assert not any(count.values()), "both parts together are the train part"
     if whole.task == "classification":
         assert np.bincount(cut.test_y).tolist() == [20] * 10
-    else:
-        assert [row.tobytes() for row in _rows(whole, "train")[-200:]] == [row.tobytes() for row in _rows(cut, "test")]
 
 
 def _rows(data, part):
@@ -94,7 +92,7 @@ def _rows(data, part):
 
 @pytest.mark.parametrize("count", [1437, 2000])
 def test_training_samples_have_to_be_left(count):
-    with pytest.raises(Refusal, match=rf"^data.held_out must leave some of the 1437 .*, not take {count};"):
+    with pytest.raises(Refusal, match=r"^data.held_out must leave training samples, but takes 1437 of 1437; lower it"):
         load_data("digits", held_out=count)
 
 
