@@ -45,7 +45,7 @@ def manifest(per: str) -> dict[str, Any]:
 
     return {"name": "accumulator", "network": NETWORK, "top": "accumulator", "verilog": ["accumulator.v"],
             "images": ["constants.hex", "options.hex"], "clock": "clk", "reset": "rst",
-            "streams": 1, "max_steps": None,
+            "streams": 1, "max_steps": None, "layers": [{"cycles": STEP}],
             "input": port("s_axis", 2, 3, 12), "output": {**port("m_axis", 4, 2, 16), "per": per}}
 
 
