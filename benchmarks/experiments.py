@@ -21,6 +21,8 @@ TITLES = {
     "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of four convolutions, wide where positions are few",
     "speech-gru": "Phones of speechocean762, two GRU layers",
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
+    "speech-gru-256": "Phones of speechocean762, two GRU layers of 256 units",
+    "speech-lstm-256": "Phones of speechocean762, two LSTM layers of 256 units with peepholes and projection",
 }
 EXPERIMENTS = tuple(TITLES)
 
@@ -29,6 +31,9 @@ START = ("compression.block_size=1", "training.method=admm", "training.admm_epoc
 
 ALONE = ("training.dense_epochs=0",)
 """Of block-circulant speech models: they are trained alone, by the recipe of the dense one."""
+
+SPARSE = (*ALONE, "model.dropout=0.1")
+"""The same of 256 units, of which few weights are left: with less dropout."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ TARGETS = {
     ("cifar10-cnn", "k8"): Target(loss=0.007),
     ("cifar10-wide", "start"): Target(score=0.8),
     ("cifar10-wide", "k8"): Target(loss=0.007),
-    **{(f"speech-{cell}", label): target for cell in ("gru", "lstm") for label, target in (
+    **{(f"speech-{cell}", label): target for cell in ("gru", "lstm", "gru-256", "lstm-256") for label, target in (
         ("start", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
 }
 """By experiment and label."""
@@ -110,9 +115,10 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):
+        alone = SPARSE if experiment.endswith("256") else ALONE
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
         for label, size in ({f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
-            yield Row(experiment, label, (f"compression.block_size={size}", *ALONE), base="")
+            yield Row(experiment, label, (f"compression.block_size={size}", *alone), base="")
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}

@@ -6,7 +6,7 @@ stopped; without it, what is there is collected.
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -155,23 +155,29 @@ def _minutes(seconds: float) -> str:
 
 def _orderings(found: Mapping[str, Any]) -> list[str]:
     """What E-RNN says of block sizes and cells, beside what was measured."""
-    lines = []
+    lines = [line for units in ("", "-256") for line in (*_later_layers(found, units), *_cells(found, units))]
+    return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
+
+
+def _later_layers(found: Mapping[str, Any], units: str) -> Iterator[str]:
     for cell in ("gru", "lstm"):
-        entries = found.get(f"speech-{cell}", {})
+        entries = found.get(f"speech-{cell}{units}", {})
         if {"k4-16", "k16-4"} <= entries.keys():
             early, late = (entries[label]["scores"] for label in ("k16-4", "k4-16"))
             gains = [early[seed]["circulant"] - late[seed]["circulant"] for seed in early if seed in late]
-            lines.append(f"- Larger blocks in the later layer hurt less ({cell.upper()}): the error rate with k = 16 "
-                         f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
-                         f"{_seeds(gains)}: {_verdict(gains)}.")
-    both = [found[f"speech-{cell}"] for cell in ("gru", "lstm") if f"speech-{cell}" in found]
+            yield (f"- Larger blocks in the later layer hurt less (`speech-{cell}{units}`): the error rate with k = 16 "
+                   f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
+                   f"{_seeds(gains)}: {_verdict(gains)}.")
+
+
+def _cells(found: Mapping[str, Any], units: str) -> Iterator[str]:
+    both = [found[name] for name in (f"speech-gru{units}", f"speech-lstm{units}") if name in found]
     if len(both) == 2:
         for label in (label for label in both[0] if label in both[1] and both[0][label]["losses"]):
             gru, lstm = (entries[label]["scores"] for entries in both)
             apart = [gru[seed]["circulant"] - lstm[seed]["circulant"] for seed in gru if seed in lstm]
-            lines.append(f"- GRU near LSTM, row {label}: the GRU's error rate less the LSTM's is "
-                         f"{spread(apart, 100, '+')} points over {_seeds(apart)}.")
-    return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
+            yield (f"- GRU near LSTM, row {label} of `speech-gru{units}` and `speech-lstm{units}`: the GRU's error "
+                   f"rate less the LSTM's is {spread(apart, 100, '+')} points over {_seeds(apart)}.")
 
 
 def _seeds(values: list[float]) -> str:
