@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import Experiment, load
+from circulant.experiment import Experiment, Model, load
 from circulant.sim.refusal import Refusal
 
 __all__ = ["baseline", "inspected"]
@@ -25,7 +25,7 @@ def inspected(experiment: Experiment, data: Any) -> Any:
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:
-    """State dict of the dense baseline that a run folder keeps.
+    """State dict of the dense baseline that a run folder keeps. Its dropout may have been another one.
 
     Raises:
         Refusal: when it holds none, or that of other data or of another network.
@@ -34,9 +34,14 @@ def baseline(experiment: Experiment, folder: Path) -> Any:
 
     kept = load(folder)
     for table, mine, other in (("data", experiment.data, kept.data),
-                               ("model", replace(experiment.model, dense=()), replace(kept.model, dense=()))):
+                               ("model", _with_weights(experiment.model), _with_weights(kept.model))):
         if mine != other:
             key = next(field.name for field in fields(mine) if getattr(mine, field.name) != getattr(other, field.name))
             raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key} = "
                           f"{getattr(other, key)!r}, not {getattr(mine, key)!r}; choose another folder, or train one")
     return training.load_trained(folder / "model.pt").dense
+
+
+def _with_weights(model: Model) -> Model:
+    """What decides which weights a model has."""
+    return replace(model, dense=(), dropout=0.0)

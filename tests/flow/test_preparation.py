@@ -113,6 +113,11 @@ def test_looking_less_often_at_the_test_part_changes_nothing_else(base, tmp_path
     assert seldom["accuracy"] == often["accuracy"]
 
 
+def test_dropout_is_no_part_of_a_baseline(base, tmp_path):
+    steps.train(run(tmp_path, f"training.dense={base}", "model.dropout=0.3"))
+    assert recorded(tmp_path)["accuracy"]["dense"] == recorded(base)["accuracy"]["dense"]
+
+
 @pytest.mark.parametrize(("change", "words"), [
     ("model.hidden=8", r"has model\.hidden = 16, not 8; choose another folder, or train one"),
     ("data.subset=90", r"has data\.subset = 100, not 90"),
