@@ -1,6 +1,7 @@
 """What the harness draws; how it plays is shown by the runs of `verify`."""
 import random
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,10 @@ from circulant.sim.cosim.harness import LONG_SPELLS, SHORT, Bench
 
 def spells(kind: str, *, vectors: int = 10, beats: int = 10, cycles: int = 1000, patience: int = 100_000,
            count: int = 20_000) -> list[int]:
-    bench = Bench.__new__(Bench)
-    bench._sequence_cycles, bench._job = cycles, SimpleNamespace(patience=patience)  # type: ignore[assignment]
+    bench: Any = Bench.__new__(Bench)
+    bench._sequence_cycles, bench._job = cycles, SimpleNamespace(patience=patience)
     draw = bench._spells(kind, vectors, beats, random.Random(0))
-    return [draw() for _ in range(count)]
+    return [int(draw()) for _ in range(count)]
 
 
 def test_none() -> None:

@@ -211,7 +211,9 @@ def test_sequences_through_convolutions_and_norms():
 
 
 def test_steps_before_the_batch():
-    run = lambda m, x: m.rnn(x.transpose(0, 1))[0].transpose(0, 1)  # noqa: E731
+    def run(m, x):
+        return m.rnn(x.transpose(0, 1))[0].transpose(0, 1)
+
     _, report = check(Net(run, rnn=nn.GRU(8, 4)), sequence())
     assert [(entry.name, entry.status) for entry in report if entry.kind == "transpose"] == [
         ("transpose", "skipped"), ("transpose_1", "skipped")]
