@@ -18,7 +18,7 @@ TITLES = {
     "mnist-lenet": "MNIST, LeNet-5 as Caffe has it, all but the first and the last layer circulant",
     "mnist-cnn": "MNIST, LeNet-5 for hardware: eight channels of 3 × 3 windows first",
     "cifar10-cnn": "CIFAR-10 (JPEG q75), CNN of four convolutions",
-    "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of four convolutions, wide where positions are few",
+    "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of five convolutions, wide where positions are few",
     "speech-gru": "Phones of speechocean762, two GRU layers",
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
     "speech-gru-256": "Phones of speechocean762, two GRU layers of 256 units",
