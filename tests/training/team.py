@@ -2,6 +2,7 @@
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -40,12 +41,9 @@ def run(folder: Path, name: str) -> None:
         states.append(self.state_dict())
         return found
 
-    Admm.update = noted  # type: ignore[method-assign]
-    try:
+    with patch.object(Admm, "update", noted):
         small = train_admm(model, signs(), block_size={"0": 4}, epochs=4, retrain_epochs=2, batch=16, lr=0.01, rho=0.05,
                            loss=distance, on_epoch=lambda *call: history.append(call))
-    finally:
-        Admm.update = update  # type: ignore[method-assign]
     torch.save({"model": small.state_dict(), "admm": states, "history": history}, folder / f"{name}.pt")
 
 

@@ -107,9 +107,11 @@ def vectors(seed: int = 0, widths: dict[str, tuple[int, int]] = NARROW) -> Netwo
     layers: list[Linear] = []
     inputs = 37
     for k in np.random.default_rng(seed).permutation(BLOCK_SIZES).tolist():
-        layers.append(_legal(lambda maker, k=k: maker.linear(  # type: ignore[misc]
-            f"fc{k}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 70)), k,
-            layers[-1].output_format if layers else maker.vector()), seed, widths))
+        def layer(maker: Maker, k: int = k) -> Linear:
+            return maker.linear(f"fc{k}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 70)), k,
+                                layers[-1].output_format if layers else maker.vector())
+
+        layers.append(_legal(layer, seed, widths))
     return Network("vectors", inputs, False, tuple(layers))
 
 
@@ -123,11 +125,14 @@ def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int =
     layers: list[Layer] = []
     for n, block in enumerate(blocks):
         k, form = (block, "after") if isinstance(block, int) else block
-        layers.append(_legal(lambda maker, n=n, k=k, form=form: getattr(  # type: ignore[misc]
-            maker, "lstm" if form.startswith("lstm") else "gru")(
-            f"layer {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
-            layers[-1].output_format if layers else maker.vector(),
-            returns if n == len(blocks) - 1 else "sequence"), seed + n, widths))
+
+        def layer(maker: Maker, n: int = n, k: int = k, form: str = form) -> Gru | Lstm:
+            make = maker.lstm if form.startswith("lstm") else maker.gru
+            return make(f"layer {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
+                        layers[-1].output_format if layers else maker.vector(),
+                        returns if n == len(blocks) - 1 else "sequence")
+
+        layers.append(_legal(layer, seed + n, widths))
     if outputs:
         layers.append(_legal(lambda maker: maker.linear("out", layers[-1].outputs, outputs, outputs_k,
                                                         layers[-1].output_format), seed, widths))
