@@ -53,6 +53,14 @@ def test_mixed_rows_name_every_recurrent_matrix(experiment):
     assert all(k == (16 if "_l0" in name else 4) for name, k in sizes.items() if k > 1)
 
 
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm"])
+def test_the_taught_twin_differs_by_its_block_size_alone(experiment):
+    twin, blocks = row(experiment, "taught"), row(experiment, "k8")
+    assert (twin.sets[0], blocks.sets[0]) == ("compression.block_size=1", "compression.block_size=8")
+    assert (twin.sets[1:], twin.base) == (blocks.sets[1:], blocks.base)
+    assert load(experiment, twin.sets).training.distillation > 0
+
+
 def test_figures_of_several_seeds(tmp_path):
     for seed, (dense, circulant) in enumerate([(0.99, 0.985), (0.995, 0.991)]):
         trained(row("fsdd-gru", "dense"), seed, dense, tmp_path)
