@@ -30,7 +30,7 @@ START = ("compression.block_size=1", "training.method=admm", "training.admm_epoc
 
 
 TAUGHT = ("training.learning_rate=0.004", "model.dropout=0.2")
-"""Of block-circulant speech models: outputs of the dense model say so much that they need less dropout."""
+"""Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
 """Of those of 256 units: they learn from phones alone."""
@@ -115,12 +115,10 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):
-        alone = experiment.endswith("256")
+        recipe, base, twin = (ALONE, "", {}) if experiment.endswith("256") else (TAUGHT, "start", {"taught": "1"})
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
-        taught = {} if alone else {"taught": "1"}
-        for label, size in (taught | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
-            yield Row(experiment, label, (f"compression.block_size={size}", *(ALONE if alone else TAUGHT)),
-                      base="" if alone else "start")
+        for label, size in (twin | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
+            yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}
