@@ -111,7 +111,8 @@ class Training(Table):
     rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
     admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
     tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
-    optimizer: str = key("adam", "optimizer of every phase", choices=("adam", "adamw", "sgd"))
+    optimizer: str = key("adam", "optimizer of every phase; muon turns the steps of matrices into orthonormal ones",
+                         choices=("adam", "adamw", "muon", "sgd"))
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)

@@ -3,9 +3,10 @@ import math
 from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor, optim
+from torch import nn, optim
 
 from circulant.sim.refusal import Refusal, nearest
+from circulant.training.muon import Muon
 
 __all__ = ["DECAYS", "OPTIMIZERS", "choose", "optimizer", "schedule"]
 
@@ -17,9 +18,10 @@ DECAYS: dict[str, Callable[[float], float]] = {
 """Factor of the learning rate by the fraction of the steps that are done; "step" divides by ten after each third."""
 
 OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
-    "adam": lambda parameters, lr, decay: optim.Adam(parameters, lr, weight_decay=decay),
-    "adamw": lambda parameters, lr, decay: optim.AdamW(parameters, lr, weight_decay=decay),
-    "sgd": lambda parameters, lr, decay: optim.SGD(parameters, lr, momentum=0.9, nesterov=True, weight_decay=decay),
+    "adam": lambda model, lr, decay: optim.Adam(model.parameters(), lr, weight_decay=decay),
+    "adamw": lambda model, lr, decay: optim.AdamW(model.parameters(), lr, weight_decay=decay),
+    "muon": Muon,
+    "sgd": lambda model, lr, decay: optim.SGD(model.parameters(), lr, momentum=0.9, nesterov=True, weight_decay=decay),
 }
 
 
@@ -29,14 +31,14 @@ def choose(what: str, name: str, legal: Iterable[str]) -> None:
         raise Refusal(f"{what} must be one of {', '.join(map(repr, legal))}, not {name!r}{nearest(str(name), legal)}")
 
 
-def optimizer(name: str, parameters: Iterable[Tensor], lr: float, weight_decay: float) -> optim.Optimizer:
-    """The optimizer of a name.
+def optimizer(name: str, model: nn.Module, lr: float, weight_decay: float) -> optim.Optimizer:
+    """The optimizer of a name for all parameters of a model.
 
     Raises:
         Refusal: when there is none of this name.
     """
     choose("An optimizer", name, OPTIMIZERS)
-    return OPTIMIZERS[name](list(parameters), lr, weight_decay)
+    return OPTIMIZERS[name](model, lr, weight_decay)
 
 
 def schedule(optimizer: optim.Optimizer, decay: str, steps: int, warmup: int) -> torch.optim.lr_scheduler.LambdaLR:

@@ -41,7 +41,8 @@ class TrainingSettings:
             `Admm`.
         admm_interval: epochs from one update of Z and U to the next.
         tolerance: ADMM stops when both residuals of every matrix are below it.
-        optimizer, weight_decay: "adam", "adamw" (decay apart from the gradient) or "sgd" (momentum 0.9).
+        optimizer, weight_decay: "adam", "adamw" and "muon" (decay apart from the gradient; see `Muon`) or "sgd"
+            (momentum 0.9).
         clip: bound of the norm of the loss's gradient; 0 for none.
         label_smoothing: of a classification.
         distillation: weight that the distance from the outputs of the dense baseline has in the loss of the phases

@@ -53,6 +53,7 @@ def assert_same(one: Trained, other: Trained) -> None:
     ({}, 7),
     ({"method": "direct", "distillation": 0.5}, 5),
     ({"distillation": 1.0}, 7),
+    ({"optimizer": "muon", "weight_decay": 0.1}, 7),
     ({"optimizer": "sgd", "clip": 0.5, "rho_schedule": "balance", "admm_interval": 2, "warmup_epochs": 1}, 7),
     ({"precision": "bfloat16", "optimizer": "adamw", "weight_decay": 0.1, "label_smoothing": 0.1, "decay": "step"}, 7),
 ])
