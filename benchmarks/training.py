@@ -1,4 +1,4 @@
-"""What training costs beside that of an ordinary model: an epoch of ADMM, and a block-circulant Linear of many shapes.
+"""What training costs beside that of an ordinary model: an epoch of ADMM, one with Muon, a block-circulant Linear.
 
 Both sides of a ratio are measured in turns in one process, each by its median, and the ratio is the median of those of
 the turns, so that what else the machine does falls on both. With one thread (OMP_NUM_THREADS=1) it is processor time,
@@ -21,7 +21,7 @@ from circulant.training.loop import Fit, Recipe
 from circulant.training.models import build
 from circulant.training.product import faster
 
-__all__ = ["admm", "crossover", "linear", "measure"]
+__all__ = ["admm", "crossover", "linear", "measure", "muon"]
 
 BATCH, FEATURES, CLASSES = 16, 40, 40
 
@@ -30,10 +30,11 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """All of them: the figures, and a table."""
     if overrides:
         raise click.UsageError("The benchmark 'training' is of fixed models, so --set changes nothing; leave it out")
-    figures: dict[str, Any] = {"admm": admm(), "linear": linear(), "crossover": crossover()}
+    figures: dict[str, Any] = {"admm": admm(), "muon": muon(), "linear": linear(), "crossover": crossover()}
     machine = {"system": platform.platform(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
     return {"benchmark": "training", "table": table(figures), "machine": machine,
-            "admm_epoch_ratio": figures["admm"]["ratio"], "linear1024_k16_ratio": figures["linear"]["ratio"], **figures}
+            "admm_epoch_ratio": figures["admm"]["ratio"], "muon_epoch_ratio": figures["muon"]["ratio"],
+            "linear1024_k16_ratio": figures["linear"]["ratio"], **figures}
 
 
 def admm(*, hidden: int = 256, layers: int = 2, batches: int = 8, steps: int = 60, repeats: int = 11) -> dict[str, Any]:
@@ -59,6 +60,20 @@ def admm(*, hidden: int = 256, layers: int = 2, batches: int = 8, steps: int = 6
             "ratio": found["ratio"]}
 
 
+def muon(*, hidden: int = 256, layers: int = 2, block_size: int = 8, batches: int = 8, steps: int = 60,
+         repeats: int = 11) -> dict[str, Any]:
+    """An epoch with Muon against one with Adam of the same model, its recurrent layers block-circulant."""
+    data = speech(BATCH * batches, steps)
+    sides: dict[str, Callable[[], Any]] = {}
+    for name in ("adam", "muon"):
+        model = build(ModelSettings("labeller", hidden, layers, cell="lstm"), data.shape, data.classes)
+        recipe = Recipe(epochs=repeats + 1, lr=1e-4, batch=BATCH, optimizer=name)
+        sides[name] = Fit(compress(model, {"lstm": block_size}), data, task_of(data), recipe).run_epoch
+    found = _turns(sides, repeats, warm=1)
+    return {"model": f"LSTM {layers} x {hidden}, k = {block_size}", "adam_seconds": found["adam"],
+            "muon_seconds": found["muon"], "ratio": found["ratio"]}
+
+
 def linear(*, side: int = 1024, block_size: int = 16, batch: int = 64, repeats: int = 60) -> dict[str, Any]:
     """A step (forward and backward) of a block-circulant Linear against the dense one."""
     torch.manual_seed(0)
@@ -79,11 +94,13 @@ def crossover(*, sides: tuple[int, ...] = (256, 1024), block_sizes: tuple[int, .
 
 def table(figures: Mapping[str, Any]) -> dict[str, str]:
     """The rows for people."""
-    whole, one = figures["admm"], figures["linear"]
+    whole, turned, one = figures["admm"], figures["muon"], figures["linear"]
     rows = {
         f"epoch of ADMM against a dense one, {whole['model']}":
             f"{whole['ratio']:.3f}x ({whole['admm_seconds']:.2f} s, {whole['dense_seconds']:.2f} s)",
         "update of Z and U, once for each epoch": f"{1e3 * whole['update_seconds']:.0f} ms",
+        f"epoch with Muon against one with Adam, {turned['model']}":
+            f"{turned['ratio']:.3f}x ({turned['muon_seconds']:.2f} s, {turned['adam_seconds']:.2f} s)",
         f"Linear {one['side']} x {one['side']}, k = {one['block_size']}, batch {one['batch']}, against the dense one":
             f"{one['ratio']:.2f}x ({1e3 * one['circulant_seconds']:.2f} ms, {1e3 * one['dense_seconds']:.2f} ms)",
     }
