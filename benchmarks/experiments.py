@@ -33,7 +33,7 @@ TAUGHT = ("training.learning_rate=0.004", "training.optimizer=muon")
 """Of block-circulant speech models, which learn from the outputs of the dense one."""
 
 TWIN = ("training.learning_rate=0.004", "model.dropout=0.2")
-"""Of a dense one that learns from these outputs, too; by Adam, as Muon takes twice the time for dense matrices."""
+"""Of a dense one that learns from these outputs, too; by Adam, as Muon would double the time of dense matrices."""
 
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
 """Of those of 256 units: they learn from phones alone."""
