@@ -29,11 +29,8 @@ EXPERIMENTS = tuple(TITLES)
 START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
 
 
-TAUGHT = ("training.learning_rate=0.004", "training.optimizer=muon")
-"""Of block-circulant speech models, which learn from the outputs of the dense one."""
-
-TWIN = ("training.learning_rate=0.004", "model.dropout=0.2")
-"""Of a dense one that learns from these outputs, too; by Adam, as Muon would double the time of dense matrices."""
+TAUGHT = ("training.learning_rate=0.004", "model.dropout=0.2")
+"""Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
 """Of those of 256 units: they learn from phones alone."""
@@ -118,11 +115,9 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):
-        recipe, base = (ALONE, "") if experiment.endswith("256") else (TAUGHT, "start")
-        if base:
-            yield Row(experiment, "taught", ("compression.block_size=1", *TWIN))
+        recipe, base, twin = (ALONE, "", {}) if experiment.endswith("256") else (TAUGHT, "start", {"taught": "1"})
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
-        for label, size in ({f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
+        for label, size in (twin | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
