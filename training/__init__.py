@@ -20,6 +20,7 @@ from circulant.training.finetune import finetune
 from circulant.training.grid import golden_paths
 from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
+from circulant.training.muon import Muon
 from circulant.training.place import machine
 from circulant.training.score import score
 from circulant.training.settings import TrainingSettings
@@ -31,7 +32,7 @@ __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "clone", "block_sizes", "assign", "storage", "Storage",
     "PeepholeLstm", "ResetBeforeGru",
     "inspect", "ConversionReport", "Entry",
-    "Admm", "Residuals",
+    "Admm", "Residuals", "Muon",
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
