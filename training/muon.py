@@ -40,9 +40,9 @@ class Muon(optim.Adam):
     block-circulant matrices are block-circulant, and so is the polar factor of one: its spectra are the polar factors
     (p, q) of the spectra, at each frequency: k³ / (4 + 2k) times fewer multiplications than for the dense matrix.
 
-    The matrices are those with a constraint, and dense ones of all modules but the first and the last. A step is as
-    large as one of Adam at the same rate: 0.2 √max(rows, columns) times the orthonormal matrix, whose entries have that
-    root mean square inversely (Liu et al. 2025, "Muon is scalable for LLM training", eq. 4).
+    The matrices are those with a constraint, and dense ones of all modules but the first and the last. The entries of
+    an orthonormal matrix have a root mean square of 1 / √max(rows, columns); √max times 0.2 of it is a step about as
+    large as one of Adam at the same rate (Liu et al. 2025, "Muon is scalable for LLM training", eq. 4).
 
     Parameters:
         weight_decay: apart from the gradient, as that of AdamW.
