@@ -94,13 +94,13 @@ def crossover(*, sides: tuple[int, ...] = (256, 1024), block_sizes: tuple[int, .
 
 def table(figures: Mapping[str, Any]) -> dict[str, str]:
     """The rows for people."""
-    whole, turned, one = figures["admm"], figures["muon"], figures["linear"]
+    whole, muons, one = figures["admm"], figures["muon"], figures["linear"]
     rows = {
         f"epoch of ADMM against a dense one, {whole['model']}":
             f"{whole['ratio']:.3f}x ({whole['admm_seconds']:.2f} s, {whole['dense_seconds']:.2f} s)",
         "update of Z and U, once for each epoch": f"{1e3 * whole['update_seconds']:.0f} ms",
-        f"epoch with Muon against one with Adam, {turned['model']}":
-            f"{turned['ratio']:.3f}x ({turned['muon_seconds']:.2f} s, {turned['adam_seconds']:.2f} s)",
+        f"epoch with Muon against one with Adam, {muons['model']}":
+            f"{muons['ratio']:.3f}x ({muons['muon_seconds']:.2f} s, {muons['adam_seconds']:.2f} s)",
         f"Linear {one['side']} x {one['side']}, k = {one['block_size']}, batch {one['batch']}, against the dense one":
             f"{one['ratio']:.2f}x ({1e3 * one['circulant_seconds']:.2f} ms, {1e3 * one['dense_seconds']:.2f} ms)",
     }
