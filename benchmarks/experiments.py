@@ -21,6 +21,7 @@ TITLES = {
     "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of five convolutions, wide where positions are few",
     "speech-gru": "Phones of speechocean762, two GRU layers",
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
+    "speech-gru-1024": "Phones of speechocean762, two GRU layers of 1,024 units",
     "speech-gru-256": "Phones of speechocean762, two GRU layers of 256 units",
     "speech-lstm-256": "Phones of speechocean762, two LSTM layers of 256 units with peepholes and projection",
 }
@@ -29,11 +30,14 @@ EXPERIMENTS = tuple(TITLES)
 START = ("compression.block_size=1", "training.method=admm", "training.admm_epochs=0", "training.retrain_epochs=0")
 
 
-TAUGHT = ("training.learning_rate=0.004", "model.dropout=0.2")
+TAUGHT = {
+    **dict.fromkeys(("speech-gru", "speech-lstm"), ("training.learning_rate=0.004", "model.dropout=0.2")),
+    "speech-gru-1024": ("training.learning_rate=0.003", "model.dropout=0.2"),
+}
 """Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
-"""Of those of 256 units: they learn from phones alone."""
+"""Of the other speech models: they learn from phones alone."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ TARGETS = {
     ("cifar10-cnn", "k8"): Target(loss=0.007),
     ("cifar10-wide", "start"): Target(score=0.8),
     ("cifar10-wide", "k8"): Target(loss=0.007),
-    **{(f"speech-{cell}", label): target for cell in ("gru", "lstm", "gru-256", "lstm-256") for label, target in (
-        ("start", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
+    **{(experiment, label): target for experiment in EXPERIMENTS if experiment.startswith("speech")
+       for label, target in (("start", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
 }
 """By experiment and label."""
 
@@ -115,7 +119,9 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):
-        recipe, base, twin = (ALONE, "", {}) if experiment.endswith("256") else (TAUGHT, "start", {"taught": "1"})
+        recipe, base, twin = TAUGHT.get(experiment, ALONE), "start", {"taught": "1"}
+        if recipe == ALONE:
+            base, twin = "", {}
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
         for label, size in (twin | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)

@@ -44,7 +44,8 @@ def test_every_row_is_a_legal_experiment(experiment):
         assert each.base or each is base or not loaded.training.dense_epochs, "it is trained alone, or from a baseline"
 
 
-@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", "speech-gru-256", "speech-lstm-256"])
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", "speech-gru-1024", "speech-gru-256",
+                                        "speech-lstm-256"])
 def test_mixed_rows_name_every_recurrent_matrix(experiment):
     loaded = load(experiment, row(experiment, "k16-4").sets)
     model = training.build(training.ModelSettings(**loaded.tables()["model"]), (10, 40), 5)
@@ -53,7 +54,7 @@ def test_mixed_rows_name_every_recurrent_matrix(experiment):
     assert all(k == (16 if "_l0" in name else 4) for name, k in sizes.items() if k > 1)
 
 
-@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm"])
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", "speech-gru-1024"])
 def test_the_taught_twin_differs_by_its_block_size_alone(experiment):
     twin, blocks = row(experiment, "taught"), row(experiment, "k8")
     assert (twin.sets[0], blocks.sets[0]) == ("compression.block_size=1", "compression.block_size=8")
