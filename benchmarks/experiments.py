@@ -119,9 +119,8 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "circulant")
         return
     if experiment.startswith("speech"):
-        recipe, base, twin = TAUGHT.get(experiment, ALONE), "start", {"taught": "1"}
-        if recipe == ALONE:
-            base, twin = "", {}
+        taught = experiment in TAUGHT
+        recipe, base, twin = (TAUGHT[experiment], "start", {"taught": "1"}) if taught else (ALONE, "", {})
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
         for label, size in (twin | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
