@@ -162,9 +162,7 @@ def _orderings(found: Mapping[str, Any]) -> list[str]:
 def _later_layers(found: Mapping[str, Any], units: str) -> Iterator[str]:
     for cell in ("gru", "lstm"):
         entries = found.get(f"speech-{cell}{units}", {})
-        if {"k4-16", "k16-4"} <= entries.keys():
-            early, late = (entries[label]["scores"] for label in ("k16-4", "k4-16"))
-            gains = [early[seed]["circulant"] - late[seed]["circulant"] for seed in early if seed in late]
+        if gains := _apart(*(entries.get(label, {}).get("scores", {}) for label in ("k16-4", "k4-16"))):
             yield (f"- Larger blocks in the later layer hurt less (`speech-{cell}{units}`): the error rate with k = 16 "
                    f"in layer 0 and 4 in layer 1, less the reverse, is {spread(gains, 100, '+')} points over "
                    f"{_seeds(gains)}: {_verdict(gains)}.")
@@ -174,10 +172,14 @@ def _cells(found: Mapping[str, Any], units: str) -> Iterator[str]:
     both = [found[name] for name in (f"speech-gru{units}", f"speech-lstm{units}") if name in found]
     if len(both) == 2:
         for label in (label for label in both[0] if label in both[1] and both[0][label]["losses"]):
-            gru, lstm = (entries[label]["scores"] for entries in both)
-            apart = [gru[seed]["circulant"] - lstm[seed]["circulant"] for seed in gru if seed in lstm]
-            yield (f"- GRU near LSTM, row {label} of `speech-gru{units}` and `speech-lstm{units}`: the GRU's error "
-                   f"rate less the LSTM's is {spread(apart, 100, '+')} points over {_seeds(apart)}.")
+            if apart := _apart(*(entries[label]["scores"] for entries in both)):
+                yield (f"- GRU near LSTM, row {label} of `speech-gru{units}` and `speech-lstm{units}`: the GRU's error "
+                       f"rate less the LSTM's is {spread(apart, 100, '+')} points over {_seeds(apart)}.")
+
+
+def _apart(first: Mapping[int, Any], second: Mapping[int, Any]) -> list[float]:
+    """The scores of the first row less those of the second, of each seed that both have."""
+    return [first[seed]["circulant"] - second[seed]["circulant"] for seed in first if seed in second]
 
 
 def _seeds(values: list[float]) -> str:

@@ -92,6 +92,21 @@ def test_an_error_rate_is_lost_upwards(tmp_path):
     assert "less the reverse, is +1.00 points over one seed: one seed, so no more than a hint" in said
 
 
+def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path):
+    for experiment, label, seed, score in (
+            ("speech-gru", "k8", 0, 0.454), ("speech-lstm", "k8", 0, 0.451), ("speech-lstm", "k8", 1, 0.9),
+            ("speech-gru", "k16", 0, 0.46), ("speech-lstm", "k16", 1, 0.46),
+            ("speech-gru", "k4-16", 0, 0.46), ("speech-gru", "k16-4", 1, 0.47)):
+        trained(row(experiment, label), seed, score, tmp_path, "phone_error_rate")
+    for experiment in ("speech-gru", "speech-lstm"):
+        for seed in (0, 1):
+            trained(row(experiment, "start"), seed, 0.45, tmp_path, "phone_error_rate")
+    said = results.document(results.collect(tmp_path, kept=tmp_path / "kept")).partition("## Orderings")[2]
+    assert "the GRU's error rate less the LSTM's is +0.30 points over one seed" in said
+    assert "row k16 of" not in said, "they have no seed in common"
+    assert "later layer" not in said, "they have no seed in common"
+
+
 @pytest.mark.parametrize(("gains", "verdict"), [
     ([0.01, 0.011, 0.012], "confirmed"), ([-0.01, -0.011, -0.012], "refuted"), ([0.01, -0.012, 0.003], "undecided")])
 def test_an_ordering_needs_more_than_its_spread(gains, verdict):
