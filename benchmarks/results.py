@@ -145,7 +145,7 @@ def _line(label: str, entry: Mapping[str, Any]) -> str:
 def spread(values: Iterable[float], scale: float = 1, sign: str = "") -> str:
     """Mean, and standard deviation where there are several values."""
     scaled = [scale * value for value in values]
-    text = f"{mean(scaled):{sign}.2f}"
+    text = f"{mean(scaled):{sign}z.2f}"
     return f"{text} ± {stdev(scaled):.2f}" if len(scaled) > 1 else text
 
 

@@ -107,6 +107,12 @@ def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path):
     assert "later layer" not in said, "they have no seed in common"
 
 
+@pytest.mark.parametrize(("values", "sign", "text"), [
+    ([0.5], "", "50.00"), ([0.01, 0.02], "+", "+1.50 ± 0.71"), ([-1e-17, 0.0], "+", "+0.00 ± 0.00")])
+def test_a_spread_has_no_negative_zero(values, sign, text):
+    assert results.spread(values, 100, sign) == text
+
+
 @pytest.mark.parametrize(("gains", "verdict"), [
     ([0.01, 0.011, 0.012], "confirmed"), ([-0.01, -0.011, -0.012], "refuted"), ([0.01, -0.012, 0.003], "undecided")])
 def test_an_ordering_needs_more_than_its_spread(gains, verdict):
