@@ -3,6 +3,7 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,6 +108,9 @@ def joined() -> Iterator[Team]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield ALONE
         return
+    # DistributedDataParallel imports this module, whose functions keep a group that there is by then, as defaults of
+    # arguments. The group's threads would outlive it, and one that frees a tensor as the interpreter ends aborts.
+    import_module("torch.distributed.nn")
     gpu = torch.cuda.is_available()
     if gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
