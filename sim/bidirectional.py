@@ -71,9 +71,9 @@ class Bidirectional:
         """The states of both directions that ``count`` sequences start from."""
         return self.forward.initial(count), self.backward.initial(count)
 
-    def __call__(self, x: Integers) -> Integers:
+    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layers return the sequence."""
-        return self.run(x)[0]
+        return self.run(x, record=record)[0]
 
     def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None
             ) -> tuple[Integers, tuple[Any, Any]]:

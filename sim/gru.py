@@ -141,9 +141,9 @@ class Gru:
         """The state (N, hidden) that ``count`` sequences start from."""
         return np.zeros((count, self.hidden), np.int64)
 
-    def __call__(self, x: Integers) -> Integers:
+    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence."""
-        return self.run(x)[0]
+        return self.run(x, record=record)[0]
 
     def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None
             ) -> tuple[Integers, Integers]:

@@ -120,9 +120,9 @@ class Lstm:
         """The states y (N, outputs) and c (N, hidden) that ``count`` sequences start from."""
         return np.zeros((count, self.outputs), np.int64), np.zeros((count, self.hidden), np.int64)
 
-    def __call__(self, x: Integers) -> Integers:
+    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence."""
-        return self.run(x)[0]
+        return self.run(x, record=record)[0]
 
     def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None
             ) -> tuple[Integers, tuple[Integers, Integers]]:

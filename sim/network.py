@@ -125,10 +125,7 @@ class Network:
         integers, record = self.integers(x), Recorder()
         if trace:
             for layer in self.layers:
-                if isinstance(layer, Recurrent):
-                    integers, _ = layer.run(integers, None, record)
-                else:
-                    integers = layer(integers, record)
+                integers = layer(integers, record)
         else:
             integers = self.run_integers(integers)
         return Result(integers, self.output_format.real(integers), record.tensors)

@@ -55,7 +55,7 @@ class Residual:
         for chain in self.branches.values():
             values = x
             for layer in chain:
-                values = layer(values, record)  # type: ignore[call-arg]
+                values = layer(values, record)
             sides.append(values)
         frac = max(form.frac for form in self.formats)
         first, second = (side << frac - form.frac for side, form in zip(sides, self.formats, strict=True))
