@@ -93,10 +93,12 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     if not leads():
         return {}
     training.save_trained(run.path("model.pt"), trained)
+    seconds, processor = trained.earlier
     done = record(run, "train", {
         "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
-        "matrices": _matrices(trained.model), "history": trained.history, "seconds": time.perf_counter() - start,
-        "processor_seconds": time.process_time() - worked, "machine": training.machine(tables["training"]["device"]),
+        "matrices": _matrices(trained.model), "history": trained.history,
+        "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
+        "machine": training.machine(tables["training"]["device"]),
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done

@@ -14,7 +14,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 
 FORMAT = "circulant-checkpoint"
-VERSION = 1
+VERSION = 2
 
 
 class Checkpoint:

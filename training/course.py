@@ -1,4 +1,5 @@
 """The course of a training through its phases: what one hands to the next, and what a checkpoint keeps of it."""
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -48,6 +49,7 @@ class Course:
         dense: state dict of the model after the phase "dense", on the CPU.
         scores: metric on the test part: "dense", "projected", "circulant", as far as it is.
         history: one dict for each epoch.
+        earlier: seconds, and seconds of processor time, that a resumed training took up to the checkpoint.
     """
 
     def __init__(self, model: nn.Module, data: Dataset, task: Task, settings: TrainingSettings,
@@ -58,6 +60,7 @@ class Course:
         self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
         self.scores: dict[str, float] = {}
         self.history: list[dict[str, Any]] = []
+        self.earlier, self._began = (0.0, 0.0), _clocks()
         self._model, self._fresh = model, clone(model) if "direct" in phases else model
         if dense is not None:
             model.load_state_dict(dense)
@@ -98,6 +101,7 @@ class Course:
             state = self._checkpoint.load()
             at = state["phase"]
             self.dense, self.scores, self.history = state["dense"], state["scores"], state["history"]
+            self.earlier = state["spent"]
         elif self.dense:
             self.scores["dense"] = self._score()
         for number in range(at, len(self._phases)):
@@ -166,7 +170,8 @@ class Course:
     def _save(self, number: int, fit: Fit) -> None:
         state = {"phase": number, "fit": fit.state_dict(), "model": self._model.state_dict(),
                  "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
-                 "history": self.history}
+                 "history": self.history,
+                 "spent": tuple(map(sum, zip(self.earlier, _clocks(since=self._began), strict=True)))}
         if self._team.leads and self._checkpoint is not None:
             self._checkpoint.save(state)
 
@@ -183,6 +188,11 @@ class Course:
         last = self.history[-1]
         return Refusal(f"{refusal}; the last good epoch, {last['epoch']} of phase {last['phase']!r}, is kept in "
                        f"{self._checkpoint.path}")
+
+
+def _clocks(since: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+    """Seconds, and seconds of processor time."""
+    return time.perf_counter() - since[0], time.process_time() - since[1]
 
 
 def _updated(admm: Admm) -> Metrics:

@@ -32,6 +32,7 @@ class Trained:
         metric, higher_is_better: what the scores are: "accuracy", or "phone_error_rate", of which less is better.
         scores: on the test part: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
             hard projection, where there was any; "circulant", of ``model``.
+        earlier: seconds, and seconds of processor time, that a training which was resumed took up to its checkpoint.
     """
 
     data: str
@@ -45,6 +46,7 @@ class Trained:
     metric: str
     higher_is_better: bool
     scores: dict[str, float]
+    earlier: tuple[float, float] = (0.0, 0.0)
 
     @property
     def block_sizes(self) -> dict[str, int]:
@@ -86,7 +88,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
                         progress=progress, checkpoint=checkpoint, about={"model": asdict(model)}, dense=dense)
         circulant = course.run(resume=resume)
     return Trained(data.name, data.shape, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
-                   task.metric, task.higher_is_better, course.scores)
+                   task.metric, task.higher_is_better, course.scores, course.earlier)
 
 
 def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,

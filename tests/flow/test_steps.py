@@ -1,4 +1,5 @@
 """A training that Ctrl-C ended goes on by one command, and ends as if nothing had happened."""
+import dataclasses
 import json
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from circulant import steps
+from circulant import steps, training
 from circulant.arguments import find
 from circulant.cli import main
 from circulant.records import CHECKPOINT
@@ -76,6 +77,17 @@ def test_going_on_is_as_if_nothing_had_happened(stopped, way):
     assert not (stopped / CHECKPOINT).exists(), "a finished training needs no checkpoint"
     assert circulant("train", *SHORT, "--out", "whole") == 0
     assert trained(stopped) == trained(stopped.parent / "whole")
+
+
+def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatch):
+    train = training.train
+    monkeypatch.setattr(training, "train", lambda *given, **options: dataclasses.replace(train(*given, **options),
+                                                                                         earlier=(5000.0, 3000.0)))
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", *SHORT, "--out", "run") == 0
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert 5000 < record["seconds"] < 6000
+    assert 3000 < record["processor_seconds"] < 4000
 
 
 def test_run_goes_on_unasked(stopped, monkeypatch):

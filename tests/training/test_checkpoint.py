@@ -54,7 +54,7 @@ def test_damaged(kept):
 
 @pytest.mark.parametrize(("field", "value", "message"), [
     ("format", "other", r"field 'format' must be 'circulant-checkpoint', not 'other'"),
-    ("version", 0, r"field 'version' must be 1, not 0"),
+    ("version", 0, r"field 'version' must be 2, not 0"),
     ("state", torch.zeros(4, dtype=torch.uint8), r"field 'hash' must be '[0-9a-f]{64}', not '"),
 ])
 def test_changed_fields(kept, field, value, message):

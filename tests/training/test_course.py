@@ -1,5 +1,6 @@
 """A training that is stopped and goes on equals one that was never stopped, bit for bit; what it says when it ends."""
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,32 @@ def test_resumed_at_any_epoch_is_bit_identical(tmp_path, change, epochs):
             run(path, settings, stop=stop)
         torch.manual_seed(stop)  # Nothing may depend on the random state of the process.
         assert_same(run(path, settings, resume=True), whole)
+
+
+def test_the_time_of_all_sittings_counts_and_that_between_them_does_not(tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now, process_time=lambda: clock.now / 2)
+    monkeypatch.setattr("circulant.training.course.time", clock)
+
+    def sitting(epochs, **options):
+        """An epoch takes 10 s, and the last one is lost."""
+        called = []
+
+        def progress(*call):
+            called.append(call)
+            clock.now += 10
+            if len(called) == epochs:
+                raise Stop
+
+        return train(tiny(), SHORT, progress=progress, checkpoint=tmp_path / "kept.pt", **options)
+
+    with pytest.raises(Stop):
+        sitting(3)
+    clock.now = 1000.0
+    with pytest.raises(Stop):
+        sitting(2, resume=True)
+    clock.now = 5000.0
+    assert sitting(None, resume=True).earlier == (30.0, 15.0)
+    assert sitting(None).earlier == (0.0, 0.0)
 
 
 def test_a_distillation_learns_the_outputs_of_the_dense_baseline():
