@@ -99,7 +99,7 @@ def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None
     if target.loss is not None and entry["losses"]:
         checks.append((f"loss ≤ {100 * target.loss:.2f}", mean(entry["losses"].values()) <= target.loss + 1e-9))
     if target.fewer is not None:
-        ratio = entry["linear"]["weights_unpadded"] / entry["linear"]["weights_circulant"]
+        ratio = entry["linear"]["weights_dense"] / entry["linear"]["weights_circulant"]
         checks.append((f"≥ {target.fewer:g}× fewer in circulant Linear layers ({ratio:.1f}×)", ratio >= target.fewer))
     entry["target"] = [{"rule": rule, "reached": bool(reached)} for rule, reached in checks]
 
@@ -121,9 +121,10 @@ def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None)
                  "circulant matrices | target | epochs | processor time |", "|---|---|---|---|---|---|---|---|---|"]
         lines += [_line(label, entry) for label, entry in entries.items()]
         machines = sorted({machine for entry in entries.values() for machine in entry["machines"]})
-        lines += ["", f"Trained on {'; '.join(machines) or 'the machine named above'}. With seed 0:", "", "```sh",
-                  *("circulant " + shlex.join(row.arguments(0)) for row in rows(experiment) if row.label in entries),
-                  "```", ""]
+        first = {label: min(entry["scores"]) for label, entry in entries.items()}
+        lines += ["", f"Trained on {'; '.join(machines) or 'the machine named above'}. The first seed of each row:", "",
+                  "```sh", *("circulant " + shlex.join(row.arguments(first[row.label])) for row in rows(experiment)
+                             if row.label in entries), "```", ""]
         parts.append("\n".join(lines))
     return "\n".join([*parts, *_orderings(found)])
 
@@ -131,8 +132,8 @@ def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None)
 def _line(label: str, entry: Mapping[str, Any]) -> str:
     scores = [each["circulant"] for each in entry["scores"].values()]
     weights, sizes = entry["weights"], [k for k in entry["block_sizes"] if k > 1]
-    fewer = (f"{weights['weights_unpadded']:,} → {weights['weights_circulant']:,} "
-             f"({weights['weights_unpadded'] / weights['weights_circulant']:.1f}×)" if sizes else "none")
+    fewer = (f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} "
+             f"({weights['weights_dense'] / weights['weights_circulant']:.1f}×)" if sizes else "none")
     target = ", ".join(f"{check['rule']}: {'reached' if check['reached'] else '**missed**'}"
                        for check in entry["target"])
     losses = [*entry["losses"].values()] if label not in ("start", "dense") else []

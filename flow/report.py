@@ -56,17 +56,16 @@ def collect(run: Run) -> dict[str, Any]:
 def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
     """Weights of the compressed matrices, those with a block size above 1.
 
-    ``weights_dense`` counts whole blocks, as a matrix is zero-padded to them; ``weights_unpadded`` is without that.
+    ``weights_circulant`` counts whole blocks, as a matrix is zero-padded to them; ``weights_dense`` is without that.
     """
     compressed = {name: dict(matrix) for name, matrix in matrices.items() if matrix["block_size"] > 1}
-    unpadded = dense = circulant = 0
+    dense = circulant = 0
     for matrix in compressed.values():
         k = matrix["block_size"]
-        blocks = matrix["groups"] * math.ceil(matrix["rows"] / k) * math.ceil(matrix["columns"] / k)
-        unpadded += matrix["groups"] * matrix["rows"] * matrix["columns"]
-        dense, circulant = dense + blocks * k * k, circulant + blocks * k
+        dense += matrix["groups"] * matrix["rows"] * matrix["columns"]
+        circulant += matrix["groups"] * math.ceil(matrix["rows"] / k) * math.ceil(matrix["columns"] / k) * k
     return {"weights_dense": dense, "weights_circulant": circulant, "ratio": dense / circulant if circulant else 1.0,
-            "weights_unpadded": unpadded, "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
+            "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
 
 
 def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any], steps: int) -> dict[str, Any]:

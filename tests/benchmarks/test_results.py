@@ -107,6 +107,17 @@ def test_rows_are_compared_by_the_seeds_that_both_have(tmp_path):
     assert "later layer" not in said, "they have no seed in common"
 
 
+def test_the_command_of_a_row_is_that_of_a_seed_it_has(tmp_path):
+    for label, seeds in (("start", (1, 2)), ("k8", (2,))):
+        for seed in seeds:
+            trained(row("speech-gru", label), seed, 0.45, tmp_path, "phone_error_rate")
+    said = results.document(results.collect(tmp_path, kept=tmp_path / "kept"))
+    commands = [line for line in said.splitlines() if line.startswith("circulant train")]
+    assert [command.split("--out ")[1].split()[0] for command in commands] == [
+        "runs/results/speech-gru/start-s1", "runs/results/speech-gru/k8-s2"]
+    assert "training.seed=2" in commands[1] and "training.dense=runs/results/speech-gru/start-s2" in commands[1]
+
+
 @pytest.mark.parametrize(("values", "sign", "text"), [
     ([0.5], "", "50.00"), ([0.01, 0.02], "+", "+1.50 ± 0.71"), ([-1e-17, 0.0], "+", "+0.00 ± 0.00")])
 def test_a_spread_has_no_negative_zero(values, sign, text):
