@@ -36,6 +36,12 @@ TAUGHT = {
 }
 """Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
+HOWS = ("", "-hints")
+"""Endings of the labels of speech models that have one block size: without hints, and with them."""
+
+HINTS = "training.hints=0.9"
+"""Of rows that learn from what the recurrent layers of the dense model give, too."""
+
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
 """Of the other speech models: they learn from phones alone."""
 
@@ -68,7 +74,8 @@ TARGETS = {
     ("cifar10-wide", "start"): Target(score=0.8),
     ("cifar10-wide", "k8"): Target(loss=0.007),
     **{(experiment, label): target for experiment in EXPERIMENTS if experiment.startswith("speech")
-       for label, target in (("start", Target(score=0.47)), ("k8", Target(loss=0.0015)), ("k16", Target(loss=0.0035)))},
+       for label, target in (("start", Target(score=0.47)), *((f"k8{how}", Target(loss=0.0015)) for how in HOWS),
+                             *((f"k16{how}", Target(loss=0.0035)) for how in HOWS))},
 }
 """By experiment and label."""
 
@@ -124,6 +131,8 @@ def rows(experiment: str) -> Iterator[Row]:
         mixed = {"k4-16": _layers(experiment, 4, 16), "k16-4": _layers(experiment, 16, 4)}
         for label, size in (twin | {f"k{k}": str(k) for k in (4, 8, 16)} | mixed).items():
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
+        for k in (8, 16) if taught else ():
+            yield Row(experiment, f"k{k}-hints", (f"compression.block_size={k}", *recipe, HINTS), base)
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}

@@ -118,6 +118,8 @@ class Training(Table):
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
     distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",
                               low=0, high=1)
+    hints: float = key(0.0, "weight of the distance from what the recurrent layers of that baseline give, besides",
+                       low=0, high=100)
     augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
                        "to two pixels, or both; sequences whose steps begin at another frame, or also masked",
                        choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))

@@ -3,7 +3,7 @@
 They are called like torch.nn.LSTM and torch.nn.GRU. The products of all steps with the input are one matrix product;
 the loop over the steps, and its derivative, stand in `training.steps`.
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -32,6 +32,8 @@ class Recurrent(nn.Module):
         weight_hr_l0: (proj_size, hidden_size), where there is a projection.
         bias_l0: (gates · hidden_size,), one and not torch's two, as their sum is all that counts.
 
+        tap: called with the outputs (T, N, …) of each layer in turn; None for nobody.
+
     Raises:
         Refusal: when a size is not positive, or the projection is not smaller than the hidden state.
     """
@@ -54,6 +56,7 @@ class Recurrent(nn.Module):
                                                                               proj_size)
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         self.hard = hard
+        self.tap: Callable[[Tensor], None] | None = None
         for layer in range(num_layers):
             for suffix in self.suffixes(layer):
                 for name, shape in self._shapes(self.output_size * (1 + bidirectional) if layer else input_size):
@@ -121,6 +124,8 @@ class Recurrent(nn.Module):
                 ways.append(_reversed(steps, turned) if back else steps)
                 ends.append(tuple(end))
             x = torch.cat(ways, -1) if len(ways) > 1 else ways[0]
+            if self.tap is not None:
+                self.tap(x)
         return (x.transpose(0, 1) if self.batch_first else x), ends
 
     def _tensors(self, suffix: str, *names: str) -> list[Any]:

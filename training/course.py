@@ -14,6 +14,7 @@ from circulant.training.checkpoint import Checkpoint
 from circulant.training.clone import clone
 from circulant.training.constraint import block_sizes, compress, initialise, resolve
 from circulant.training.data import Dataset
+from circulant.training.hints import layers
 from circulant.training.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.place import ALONE, Team
 from circulant.training.settings import TrainingSettings
@@ -43,7 +44,7 @@ class Course:
         dense: state dict of a dense baseline, which the first phase then starts from.
 
     Raises:
-        Refusal: when a block size fits no matrix, or a distillation has no dense baseline.
+        Refusal: when a block size fits no matrix, a distillation has no dense baseline, or hints no layers.
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
@@ -69,6 +70,8 @@ class Course:
         if self._teacher is not None and dense is None and untaught:
             raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
                           f"phase {phases[-1]!r}, not {settings.distillation}; choose 0, or train one")
+        if settings.hints:
+            layers(model)
         self._run: nn.Module | None = None
         self._known: float | None = None  # The score of the weights as they are.
         self._admm: Admm | None = None
@@ -140,9 +143,8 @@ class Course:
         if self._teacher is not None and phase != "dense":
             if self.dense:
                 self._teacher.load_state_dict(self.dense)
-            task = Taught(task, self._teacher, weight=s.distillation)
-        epochs = s.epochs(phase)
-        recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
+            task = Taught(task, self._teacher, weight=s.distillation, student=self._model, hints=s.hints)
+        recipe = Recipe(s.epochs(phase), s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
                         s.optimizer, s.weight_decay, s.clip, s.precision, s.augment)
         fit = Fit(self._model, self._data, task, recipe, pull=admm.pull if admm else None, team=self._team,
                   run=self._run)
@@ -152,6 +154,16 @@ class Course:
             fit.load_state_dict(state["fit"])
             if admm is not None:
                 admm.load_state_dict(state["admm"])
+        try:
+            self._epochs(number, fit)
+        finally:
+            if isinstance(task, Taught):
+                task.close()
+
+    def _epochs(self, number: int, fit: Fit) -> None:
+        """Those of a phase that are not done."""
+        phase, s, admm = self._phases[number], self._settings, self._admm
+        epochs = s.epochs(phase)
         while fit.epoch < epochs and not (admm is not None and admm.converged):
             try:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)

@@ -110,19 +110,22 @@ class Fit:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
-        parts: dict[str, Any] = {"optimizer": self._optimizer, "scheduler": self._scheduler,
-                                 "scaler": self._precision.scaler}
         return {"epoch": self.epoch, "shuffle": self._shuffle.get_state(), "random": self._team.gather(self._random),
-                **{name: part.state_dict() for name, part in parts.items()}}
+                **{name: part.state_dict() for name, part in self._parts()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a state, with the weights of that moment already in the model."""
         self.epoch = state["epoch"]
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._scheduler.load_state_dict(state["scheduler"])
-        self._precision.scaler.load_state_dict(state["scaler"])
+        for name, part in self._parts():
+            part.load_state_dict(state[name])
         self._shuffle.set_state(state["shuffle"])
         self._random = state["random"][self._team.rank]
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        """What has a state dict, by its name in that of the phase."""
+        yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
+        for name, (module, its) in self._task.aside.items():
+            yield from ((name, module), (f"{name} optimizer", its))
 
     def _step(self, chosen: Tensor, number: int) -> float:
         """Train on one batch, of which this process takes its share; the loss of the whole."""
@@ -131,7 +134,9 @@ class Fit:
         batch = self._part.take(mine if len(mine) else chosen[:1])
         batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
-        self._optimizer.zero_grad()
+        asides = [each for _, each in self._task.aside.values()]
+        for each in (self._optimizer, *asides):
+            each.zero_grad()
         with self._precision.products():
             with parametrize.cached(), self._precision.autocast():
                 outputs = forward(self._run, batch)
@@ -142,12 +147,16 @@ class Fit:
         value = float(team.total(loss.detach().double().clone())) / team.size
         if not math.isfinite(value):
             self._refuse(value, batch, number)
-        scaler.unscale_(self._optimizer)
+        for each in (self._optimizer, *asides):
+            scaler.unscale_(each)
         if self._recipe.clip:
             clip_grad_norm_(self._model.parameters(), self._recipe.clip)
         if self._pull is not None:
             self._pull()
-        scaler.step(self._optimizer)
+        for module, _ in self._task.aside.values():
+            team.average(module)
+        for each in (self._optimizer, *asides):
+            scaler.step(each)
         scaler.update()
         self._scheduler.step()
         return value

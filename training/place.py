@@ -86,6 +86,13 @@ class Team(NamedTuple):
         # The buffers are aligned after each epoch: doing so for each batch would send the tables of all constraints.
         return DistributedDataParallel(model, forward_sync_buffers=False)
 
+    def average(self, module: nn.Module) -> None:
+        """Give every process the mean of the gradients of a module that is not in the model that is `shared`."""
+        for parameter in module.parameters() if self.size > 1 else ():
+            if parameter.grad is not None:
+                distributed.all_reduce(parameter.grad)
+                parameter.grad /= self.size
+
     def align(self, model: nn.Module) -> None:
         """Give every process the buffers of the first, such as the running means of a normalisation."""
         if self.size > 1:

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 INTEGERS = {"dense_epochs": 0, "admm_epochs": 0, "retrain_epochs": 0, "direct_epochs": 0, "batch_size": 1,
             "admm_interval": 1, "warmup_epochs": 0, "evaluate_epochs": 1, "checkpoint_epochs": 1, "seed": 0}
 POSITIVE = ("learning_rate", "retrain_rate", "rho_growth", "rho_max", "tolerance")
-NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation")
+NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation", "hints")
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class TrainingSettings:
         label_smoothing: of a classification.
         distillation: weight that the distance from the outputs of the dense baseline has in the loss of the phases
             behind it; see `Taught`.
+        hints: weight that the distance from what its recurrent layers give has beside that; see `Hints`.
         augment: variants of the training samples: "none"; of images "flip", "shift" (by up to two pixels) and
             "flip-shift"; of spectrograms "delay" (steps that begin at another frame) and "mask" (that and SpecAugment).
         decay, warmup_epochs: the learning rate rises over the warm-up, and falls within each phase by "cosine", "step"
@@ -81,6 +82,7 @@ class TrainingSettings:
     clip: float = 0.0
     label_smoothing: float = 0.0
     distillation: float = 0.0
+    hints: float = 0.0
     augment: str = "none"
     decay: str = "cosine"
     warmup_epochs: int = 0
@@ -112,6 +114,8 @@ class TrainingSettings:
             problems.append(f"label_smoothing must be below 1, not {self.label_smoothing!r}")
         if _positive(self.distillation) and self.distillation > 1:
             problems.append(f"distillation must be at most 1, not {self.distillation!r}")
+        if _positive(self.hints) and not _positive(self.distillation):
+            problems.append(f"hints must be 0 where distillation is, not {self.hints!r}: they stand beside it")
         if self.tensorboard not in (True, False):
             problems.append(f"tensorboard must be true or false, not {self.tensorboard!r}")
         if problems:

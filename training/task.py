@@ -5,7 +5,9 @@ from collections.abc import Callable
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import Module
 from torch.nn.functional import cross_entropy, ctc_loss
+from torch.optim import Optimizer
 
 from circulant.sim.refusal import Refusal
 from circulant.training.batches import Batch, Part
@@ -34,6 +36,11 @@ class Task(ABC):
 
     def __init__(self, classes: int) -> None:
         self.classes = classes
+
+    @property
+    def aside(self) -> dict[str, tuple[Module, Optimizer]]:
+        """By name, what the loss trains for itself beside the model, and by which optimizer."""
+        return {}
 
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
