@@ -54,20 +54,22 @@ def assert_same(one: Trained, other: Trained) -> None:
     ({}, 7),
     ({"method": "direct", "distillation": 0.5}, 5),
     ({"distillation": 1.0}, 7),
+    ({"method": "direct", "distillation": 0.5, "hints": 0.5}, 5),
     ({"optimizer": "muon", "weight_decay": 0.1}, 7),
     ({"optimizer": "sgd", "clip": 0.5, "rho_schedule": "balance", "admm_interval": 2, "warmup_epochs": 1}, 7),
     ({"precision": "bfloat16", "optimizer": "adamw", "weight_decay": 0.1, "label_smoothing": 0.1, "decay": "step"}, 7),
 ])
 def test_resumed_at_any_epoch_is_bit_identical(tmp_path, change, epochs):
     settings = dataclasses.replace(SHORT, **change)
-    whole = run(tmp_path / "whole.pt", settings)
+    options = {"model": ModelSettings(kind="reset_gru", hidden=16)} if "hints" in change else {}
+    whole = run(tmp_path / "whole.pt", settings, **options)
     assert len(whole.history) == epochs
     for stop in range(1, epochs + 1):
         path = tmp_path / f"{stop}.pt"
         with pytest.raises(Stop):
-            run(path, settings, stop=stop)
+            run(path, settings, stop=stop, **options)
         torch.manual_seed(stop)  # Nothing may depend on the random state of the process.
-        assert_same(run(path, settings, resume=True), whole)
+        assert_same(run(path, settings, resume=True, **options), whole)
 
 
 def test_the_time_of_all_sittings_counts_and_that_between_them_does_not(tmp_path, monkeypatch):

@@ -46,6 +46,7 @@ def test_two_processes_are_one(tmp_path):
                 assert torch.equal(one[part]["0.weight"], other[part]["0.weight"]), f"rank {rank}, {epoch}: {part}"
             assert (one["rho"], one["residuals"]) == (other["rho"], other["residuals"])
     assert ranks[1]["history"] == [], "one process talks"
+    assert [found["average"].tolist() for found in (alone, *ranks)] == [[[1.0, 1.0]], [[1.5, 1.5]], [[1.5, 1.5]]]
     for one, other in zip(ranks[0]["history"], alone["history"], strict=True):
         assert one[:3] == other[:3]
         # The sums of a loss over at most 36 samples of 8 outputs of 8 products are rounded in another order.
