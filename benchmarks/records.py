@@ -61,5 +61,6 @@ def _tables(experiment: Any) -> dict[str, Any]:
     if experiment.compression.block_size == 1:
         del tables["model"]["dense"]
         if experiment.training.method == "admm" and not experiment.training.retrain_epochs:
-            del tables["training"]["distillation"], tables["training"]["direct_epochs"]
+            for name in ("distillation", "hints", "direct_epochs"):
+                del tables["training"][name]
     return tables

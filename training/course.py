@@ -138,13 +138,23 @@ class Course:
             self._run = self._team.shared(self._model)
 
     def _train(self, number: int, state: dict[str, Any] | None) -> None:
+        phase, s = self._phases[number], self._settings
+        if self._teacher is None or phase == "dense":
+            self._epochs(number, self._task, state)
+            return
+        if self.dense:
+            self._teacher.load_state_dict(self.dense)
+        task = Taught(self._task, self._teacher, weight=s.distillation, student=self._model, hints=s.hints)
+        try:
+            self._epochs(number, task, state)
+        finally:
+            task.close()
+
+    def _epochs(self, number: int, task: Task, state: dict[str, Any] | None) -> None:
+        """Those of a phase that are not done."""
         phase, s, admm = self._phases[number], self._settings, self._admm
-        task = self._task
-        if self._teacher is not None and phase != "dense":
-            if self.dense:
-                self._teacher.load_state_dict(self.dense)
-            task = Taught(task, self._teacher, weight=s.distillation, student=self._model, hints=s.hints)
-        recipe = Recipe(s.epochs(phase), s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
+        epochs = s.epochs(phase)
+        recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
                         s.optimizer, s.weight_decay, s.clip, s.precision, s.augment)
         fit = Fit(self._model, self._data, task, recipe, pull=admm.pull if admm else None, team=self._team,
                   run=self._run)
@@ -154,16 +164,6 @@ class Course:
             fit.load_state_dict(state["fit"])
             if admm is not None:
                 admm.load_state_dict(state["admm"])
-        try:
-            self._epochs(number, fit)
-        finally:
-            if isinstance(task, Taught):
-                task.close()
-
-    def _epochs(self, number: int, fit: Fit) -> None:
-        """Those of a phase that are not done."""
-        phase, s, admm = self._phases[number], self._settings, self._admm
-        epochs = s.epochs(phase)
         while fit.epoch < epochs and not (admm is not None and admm.converged):
             try:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)

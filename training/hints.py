@@ -1,9 +1,11 @@
 """Hints: what the recurrent layers of a teacher give at each step, for those of another model to learn from."""
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from circulant.sim.refusal import Refusal
 from circulant.training.cells import Recurrent
@@ -35,19 +37,28 @@ class Hints:
         self._layers = layers(student), layers(teacher)
         sizes = [layer.output_size * (1 + layer.bidirectional) for layer in self._layers[0]
                  for _ in range(layer.num_layers)]
-        self.maps = nn.ModuleList(nn.Linear(size, size) for size in sizes).to(next(student.parameters()).device)
+        self.maps = nn.ModuleList(skip_init(nn.Linear, size, size) for size in sizes)
+        self.maps.to(next(student.parameters()).device)
         for parameter in self.maps.parameters():
             nn.init.zeros_(parameter)
         self.optimizer = torch.optim.Adam(self.maps.parameters(), RATE)
-        self._heard: tuple[list[Tensor], list[Tensor]] = [], []
-        for of, heard in zip(self._layers, self._heard, strict=True):
-            for layer in of:
+        self._heard: tuple[list[list[Tensor]], ...] = tuple([[] for _ in of] for of in self._layers)
+        for of, all_heard in zip(self._layers, self._heard, strict=True):
+            for layer, heard in zip(of, all_heard, strict=True):
                 layer.tap = _listener(layer, heard, always=of is self._layers[1])
 
     def distance(self, lengths: Tensor | None) -> Tensor:
-        """Squared, in parts of the teacher's square, at the valid steps heard last; the mean over the layers."""
+        """Squared, in parts of the teacher's square, at the valid steps heard last; the mean over the layers.
+
+        Raises:
+            Refusal: when a model called one of its layers twice, or not at all.
+        """
+        for layer, heard in zip(self._layers[0], self._heard[0], strict=True):
+            if len(heard) != layer.num_layers:
+                raise Refusal("training.hints must have recurrent layers that the model calls once each, but one was "
+                              f"called {len(heard) // layer.num_layers} times; choose 0")
         parts = []
-        for layer, mine, theirs in zip(self.maps, *self._heard, strict=True):
+        for layer, mine, theirs in zip(self.maps, *(chain.from_iterable(of) for of in self._heard), strict=True):
             valid = torch.ones(theirs.shape[:2], device=theirs.device)
             if lengths is not None:
                 valid = (torch.arange(len(theirs), device=theirs.device)[:, None] < lengths.to(theirs.device)).float()
@@ -63,7 +74,7 @@ class Hints:
         self._forget()
 
     def _forget(self) -> None:
-        for heard in self._heard:
+        for heard in chain.from_iterable(self._heard):
             heard.clear()
 
 

@@ -147,14 +147,14 @@ class Fit:
         value = float(team.total(loss.detach().double().clone())) / team.size
         if not math.isfinite(value):
             self._refuse(value, batch, number)
+        for module, _ in self._task.aside.values():
+            team.average(module)  # Before an overflow is looked for, as all processes have to find the same.
         for each in (self._optimizer, *asides):
             scaler.unscale_(each)
         if self._recipe.clip:
             clip_grad_norm_(self._model.parameters(), self._recipe.clip)
         if self._pull is not None:
             self._pull()
-        for module, _ in self._task.aside.values():
-            team.average(module)
         for each in (self._optimizer, *asides):
             scaler.step(each)
         scaler.update()

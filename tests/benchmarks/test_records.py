@@ -42,7 +42,7 @@ def test_a_record_of_other_settings_is_left_out(tmp_path, capsys):
 
 
 def test_a_baseline_does_not_depend_on_what_comes_behind_it(tmp_path):
-    trained("start", tmp_path, "training.distillation=0.5", 'model.dense=["last"]')
+    trained("start", tmp_path, "training.distillation=0.5", "training.hints=0.5", 'model.dense=["last"]')
     assert records.record(row("start"), 0, tmp_path, None) is not None
     trained("k8", tmp_path, "training.distillation=0.5")
     assert records.record(row("k8"), 0, tmp_path, None) is None

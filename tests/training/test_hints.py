@@ -3,16 +3,18 @@ import dataclasses
 
 import pytest
 import torch
+from torch import nn
 
 from circulant.sim.refusal import Refusal
 from circulant.training.batches import Batch
-from circulant.training.cells import PeepholeLstm
+from circulant.training.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.clone import clone
 from circulant.training.course import Course
 from circulant.training.data import load_data
 from circulant.training.hints import Hints
-from circulant.training.loop import forward
+from circulant.training.loop import Fit, Recipe, forward
 from circulant.training.models import ModelSettings, build
+from circulant.training.place import Team
 from circulant.training.sequences import SequenceLabeller
 from circulant.training.settings import TrainingSettings
 from circulant.training.task import Ctc, task_of
@@ -122,6 +124,84 @@ def test_no_layers_to_listen_to_are_refused_before_any_work(kind):
 def test_hints_need_a_distillation():
     with pytest.raises(Refusal, match=r"hints must be 0 where distillation is, not 0\.5"):
         TrainingSettings(hints=0.5)
+
+
+class Pair(nn.Module):
+    """Two layers, registered in the reverse of the order in which they are called."""
+
+    def __init__(self, first=1, second=1):
+        super().__init__()
+        self.second, self.first = ResetBeforeGru(4, 6), ResetBeforeGru(4, 4)
+        self.times = first, second
+
+    def forward(self, x):
+        for layer, times in zip((self.first, self.second), self.times, strict=True):
+            for _ in range(times):
+                x = layer(x)[0]
+        return x
+
+
+def test_layers_are_compared_with_those_of_their_name_in_whatever_order_they_are_called():
+    torch.manual_seed(4)
+    teacher = Pair()
+    student = clone(teacher)
+    hints = Hints(student, teacher.eval())
+    with torch.no_grad():
+        for layer in hints.maps:
+            layer.weight.copy_(torch.eye(*layer.weight.shape))
+        x = torch.randn(5, 2, 4)
+        student(x), teacher(x)
+        assert hints.distance(None).item() == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize(("times", "count"), [({"first": 2}, 2), ({"second": 0}, 0)])
+def test_a_layer_called_twice_or_not_at_all_is_refused(times, count):
+    student, teacher, x = Pair(**times), Pair(**times).eval(), torch.randn(5, 2, 4)
+    hints = Hints(student, teacher)
+    student(x), teacher(x)
+    with pytest.raises(Refusal, match=f"calls once each, but one was called {count} times; choose 0"):
+        hints.distance(None)
+
+
+def test_an_interruption_lets_the_layers_go(monkeypatch):
+    made = course(hints=1.0)
+    given = []
+
+    def interrupted(model, *_, **__):
+        given.append(model)
+        raise KeyboardInterrupt
+
+    made._enter("direct", False)
+    monkeypatch.setattr("circulant.training.course.Fit", interrupted)
+    made.dense = made._teacher.state_dict()
+    with pytest.raises(KeyboardInterrupt):
+        made._train(1, None)
+    assert given[0].reset_gru.tap is None
+
+
+def test_an_overflow_of_one_process_stops_the_step_of_all():
+    class Overflown(Team):
+        """Its mean is not finite."""
+
+        def average(self, module):
+            for parameter in module.parameters():
+                parameter.grad.fill_(torch.inf)
+
+    data = load_data("digits")
+    data = dataclasses.replace(data, train_x=data.train_x[:32], train_y=data.train_y[:32], test_x=data.test_x[:32],
+                               test_y=data.test_y[:32])
+    model = build(ModelSettings(kind="reset_gru", hidden=8), data.shape, data.classes)
+    task = Taught(task_of(data), model, student=model, hints=1.0)
+    Fit(model, data, task, Recipe(1, 0.01, precision="float16"), team=Overflown()).run_epoch()
+    maps, _ = task.aside["hints"]
+    assert all(torch.equal(parameter, torch.zeros_like(parameter)) for parameter in maps.parameters())
+
+
+def test_the_random_state_of_the_caller_stays():
+    student, teacher = labeller(1), labeller(2)
+    before = torch.get_rng_state()
+    Hints(student, teacher)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_both_cells_can_be_listened_to():
