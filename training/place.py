@@ -3,7 +3,9 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,6 +104,11 @@ class Team(NamedTuple):
 
 ALONE = Team()
 
+PATIENCE = timedelta(minutes=30)
+"""For the others, at the beginning and at the end."""
+
+_GROUPS = count()
+
 
 @contextmanager
 def joined() -> Iterator[Team]:
@@ -121,9 +128,17 @@ def joined() -> Iterator[Team]:
     gpu = torch.cuda.is_available()
     if gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
-    distributed.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo")
+    stores: Any = distributed  # It does not say that it exports these.
+    found, rank, size = next(stores.rendezvous("env://"))
+    store = stores.PrefixStore(f"circulant {next(_GROUPS)}", found)  # No group may read what an earlier one left.
+    store.set_timeout(PATIENCE)
+    distributed.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", store=store, rank=rank, world_size=size)
     try:
-        yield Team(distributed.get_rank(), distributed.get_world_size())
+        yield Team(rank, size)
+        # Sockets that close break what another process still receives, so all say first that they have received it.
+        if store.add("ready to close", 1) == size:
+            store.set("close", "now")
+        store.wait(["close"])
     finally:
         distributed.destroy_process_group()
 
