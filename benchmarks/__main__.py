@@ -14,6 +14,7 @@ from benchmarks import (
     cells,
     cnn,
     cnntable,
+    designs,
     digits,
     golden,
     networks,
@@ -68,6 +69,17 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
+              help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
+@click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@_json
+def _generation(path: str | None, names: tuple[str, ...], repeats: int) -> None:
+    """Seconds to generate some designs, and hashes that tell whether a design has changed."""
+    chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
+    _show(designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")

@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.draw import BLOCKS, CELLS, recurrent_layers
 from circulant.hw import generate
 from circulant.hw.design import Design
 from circulant.hw.layerplan import LayerPlan, PairPlan
-from circulant.sim import reals
 from circulant.sim.cosim import verify
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
-from circulant.sim.reference import Layer, Model
+from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Drawn", "draw", "measure"]
+__all__ = ["Drawn", "affordable", "draw", "measure"]
 
-CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
-BLOCKS = (1, 2, 4, 8, 16)
 STEPS = 5
 
 
@@ -70,56 +68,18 @@ def draw(seed: int) -> Drawn:
         blocks = [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)]
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
                   "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19))}
-        inputs, layers = int(rng.integers(1, 12)), _layers(rng, cells, blocks)
-        model = Model(f"random_{seed}", inputs, True, layers(inputs))
+        inputs = int(rng.integers(1, 12))
+        model = Model(f"random_{seed}", inputs, True, recurrent_layers(rng, inputs, cells, blocks))
         try:
             network = quantize(model, rng.normal(0, 1, (8, STEPS, inputs)), **widths)
         except Refusal:
             continue
-        design = _design(network, int(rng.choice([1, 8, 40])), streams)
+        design = affordable(network, int(rng.choice([1, 8, 40])), streams)
         return Drawn(network, design, tuple(cells), tuple(blocks), widths, streams)
     raise AssertionError("None of the widths fits")
 
 
-def _layers(rng: np.random.Generator, cells: list[str], blocks: list[int]) -> Callable[[int], tuple[Layer, ...]]:
-    def made(inputs: int) -> tuple[Layer, ...]:
-        layers: list[Layer] = []
-        for n, (cell, k) in enumerate(zip(cells, blocks, strict=False)):
-            returns = "sequence" if n < len(cells) - 1 or rng.random() < 0.5 else "last"
-            name, hidden = f"layer_{n}", int(rng.integers(1, 2 * k + 8))
-            if cell.startswith("bidirectional"):
-                kind = cell.split()[1]
-                layers.append(reals.Bidirectional(name, *(
-                    _cell(rng, kind, f"{name}.{way}", inputs, hidden, k, returns) for way in ("forward", "backward"))))
-            else:
-                layers.append(_cell(rng, cell, name, inputs, hidden, k, returns))
-            inputs = layers[-1].outputs
-        k, outputs = blocks[-1], int(rng.integers(1, 9))
-        layers.append(reals.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
-                                   rng.normal(0, 0.5, outputs)))
-        return tuple(layers)
-
-    return made
-
-
-def _cell(rng: np.random.Generator, kind: str, name: str, inputs: int, hidden: int, k: int,
-          returns: str) -> reals.Lstm | reals.Gru:
-    def matrix(rows: int, columns: int, *gates: int) -> np.ndarray:
-        return rng.normal(0, 1 / np.sqrt(columns), (*gates, -(-rows // k), -(-columns // k), k))
-
-    if kind == "lstm":
-        projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
-        outputs = projection or hidden
-        return reals.Lstm(name, inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4),
-                          rng.normal(0, 0.5, (4, hidden)), rng.normal(0, 0.5, (4, hidden)),
-                          matrix(projection, hidden) if projection else None,
-                          rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns)
-    return reals.Gru(name, inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3),
-                     rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
-                     kind.split()[-1] if " " in kind else "after")
-
-
-def _design(network: Network, multipliers: int, streams: int) -> Design:
+def affordable(network: Network, multipliers: int, streams: int) -> Design:
     """With the first budget, from one on and twice as large each time, that suffices."""
     while True:
         try:

@@ -1,0 +1,126 @@
+"""Twelve designs with random weights: how long each takes to generate, and hashes that tell whether one has changed.
+
+A change of the code's form alone leaves every hash as it is: of the network, of the memory images, and of the plan with
+its cycles. That of the Verilog also stays, unless the emitter was changed on purpose.
+"""
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.rnn import layer
+from circulant import training
+from circulant.hw import generate
+from circulant.sim.network import Network
+from circulant.sim.quantize import quantize
+from circulant.sim.reference import Model
+from circulant.training import assign
+from circulant.training.constraint import initialise
+from circulant.training.models import ModelSettings, build
+
+__all__ = ["DESIGNS", "TIMED", "Shape", "measure", "network"]
+
+TIMED = ("digits-gru", "lenet5", "lstm-k16")
+"""Designs whose generation is timed by default."""
+
+SHAPE = ("rows", "columns", "chains", "fold", "positions", "blocks", "lines")
+"""Numbers of an array's shape, as far as it has them."""
+
+LSTM = {"cell": "lstm", "inputs": 153, "hidden": 1024, "projection": 512}
+GRU = {"cell": "gru", "inputs": 153, "hidden": 1024, "projection": 0}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A network by its shape, and the hardware that it gets.
+
+    Parameters:
+        sample: shape of a sample.
+        model: fields of `ModelSettings`; or, with ``cell``, the arguments of `benchmarks.rnn.layer`.
+        block: block size, or one for each matrix.
+        options: of `circulant.generate`.
+    """
+
+    sample: tuple[int, ...]
+    model: dict[str, Any]
+    block: int | dict[str, int] = 8
+    options: dict[str, Any] = field(default_factory=lambda: {"multipliers": 64})
+
+
+DESIGNS = {
+    "digits-gru": Shape((8, 8), {"kind": "gru", "hidden": 64}),
+    "fsdd-gru": Shape((80, 32), {"kind": "gru", "hidden": 64}),
+    "fsdd-lstm": Shape((80, 32), {"kind": "lstm", "hidden": 64}),
+    "lstm-k16": Shape((16, 153), LSTM, 16, {"multipliers": 2760}),
+    "lstm-k8": Shape((16, 153), LSTM, 8, {"multipliers": 2760}),
+    "gru-1024": Shape((16, 153), GRU, 16, {"multipliers": 2760}),
+    "lenet5": Shape((1, 28, 28), {"kind": "lenet5"}, {"conv2": 8, "fc1": 8, "fc2": 8}, {"multipliers": 342}),
+    "resnet8": Shape((3, 32, 32), {"kind": "resnet8", "dense": ("first", "last")}, 8, {"multipliers": 342}),
+    "crnn": Shape((80, 32), {"kind": "crnn", "hidden": 64, "dense": ("first", "last")}, 8, {"multipliers": 342}),
+    "bidirectional": Shape((20, 16), {"kind": "lstm", "hidden": 32, "bidirectional": True}),
+    "reloadable": Shape((20, 16), {"kind": "gru", "hidden": 32}, 8, {"multipliers": 64, "reloadable": True}),
+    "interleaved": Shape((20, 16), {"kind": "lstm", "hidden": 32, "projection": 16}, 4,
+                         {"multipliers": 64, "streams": 3}),
+}
+
+
+def network(name: str) -> Network:
+    """The golden network of a design: random weights, and formats fitted to random data, both seeded."""
+    shape, rng = DESIGNS[name], np.random.default_rng(3)
+    data = rng.normal(0, 0.5, (16, *shape.sample))
+    if "cell" in shape.model:
+        block = shape.block
+        assert isinstance(block, int)
+        return quantize(Model(name, shape.sample[-1], True, (layer(**shape.model, block=block),)), data)
+    settings = ModelSettings(**shape.model)
+    model = build(settings, shape.sample, 10, seed=0)
+    model = initialise(model, assign(model, shape.block, settings.dense)).eval()
+    with torch.no_grad():
+        return quantize(training.reference(model, data.astype(np.float32), name=name), data)
+
+
+def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Hashes of designs, and seconds that each takes to generate: the median of some repetitions.
+
+    Parameters:
+        note: told each design before it is generated.
+    """
+    rows = {}
+    for name in names:
+        note(name)
+        made, seconds = network(name), []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            design = generate(made, **DESIGNS[name].options)
+            seconds.append(time.perf_counter() - start)
+        rows[name] = {"seconds_generate": round(median(seconds), 3), "network": made.hash,
+                      "images": _hash(design.images), "plans": _hash([_plan(plan) for plan in design.plans]),
+                      "cycles": [entry["cycles"] for entry in design.manifest["layers"]],
+                      "multipliers": design.multipliers, "memory_bits": design.memory_bits,
+                      "verilog": _hash(design.verilog), "verilog_lines": design.verilog.count("\n")}
+    table = {name: f"{row['seconds_generate']:.2f} s, {row['verilog_lines']:,} lines, cycles {row['cycles']}, "
+                   f"network {row['network'][:8]}, images {row['images'][:8]}, plans {row['plans'][:8]}, "
+                   f"Verilog {row['verilog'][:8]}" for name, row in rows.items()}
+    return {"benchmark": "generation", "table": table, "designs": rows}
+
+
+def _plan(plan: Any) -> Any:
+    """The numbers of a plan: without the golden layer, which the network's hash covers, and which classes hold them."""
+    found = {"cycles": plan.cycles, "multipliers": plan.multipliers}
+    for name in ("shape", "elements", "streams", "spacing", "pixels"):
+        value = getattr(plan, name, None)
+        found[name] = str({key: getattr(value, key) for key in SHAPE if hasattr(value, key)}
+                          if name == "shape" else value)
+    return found
+
+
+def _hash(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=asdict)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,193 @@
+"""Random models of every kind of layer, with the odd geometry and the bit widths that users come with."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim import reference
+from circulant.sim.reference import Layer, Model
+from circulant.sim.window import Grid, Window
+
+__all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent_layers"]
+
+CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
+BLOCKS = (1, 2, 4, 8, 16)
+KINDS = ("perceptron", "recurrent", "image", "bidirectional", "signal", "image rows")
+"""What a model takes and is made of: vectors, sequences in one or both directions, images, images of width 1, images
+whose rows become the steps of a recurrent layer."""
+TABLES = ("pwl", "lut")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A random model, and what else its hardware depends on.
+
+    Parameters:
+        model: in float.
+        data: inputs (N, …) of the model; they calibrate it and are its test vectors.
+        widths: fields of `circulant.sim.quantize.Widths`.
+        multipliers: budget; too small a one is to be doubled.
+        streams: interleaved sequences.
+        argmax: whether the choice of the largest output follows.
+    """
+
+    kind: str
+    model: Model
+    data: NDArray[np.float64]
+    widths: dict[str, Any]
+    multipliers: int
+    streams: int
+    argmax: bool
+
+    @property
+    def title(self) -> str:
+        chain = " → ".join(f"{layer.kind} {layer.outputs}" for layer in self.model.layers)
+        return f"{self.kind}: {' × '.join(map(str, self.data.shape[1:]))} → {chain}{' → argmax' if self.argmax else ''}"
+
+
+def draw(seed: int, *, samples: int = 6) -> Drawn:
+    """The model of a seed; consecutive seeds take the kinds in turn."""
+    rng = np.random.default_rng((29, seed))
+    kind, streams = KINDS[seed % len(KINDS)], 1
+    if kind in ("recurrent", "bidirectional"):
+        cells = [str(rng.choice(CELLS[:3] if kind == "recurrent" else CELLS[3:])),
+                 *map(str, rng.choice(CELLS[:3] if kind == "recurrent" else CELLS, rng.integers(2)))]
+        inputs, shape = int(rng.integers(1, 12)), (int(rng.integers(1, 7)),)
+        layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
+        model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, *shape, inputs))
+        streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
+        data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
+    elif kind == "perceptron":
+        inputs = int(rng.integers(1, 40))
+        model = Model(f"fuzz_{seed}", inputs, False, tuple(_perceptron(rng, inputs, int(rng.integers(1, 4)))))
+        data = rng.normal(0, 1, (samples, inputs))
+    else:
+        channels = int(rng.integers(1, 5))
+        grid = (int(rng.integers(1, 9)), 1 if kind == "signal" else int(rng.integers(1, 9)))
+        shape = (channels, *grid[:1 if kind == "signal" else 2])
+        model = Model(f"fuzz_{seed}", channels, False, tuple(_image(rng, channels, grid, kind == "image rows")), shape)
+        data = rng.uniform(-1, 1, (samples, *shape))
+    several = model.layers[-1].outputs > 1
+    return Drawn(kind, model, data, bit_widths(rng), int(rng.choice([1, 8, 40])), streams,
+                 several and bool(rng.random() < 0.2))
+
+
+def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
+    """Bit widths, some of which contradict each other, and how activations are computed."""
+    return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
+            "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19)),
+            "activation_table": str(rng.choice(TABLES)),
+            "segments": int(rng.choice([0, 1 << int(rng.integers(1, 6))]))}
+
+
+def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups: int) -> NDArray[np.float64]:
+    return rng.normal(0, 1 / np.sqrt(columns), (*groups, -(-rows // k), -(-columns // k), k))
+
+
+def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Layer:
+    k = int(rng.choice(BLOCKS))
+    return reference.Linear(name, inputs, outputs, _columns(rng, k, outputs, inputs), rng.normal(0, 0.5, outputs), relu)
+
+
+def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer]:
+    layers: list[Layer] = []
+    for n in range(depth):
+        outputs = int(rng.integers(1, 40 if n < depth - 1 else 9))
+        layers.append(_linear(rng, f"fc{n}", inputs, outputs, relu=bool(rng.integers(2))))
+        inputs = outputs
+    return layers
+
+
+def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], blocks: list[int]) -> tuple[Layer, ...]:
+    """Recurrent layers, one for each of ``cells``, and a fully connected one; their block sizes are ``blocks``."""
+    layers: list[Layer] = []
+    for n, (cell, k) in enumerate(zip(cells, blocks, strict=False)):
+        returns = "sequence" if n < len(cells) - 1 or rng.random() < 0.5 else "last"
+        layers.append(_recurrent(rng, cell, f"layer_{n}", inputs, int(rng.integers(1, 2 * k + 8)), k, returns))
+        inputs = layers[-1].outputs
+    k, outputs = blocks[-1], int(rng.integers(1, 9))
+    layers.append(reference.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
+                                   rng.normal(0, 0.5, outputs)))
+    return tuple(layers)
+
+
+def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
+               returns: str) -> Layer:
+    if not cell.startswith("bidirectional"):
+        return _cell(rng, cell, name, inputs, hidden, k, returns)
+    forward, backward = (_cell(rng, cell.split()[1], f"{name}.{direction}", inputs, hidden, k, returns)
+                         for direction in ("forward", "backward"))
+    return reference.Bidirectional(name, forward, backward)
+
+
+def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
+          returns: str) -> reference.Lstm | reference.Gru:
+    if cell == "lstm":
+        projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
+        outputs = projection or hidden
+        return reference.Lstm(
+            name, inputs, hidden, outputs, _columns(rng, k, hidden, inputs, 4), _columns(rng, k, hidden, outputs, 4),
+            rng.normal(0, 0.5, (4, hidden)), rng.normal(0, 0.5, (4, hidden)),
+            _columns(rng, k, projection, hidden) if projection else None,
+            rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns)
+    return reference.Gru(name, inputs, hidden, _columns(rng, k, hidden, inputs, 3), _columns(rng, k, hidden, hidden, 3),
+                         rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
+                         cell.split()[-1] if " " in cell else "after")
+
+
+def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Window:
+    """A window that fits the padded image; its padding may reach the kernel, and its stride skip pixels."""
+    kernel, stride, padding = [], [], []
+    for size in grid:
+        kernel.append(int(rng.integers(1, 5)))
+        least = max(0, -(-(kernel[-1] - size) // 2))  # That the kernel fits.
+        padding.append(max(least, int(rng.integers(0, kernel[-1] // 2 + 1 if pool else 3))))
+        stride.append(int(rng.integers(1, 4)))
+    return Window((kernel[0], kernel[1]), (stride[0], stride[1]), (padding[0], padding[1]))
+
+
+def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid: Grid, window: Window) -> Any:
+    k = int(rng.choice(BLOCKS[:4]))
+    return reference.Conv(name, channels, outputs, grid, window,
+                          _columns(rng, k, outputs, channels, window.positions), rng.normal(0, 0.3, outputs),
+                          bool(rng.integers(2)))
+
+
+def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Layer]:
+    """Convolutions, with poolings, scales and residual sums between them; then vectors, or steps where ``rows``."""
+    layers: list[Layer] = []
+    for n in range(int(rng.integers(1, 4))):
+        outputs = int(rng.integers(1, 9))
+        layers.append(_conv(rng, f"conv{n}", channels, outputs, grid, _window(rng, grid)))
+        channels, grid = outputs, layers[-1].output_grid
+        after = rng.random()
+        if after < 0.3:
+            window = _window(rng, grid, pool=True)
+            layers.append(reference.Pool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
+            grid = layers[-1].output_grid
+        elif after < 0.5:
+            layers.append(_scale(rng, f"scale{n}", channels))
+        elif after < 0.7:
+            layers.append(_residual(rng, f"sum{n}", channels, grid))
+    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
+    size = layers[-1].outputs
+    if rows:
+        cell, k = str(rng.choice(CELLS)), int(rng.choice(BLOCKS[:4]))
+        returns = "last" if rng.random() < 0.8 else "sequence"
+        layers.append(_recurrent(rng, cell, "cell", size, int(rng.integers(1, 2 * k + 4)), k, returns))
+        size = layers[-1].outputs
+    layers.append(_linear(rng, "out", size, int(rng.integers(1, 9))))
+    return layers
+
+
+def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
+    return reference.Scale(name, channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                           bool(rng.integers(2)))
+
+
+def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Layer:
+    """A residual sum around a convolution that keeps the size; at times with a scale beside it."""
+    body = _conv(rng, f"{name}.body", channels, channels, grid, Window((3, 3), padding=(1, 1)))
+    shortcut = (_scale(rng, f"{name}.shortcut", channels),) if rng.integers(2) else ()
+    return reference.Residual(name, channels, grid, (body,), shortcut, bool(rng.integers(2)))
