@@ -153,9 +153,12 @@ class Lines(wiring.Component):
         bottom, right = top + window.kernel[0] - 1, left + window.kernel[1] - 1
         last_line, last_column = (Mux(place > size - 1, size - 1, place)
                                   for place, size in ((bottom, height), (right, width)))
-        seen = Signal()
+        seen, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
+        if any(pad >= size for pad, size in zip(window.padding, window.kernel, strict=True)):
+            # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
+            there &= (come > 0) | ((come == 0) & (column > 0))
         m.d.comb += [
-            seen.eq((come > last_line) | ((come == last_line) & (column > last_column))),
+            seen.eq(there),
             row_ends.eq(starts & (x == across - 1)), image_ends.eq(row_ends & (y == down - 1)),
             self.starts.eq(starts),
         ]

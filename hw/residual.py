@@ -51,8 +51,11 @@ def needed(layers: Sequence[Any], grid: Grid) -> Integers:
             seen = []
             for axis, outputs in enumerate(layer.output_grid):
                 last = np.arange(outputs) * layer.window.stride[axis] + layer.window.kernel[axis] - 1
-                seen.append(np.clip(last - layer.window.padding[axis], 0, layer.grid[axis] - 1))
-            count = count[(seen[0][:, None] * layer.grid[1] + seen[1]).reshape(-1)]
+                seen.append(np.clip(last - layer.window.padding[axis], -1, layer.grid[axis] - 1))
+            # What sees nothing but padding above an image needs its first pixel; beside it, the lines above.
+            rows, columns = seen[0][:, None], seen[1]
+            at = np.where(rows < 0, 0, rows * layer.grid[1] + columns)
+            count = count[np.maximum(at, 0).reshape(-1)]
         count = np.maximum.accumulate(count)
     return count
 

@@ -124,8 +124,14 @@ class Top(wiring.Component):
     """A network as hardware; equals `sim.network.Network.run_integers`.
 
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
-    value 0 in the low bits. A vector takes as many beats as its values fill, zero-padded. Over images a vector is a
-    pixel, or ``pixels`` side by side where the first layer takes so many at once.
+    value 0 in the low bits. A vector takes as many beats as its values fill; lanes behind its last value are not looked
+    at where it comes in, and zero where it goes out. Over images a vector is a pixel, or ``pixels`` side by side where
+    the first layer takes so many at once.
+
+    tlast of the input ends a frame: an image, a vector where each is a sample of its own, or a sequence of any number
+    of vectors. Misplaced, it is flagged, and the next frame is right (`Frame`): a frame that ends too early is filled
+    up with zeros, a sequence to the end of its vector; of an image or a vector that ends too late, what is too much is
+    dropped up to its tlast. A sequence whose vectors are a beat each cannot be misframed, and has no such flag.
 
     A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
     each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
@@ -140,7 +146,7 @@ class Top(wiring.Component):
         s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
         m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
         overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
-        malformed: an image had another size; stays set until reset. Only over images, see `Frame`.
+        malformed: tlast was misplaced; stays set until reset. Not for sequences of vectors of one beat.
         cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
     """
 
@@ -156,13 +162,19 @@ class Top(wiring.Component):
         first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
+        self._size = network.inputs * self.pixels  # of a vector
+        self._frame: Frame | None = None
+        if not network.sequence or self._size > self.input_block:
+            grid = network.flow.grid
+            vectors = 1 if grid is None else math.prod(grid) // self.pixels
+            self._frame = Frame(first, size=self._size, vectors=None if network.sequence else vectors)
         super().__init__({
             "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),
             "m_axis_tdata": Out(self.output_block * container_bits(network.output_format.width)),
             "m_axis_tvalid": Out(1), "m_axis_tready": In(1), "m_axis_tlast": Out(1),
             **({"overflow": Out(1)} if limited else {}),
-            **({"malformed": Out(1)} if network.flow.grid is not None else {}),
+            **({} if self._frame is None else {"malformed": Out(1)}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
@@ -178,15 +190,13 @@ class Top(wiring.Component):
             connect(m, limit.o, head)
             m.d.comb += self.overflow.eq(limit.overflow)
             head = limit.i
-        if network.flow.grid is not None:
-            m.submodules.frame = frame = Frame(
-                head.payload.shape(), blocks=math.prod(network.flow.grid) // self.pixels
-                * -(-network.inputs * self.pixels // self.input_block))
+        if self._frame is not None:
+            m.submodules.frame = frame = self._frame
             connect(m, frame.o, head)
             m.d.comb += self.malformed.eq(frame.malformed)
             head = frame.i
         width = network.input_format.width
-        for j in range(self.input_block):
+        for j in range(min(self._size, self.input_block)):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()
             m.d.comb += head.payload.data[j].eq(value)
         m.d.comb += [
@@ -213,7 +223,8 @@ class Top(wiring.Component):
         m.d.sync += entering.eq(head.valid & ~head.ready)
         holds: Value = config.hold & ~entering
         if self.max_steps is None:
-            busy: Value = Cat(*(unit.busy for unit in self._units), *(each.valid for each in between)).any()
+            filling = [] if self._frame is None else [self._frame.busy]
+            busy: Value = Cat(*(unit.busy for unit in self._units), *(each.valid for each in between), *filling).any()
         else:
             inside, busy = self._sequences(m, self._units[0].i, self._units[-1].o)
             holds = holds & ~inside

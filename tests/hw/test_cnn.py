@@ -1,4 +1,5 @@
 """Random small networks over images on random budgets equal golden, whatever their windows, blocks and stalls."""
+import math
 import re
 
 import numpy as np
@@ -16,6 +17,8 @@ from tests.hw.test_top import Beats
 
 COUNT = 20
 BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
+MOST = 48
+"""Pixels of an image behind a convolution; more only take longer to simulate."""
 STALLS = ((0.0, 0.0), (0.3, 0.3), (0.0, 0.8), (0.7, 0.0))
 
 
@@ -23,23 +26,33 @@ def first_columns(rng, k, outputs, inputs, *positions):
     return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
 
 
+def drawn(rng, grid):
+    """A window of any geometry, kernels beyond the image and padding beyond the kernel among them, with few outputs."""
+    while True:
+        kernel, stride = (tuple(map(int, rng.integers(1, 4, 2))) for _ in range(2))
+        window = Window(kernel, stride, tuple(int(rng.integers(0, size + 2)) for size in kernel))
+        try:
+            if math.prod(window.outputs("", grid)) <= MOST:
+                return window
+        except Refusal:
+            pass
+
+
 def model(seed):
     """Convolutions, some with a pooling behind them, what `around` adds, then a fully connected layer, for some behind
     a recurrent one."""
     rng = np.random.default_rng((11, seed))
-    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(4, 8)), int(rng.integers(3, 8)))
+    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(1, 8)), int(rng.integers(1, 8)))
     shape, layers = (channels, *grid), []
     for n in range(1 + seed % 2):
-        kernel = tuple(int(rng.integers(1, 1 + min(3, size))) for size in grid)
-        window = Window(kernel, tuple(map(int, rng.integers(1, 3, 2))), tuple(int(rng.integers(0, (size + 1) // 2 + 1))
-                                                                               for size in kernel))
+        window = drawn(rng, grid)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
         layers.append(reference.Conv(f"conv{n}", channels, outputs, grid, window,
                                      first_columns(rng, k, outputs, channels, window.positions),
                                      rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
-        if min(grid) > 1 and rng.integers(2):
-            pool = Window((2, 2), (2, 2))
+        if max(grid) > 1 and rng.integers(2):
+            pool = Window(*[tuple(min(2, size) for size in grid)] * 2)
             layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
     channels, grid = around(rng, seed, layers, channels, grid)
@@ -99,6 +112,19 @@ def test_a_random_network_equals_golden(seed):
     wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
     stall_i, stall_o = STALLS[seed % len(STALLS)]
     assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500) == wanted
+
+
+def test_the_networks_differ():
+    """What a geometry is made of comes up with all its values."""
+    convs = [layer for seed in range(COUNT) for layer in model(seed).layers if isinstance(layer, reference.Conv)]
+    windows, axes = [conv.window for conv in convs], range(2)
+    assert {window.kernel[axis] for window in windows for axis in axes} == {1, 2, 3}
+    assert {window.stride[axis] for window in windows for axis in axes} == {1, 2, 3}
+    assert {window.padding[axis] - window.kernel[axis] for window in windows for axis in axes} >= {-3, -2, -1, 0, 1}
+    assert {1, 2} < {size for conv in convs for size in conv.grid}
+    assert any(window.kernel[axis] > conv.grid[axis] for conv, window in zip(convs, windows, strict=True)
+               for axis in axes)
+    assert any(layer.output_grid[0] == 1 for layer in convs) and any(layer.output_grid[1] == 1 for layer in convs)
 
 
 def test_an_image_of_the_wrong_size_is_flagged_and_the_next_is_right():

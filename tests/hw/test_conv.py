@@ -23,6 +23,11 @@ CASES = {  # layer, and its array: positions, blocks, rows, chains, fold
     "lines that nobody sees": (conv(9, 10, 4, (7, 5), APART), (2, 2, 3, 1)),
     "one axis": (conv(8, 3, 2, (9, 1), Window((3, 1), (2, 1), (1, 0))), (3, 2, 2, 1)),
     "one pixel": (conv(4, 4, 4, (1, 1), Window((1, 1))), (1, 1, 1, 1)),
+    "padding before a pixel": (conv(1, 1, 1, (4, 1), Window((1, 1), padding=(1, 0))), (1, 1, 1, 1)),
+    "padding beside it": (conv(1, 1, 1, (3, 4), Window((1, 2), padding=(0, 2))), (2, 1, 1, 1)),
+    "strides of padding": (conv(1, 1, 1, (3, 1), Window((2, 1), (2, 1), (2, 0))), (1, 1, 1, 1)),
+    "padding far beyond the kernel": (conv(3, 3, 2, (2, 3), Window((2, 1), (1, 2), (4, 5)), relu=True), (2, 1, 2, 1)),
+    "a pixel far from its kernel": (conv(2, 3, 1, (1, 1), Window((1, 1), (2, 3), (2, 3))), (1, 2, 3, 3)),
     "the whole image": (conv(4, 4, 2, (3, 2), Window((3, 2))), (2, 2, 2, 1)),
 }
 

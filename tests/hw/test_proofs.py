@@ -6,11 +6,12 @@ be when it leaves, it is. Payloads are one bit wide where the unit only moves th
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.fft import FftShape, ForwardFft, InverseFft
 from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.frame import Frame
 from circulant.hw.pipeline import Queue, Registers
 from circulant.hw.reblock import Reblock
 from tests.hw.prove import Machine, Proof, explore
@@ -175,6 +176,65 @@ class Elements(wiring.Component):
         return m
 
 
+class Frames(wiring.Component):
+    """A `Frame` of one bit per lane, before which nothing is assumed but that an offer stays until it is taken.
+
+    Members:
+        assume_kept, ok_kept: an offer stays as it is until it is taken, before the unit and behind it.
+        ok_last: what passes is marked where a frame may end: at the end of a vector, of a sample at its size.
+        ok_data: a beat passes as it came, but for what lies behind the vector, which is zero.
+        ok_next: the first beat behind a mark, or behind a reset, is the first one of a frame.
+        ok_flag: ``malformed`` tells whether a mark has been where no frame ends, or none where one does.
+        ok_alive: when the sink is ready and a beat is offered, one comes or one goes; zeros end without an offer.
+    """
+
+    def __init__(self, unit, *, size, vectors):
+        self._unit, self._size, self._vectors = unit, size, vectors
+        super().__init__({
+            "valid": In(1), "payload": In(2), "mark": In(1), "ready": In(1),
+            "assume_kept": Out(1), "ok_kept": Out(1), "ok_last": Out(1), "ok_data": Out(1), "ok_next": Out(1),
+            "ok_flag": Out(1), "ok_alive": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.unit = unit = self._unit
+        beats, count = -(-self._size // 2), self._vectors or 1
+        m.d.comb += [unit.i.valid.eq(self.valid), Value.cast(unit.i.payload.data).eq(self.payload),
+                     unit.i.payload.last.eq(self.mark), unit.o.ready.eq(self.ready)]
+        watched(m, unit.i, self.assume_kept)
+        watched(m, unit.o, self.ok_kept)
+        comes, goes = unit.i.valid & unit.i.ready, unit.o.valid & unit.o.ready
+
+        at, fresh, flag = Signal(range(beats * count + 1)), Signal(init=1), Signal()
+        late = Signal()  # What comes is too much, up to its mark.
+        stops = at == beats * count - 1
+        passes = comes & ~late
+        with m.If(goes):
+            m.d.sync += at.eq(Mux(stops, 0, at + 1))
+        with m.If(comes):
+            m.d.sync += fresh.eq(self.mark)
+        wrong = self.mark & ~stops if self._vectors is None else self.mark != stops
+        with m.If(passes & wrong):
+            m.d.sync += [flag.eq(1), late.eq(~self.mark)]
+        with m.If(comes & self.mark):
+            m.d.sync += late.eq(0)
+        behind = (at % beats == beats - 1) & (self._size % 2 == 1)
+        wanted = Mux(passes, self.payload & Mux(behind, 1, 3), 0)
+        marks = stops if self._vectors else stops & (~passes | self.mark)
+        m.d.comb += [
+            self.ok_last.eq(~goes | (unit.o.payload.last == marks)),
+            self.ok_data.eq(~goes | (Value.cast(unit.o.payload.data) == wanted)),
+            self.ok_next.eq(~(comes & fresh) | (goes & (at == 0))),
+            self.ok_flag.eq(unit.malformed == flag),
+            self.ok_alive.eq(~unit.o.ready | comes | goes | ~(unit.i.valid | unit.busy))]
+        return m
+
+
+def frames(size, vectors, *, really=None):
+    shape = data.StructLayout({"data": data.ArrayLayout(1, 2), "last": 1})
+    return Frames(Frame(shape, size=really or size, vectors=vectors), size=size, vectors=vectors)
+
+
 def elements(size, k_in, k_out, *, really=None):
     return Elements(Reblock(size=really or size, width=1, k_in=k_in, k_out=k_out), size=size, k_in=k_in, k_out=k_out)
 
@@ -200,6 +260,8 @@ UNITS = {
        for depth in (1, 3, 4)},
     **{f"blocks of {k_in} to {k_out}, {size} values": lambda case=(size, k_in, k_out): elements(*case)
        for size, k_in, k_out in ((2, 2, 1), (3, 2, 1), (1, 2, 1), (2, 1, 2), (3, 1, 2), (1, 1, 2), (2, 1, 4))},
+    **{f"frames of {vectors or 'any number of'} vectors of {size}": lambda case=(size, vectors): frames(*case)
+       for size, vectors in ((3, None), (6, None), (2, 1), (5, 1), (3, 2), (1, 3))},
 }
 
 FAULTS = {
@@ -211,6 +273,8 @@ FAULTS = {
     "a slower pipeline": (lambda: Words(Pipeline(5), holds=3), "ok_count"),
     "less room": (lambda: Words(Queue(1, depth=4), holds=5, room=True), "ok_room"),
     "vectors that end too late": (lambda: elements(3, 2, 1, really=4), "ok_last"),
+    "frames that end too late": (lambda: frames(4, 1, really=6), "ok_last"),
+    "garbage behind a vector": (lambda: frames(3, None, really=4), "ok_data"),
     "vectors that end too early": (lambda: elements(3, 1, 2, really=2), "ok_element"),
 }
 

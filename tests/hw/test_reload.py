@@ -26,6 +26,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.segments import fit_pwl
 from tests.hw import layers
 from tests.hw.session import Host
+from tests.hw.simulate import trace
 
 LAYERS = {
     "an LSTM": lambda seed: layers.lstm(seed, k=4, inputs=6, hidden=10),
@@ -168,6 +169,20 @@ def test_the_port_is_open_only_when_it_is_held_and_all_is_done():
     both = golden.run_integers(np.concatenate([x, x], axis=1))
     assert [got[5].tolist(), got[7].tolist()] == [both[0, :2].tolist(), both[0, 2:].tolist()]
     assert got[8] == [IDLE, HOLD, 0]
+
+
+def test_the_port_stays_closed_while_a_vector_that_was_cut_short_is_filled_up():
+    """For longer than a pipeline takes to be empty: of 90 beats one comes."""
+    layer, cycles = layers.gru(3, k=1, inputs=90, hidden=1), 240
+    golden = Network("long vectors", 90, True, (layer,))
+    top = Top(golden, plan(golden, 20), reloadable=True)
+    shown = trace(top, {
+        "s_axis_tvalid": [1] + [0] * (cycles - 1), "s_axis_tlast": [1] * cycles, "m_axis_tready": [1] * cycles,
+        "cfg_we": [1] + [0] * (cycles - 1), "cfg_addr": [CONTROL] + [STATUS] * (cycles - 1),
+        "cfg_wdata": [HOLD] * cycles, "cfg_re": [0] + [1] * (cycles - 1)})
+    idle = [n for n in range(10, cycles) if shown["cfg_rdata"][n] == IDLE]
+    assert shown["malformed"][-1] == 1 and sum(shown["m_axis_tvalid"]) == 1
+    assert idle and idle[0] > shown["m_axis_tvalid"].index(1)
 
 
 def test_windows_do_not_overlap_and_are_aligned():

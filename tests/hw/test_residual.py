@@ -16,6 +16,7 @@ from tests.hw.simulate import cycles, stream
 from tests.sim.test_conv import conv
 
 SAME, HALF, AT_ONCE = Window((3, 3), padding=(1, 1)), Window((3, 3), (2, 2), (1, 1)), Window((1, 1), (2, 2))
+WIDE = Window((1, 1), padding=(1, 1))
 
 
 def named(layer, name, given):
@@ -24,10 +25,11 @@ def named(layer, name, given):
 
 
 def residual(kind):
-    first = conv(4, 4, 2, (6, 6), SAME if kind == "same" else HALF, relu=True)
+    windows = {"same": (SAME, SAME), "half": (HALF, SAME), "wide": (WIDE, Window((3, 3), padding=(0, 0)))}[kind]
+    first = conv(4, 4, 2, (6, 6), windows[0], relu=True)
     given = first.product.input
-    second = named(conv(4, 4, 2, first.output_grid, SAME), "second", first.output_format)
-    shortcut = () if kind == "same" else (named(conv(4, 4, 2, (6, 6), AT_ONCE), "shortcut", given),)
+    second = named(conv(4, 4, 2, first.output_grid, windows[1]), "second", first.output_format)
+    shortcut = () if kind != "half" else (named(conv(4, 4, 2, (6, 6), AT_ONCE), "shortcut", given),)
     first = replace(first, name="first")
     made_of = shortcut[0].output_format if shortcut else given
     return Residual("sum", 4, (6, 6), (first, second), shortcut, given, Format(9, made_of.frac - 1), True)
@@ -40,12 +42,13 @@ def made(kind):
     return layer, ResidualLayer(layer, k=2, body=units[0], shortcut=units[1])
 
 
-@pytest.mark.parametrize(("kind", "stalls"), [("same", (0.0, 0.0)), ("same", (0.4, 0.4)), ("half", (0.0, 0.6))])
+@pytest.mark.parametrize(("kind", "stalls"), [
+    ("same", (0.0, 0.0)), ("same", (0.4, 0.4)), ("half", (0.0, 0.6)), ("wide", (0.0, 0.2))])
 def test_equals_golden(kind, stalls):
     layer, dut = made(kind)
     x = numbers(layer.input_format, 3, 6, 6, 4)
     given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 4)], k)]
-                     for images, k in ((x, 2), (layer(x), 2 if kind == "same" else 4)))
+                     for images, k in ((x, 2), (layer(x), 4 if kind == "half" else 2)))
     assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300) == wanted
 
 
@@ -63,6 +66,10 @@ def test_what_has_to_wait_follows_from_the_windows():
     layer = residual("same")
     assert needed(layer.body, (6, 6))[:7].tolist() == [15, 16, 17, 18, 18, 18, 21]
     assert waiting(layer) == (1, 2 * 6 + 2 + 1)
+    wide = residual("wide")
+    assert needed(wide.body[:1], (6, 6))[:18].tolist() == [1] * 8 + [1, 1, 2, 3, 4, 5, 6, 6, 6, 7], (
+        "above the image its first pixel, beside it the lines above")
+    assert needed(wide.body, (6, 6))[:7].tolist() == [8, 9, 10, 11, 12, 12, 14]
     half = residual("half")
     assert end_grid([half], (6, 6)) == (3, 3)
     seen = needed(half.body, (6, 6))

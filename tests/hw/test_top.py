@@ -31,7 +31,8 @@ class Beats(wiring.Component):
         counts = (top.input_block, top.output_block)
         beat = [data.StructLayout({"data": data.ArrayLayout(signed(width), count), "last": 1})
                 for width, count in zip(self.bits, counts, strict=True)]
-        super().__init__({"i": In(stream.Signature(beat[0])), "o": Out(stream.Signature(beat[1])), "overflow": Out(1)})
+        super().__init__({"i": In(stream.Signature(beat[0])), "o": Out(stream.Signature(beat[1])),
+                          "overflow": Out(1), "malformed": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -41,7 +42,7 @@ class Beats(wiring.Component):
             top.s_axis_tvalid.eq(self.i.valid), self.i.ready.eq(top.s_axis_tready),
             self.o.payload.data.as_value().eq(top.m_axis_tdata), self.o.payload.last.eq(top.m_axis_tlast),
             self.o.valid.eq(top.m_axis_tvalid), top.m_axis_tready.eq(self.o.ready),
-            self.overflow.eq(getattr(top, "overflow", 0))]
+            self.overflow.eq(getattr(top, "overflow", 0)), self.malformed.eq(getattr(top, "malformed", 0))]
         return m
 
 
