@@ -1,0 +1,240 @@
+"""The integer model of docs/numerics.md in plain Python: a network from ``network.json`` and ``weights.npz``.
+
+It is written from that page alone, imports nothing of `circulant`, and has numpy only to read files. A vector is a list
+of integers, a sequence a list of vectors, an image a list of rows of pixels, which are vectors.
+"""
+import json
+import math
+
+import numpy as np
+
+
+def round_shift(v, s):
+    return (v + (1 << s - 1)) >> s if s > 0 else v << -s
+
+
+def sat(v, width):
+    return min(max(v, -(1 << width - 1)), (1 << width - 1) - 1)
+
+
+def requantize(v, frac, form):
+    """An integer with ``frac`` fraction bits in a format."""
+    return sat(round_shift(v, frac - form["frac"]), form["width"])
+
+
+def each(f, *vectors):
+    return [f(*values) for values in zip(*vectors, strict=True)]
+
+
+def joined(parts):
+    return [v for part in parts for v in part]
+
+
+def blocks(x, k):
+    """A vector in blocks of k, zeros behind it."""
+    x = x + [0] * (-len(x) % k)
+    return [x[n:n + k] for n in range(0, len(x), k)]
+
+
+def twiddles(n, t):
+    return [(m, *(round(f(2 * math.pi * m / n) * 2 ** t) for f in (math.cos, math.sin))) for m in range(1, n // 4)]
+
+
+def fft(x, t):
+    """X[0], X[n/2], re X[1], im X[1], re X[2], im X[2], …"""
+    n = len(x)
+    if n <= 2:
+        return x if n == 1 else [x[0] + x[1], x[0] - x[1]]
+    e, o, y = fft(x[::2], t), fft(x[1::2], t), [0] * n
+    y[:2], y[n // 2:n // 2 + 2] = [e[0] + o[0], e[0] - o[0]], [e[1], -o[1]]
+    for m, c, s in twiddles(n, t):
+        (a, b), (re, im) = e[2 * m:2 * m + 2], o[2 * m:2 * m + 2]
+        re, im = round_shift(c * re + s * im, t), round_shift(c * im - s * re, t)
+        y[2 * m:2 * m + 2], y[n - 2 * m:n - 2 * m + 2] = [a + re, b + im], [a - re, im - b]
+    return y
+
+
+def ifft(y, t):
+    """n times the block."""
+    n = len(y)
+    if n <= 2:
+        return y if n == 1 else [y[0] + y[1], y[0] - y[1]]
+    e, o, x = [0] * (n // 2), [0] * (n // 2), [0] * n
+    e[:2], o[:2] = [y[0] + y[1], 2 * y[n // 2]], [y[0] - y[1], -2 * y[n // 2 + 1]]
+    for m, c, s in twiddles(n, t):
+        (a, b), (a_, b_) = y[2 * m:2 * m + 2], y[n - 2 * m:n - 2 * m + 2]
+        e[2 * m:2 * m + 2], re, im = [a + a_, b - b_], a - a_, b + b_
+        o[2 * m:2 * m + 2] = round_shift(c * re - s * im, t), round_shift(c * im + s * re, t)
+    x[::2], x[1::2] = ifft(e, t), ifft(o, t)
+    return x
+
+
+def multiplied(w, x):
+    """Two spectra, bin by bin."""
+    y = each(lambda a, b: a * b, w[:2], x[:2])
+    for m in range(2, len(w), 2):
+        (c, d), (a, b) = w[m:m + 2], x[m:m + 2]
+        y += [a * c - b * d, a * d + b * c]
+    return y
+
+
+def product(e, arrays, **vectors):
+    """All p · k values of W x + b, where a vector x is given under the name of W; of several the joint product."""
+    (first, *_), parts, y = vectors, [], []
+    f, bias = e[first], arrays[f"{e['name']}.{first}.bias"]
+    k, t, exact = f["block_size"], f["twiddle_bits"], f["spectrum"]["frac"] + f["weight"]["frac"]
+    for name, x in vectors.items():
+        spectrum, frac = e[name]["spectrum"], e[name]["input"]["frac"]
+        seen = [[requantize(v, frac, spectrum) for v in fft(block, t)] for block in blocks(x, k)]
+        parts.append((arrays[f"{e['name']}.{name}.weights"], seen))
+    for i in range(len(bias) // k):
+        bins = [multiplied(w, x) for weights, seen in parts for w, x in zip(weights[i], seen, strict=True)]
+        a = each(lambda *column: requantize(sum(column), exact, f["product"]), *bins)
+        y += [round_shift(v, f["product"]["frac"] + k.bit_length() - 1 - f["output"]["frac"]) for v in ifft(a, t)]
+    return each(lambda v, b: sat(v + b, f["output"]["width"]), y, bias)
+
+
+def activated(e, arrays, name, xs):
+    """Sigmoid or tanh of each value, from a table."""
+    f, (start, slope, base) = e[name], (arrays[f"{e['name']}.{name}.{part}"] for part in ("start", "slope", "base"))
+    frac = f["slope"]["frac"] + f["input"]["frac"]
+
+    def value(x):
+        x = sat(x, f["input"]["frac"] + f["reach"] + 1)
+        s = max(s for s, least in enumerate(start) if least <= x)
+        u = {"pwl": x, "lut": x - start[s]}[f["method"]]
+        return requantize(slope[s] * u + (base[s] << frac - f["base"]["frac"]), frac, f["output"])
+
+    return each(value, xs)
+
+
+def rectified(e, x):
+    return [max(0, v) for v in x] if e["relu"] else x
+
+
+def gru(e, arrays, xs):
+    p, s, size = e["input_product"]["output"], e["recurrent_product"]["input"], e["hidden"]
+    ys, h = [], [0] * size
+    for x in xs:
+        a = product(e, arrays, input_product=x, recurrent_product=h)
+        r, z = (activated(e, arrays, "sigmoid", a[at:at + size]) for at in (0, len(a) // 2))
+        if e["reset"] == "before":
+            kept = each(lambda r, h: requantize(r * h, 2 * s["frac"], s), r, h)
+            n = product(e, arrays, candidate_input=x, candidate_recurrent=kept)[:size]
+        else:
+            n_x, n_h = product(e, arrays, candidate_input=x), product(e, arrays, candidate_recurrent=h)
+            n = each(lambda r, x, h: sat(x + round_shift(r * h, s["frac"]), p["width"]), r, n_x[:size], n_h[:size])
+        n = activated(e, arrays, "tanh", n)
+        h = each(lambda n, z, h: sat(n + round_shift(z * (h - n), s["frac"]), s["width"]), n, z, h)
+        ys.append(h)
+    return ys if e["returns"] == "sequence" else h
+
+
+def lstm(e, arrays, xs):
+    p, s, cell, size = e["input_product"]["output"], e["recurrent_product"]["input"], e["cell"], e["hidden"]
+    weights = arrays.get(f"{e['name']}.peephole", [[0] * size] * 3)
+
+    def sigmoid(a, peephole, c):
+        shift = e["peephole_format"]["frac"] + cell["frac"] - p["frac"]
+        a = each(lambda a, w, c: sat(a + round_shift(w * c, shift), p["width"]), a, peephole, c)
+        return activated(e, arrays, "sigmoid", a)
+
+    def following(f, c, i, g):
+        return sat(round_shift(f * c, s["frac"]) + round_shift(i * g, 2 * s["frac"] - cell["frac"]), cell["width"])
+
+    ys, y, c = [], [0] * e["outputs"], [0] * size
+    for x in xs:
+        a = product(e, arrays, input_product=x, recurrent_product=y)
+        i, f, g, o = (a[at:at + size] for at in range(0, len(a), len(a) // 4))
+        i, f = sigmoid(i, weights[0], c), sigmoid(f, weights[1], c)
+        c = each(following, f, c, i, activated(e, arrays, "tanh", g))
+        o = sigmoid(o, weights[2], c)
+        y = each(lambda o, t: requantize(o * t, 2 * s["frac"], s), o, activated(e, arrays, "tanh_cell", c))
+        if "projection" in e:
+            y = product(e, arrays, projection=y)[:e["outputs"]]
+        ys.append(y)
+    return ys if e["returns"] == "sequence" else y
+
+
+def bidirectional(e, arrays, xs):
+    ahead, back = layer(e["forward"], arrays, xs), layer(e["backward"], arrays, xs[::-1])
+    return ahead + back if e["forward"]["returns"] == "last" else each(lambda a, b: a + b, ahead, back[::-1])
+
+
+def windowed(e, f, image):
+    """The image of f of the list of pixels that the window sees, None outside the image."""
+    down, across = each(
+        lambda size, kernel, stride, pad: [range(n, n + kernel) for n in range(-pad, size + pad - kernel + 1, stride)],
+        e["grid"], *map(e["window"].get, ("kernel", "stride", "padding")))
+    return [[f([image[y][x] if 0 <= y < len(image) and 0 <= x < len(image[0]) else None for y in ys for x in xs])
+             for xs in across] for ys in down]
+
+
+def conv(e, arrays, image):
+    k, nothing = e["product"]["block_size"], [0] * e["inputs"]
+    return windowed(e, lambda seen: linear(e, arrays, joined(joined(blocks(x or nothing, k)) for x in seen)), image)
+
+
+def pool(e, arrays, image):
+    n = math.prod(e["window"]["kernel"])
+    bits = n.bit_length() - 1 + (0 if n & n - 1 == 0 else 16)
+    factor, frac = round(2 ** bits / n), e["input_format"]["frac"] + bits
+
+    def channel(*seen):
+        return max(seen) if e["mode"] == "max" else requantize(sum(seen) * factor, frac, e["output_format"])
+
+    return windowed(e, lambda seen: each(channel, *filter(None, seen)), image)
+
+
+def flatten(e, arrays, image):
+    def flat(pixels):
+        return joined(pixels if e["order"] == "pixels" else zip(*pixels, strict=True))
+
+    return [flat(row) for row in image] if e["rows"] else flat(joined(image))
+
+
+def residual(e, arrays, image):
+    def added(a, b):
+        return rectified(e, each(lambda a, b: requantize(
+            (a << max(f, g) - f) + (b << max(f, g) - g), max(f, g), e["output_format"]), a, b))
+
+    chains = [e["body"], e["shortcut"]]
+    ends = [chain[-1] if chain else {"output_format": e["input_format"]} for chain in chains]
+    f, g = ((end["product"]["output"] if "product" in end else end["output_format"])["frac"] for end in ends)
+    return each(lambda *rows: each(added, *rows), *(in_a_row(chain, arrays, image) for chain in chains))
+
+
+def linear(e, arrays, x):
+    return rectified(e, product(e, arrays, product=x)[:e["outputs"]])
+
+
+def scale(e, arrays, x):
+    made, frac = e["output_format"], e["input_format"]["frac"] + e["factor"]["frac"]
+    return rectified(e, each(lambda s, x, t: sat(round_shift(s * x, frac - made["frac"]) + t, made["width"]),
+                             arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
+
+
+def argmax(e, arrays, x):
+    return [x.index(max(x))]
+
+
+KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, conv, pool, flatten, scale, residual, argmax)}
+
+
+def layer(e, arrays, x):
+    if e["kind"] in ("linear", "scale", "argmax") and isinstance(x[0], list):
+        return [layer(e, arrays, vector) for vector in x]
+    return KINDS[e["kind"]](e, arrays, x)
+
+
+def in_a_row(chain, arrays, x):
+    return in_a_row(chain[1:], arrays, layer(chain[0], arrays, x)) if chain else x
+
+
+def load(folder):
+    """The network in a folder, a `pathlib.Path`, as a function of a sample of ``vectors.npz``."""
+    network = json.loads((folder / "network.json").read_text())
+    with np.load(folder / "weights.npz") as file:
+        arrays = {name: file[name].tolist() for name in file.files}
+    grid = network["layers"][0].get("grid")
+    return lambda x: in_a_row(network["layers"], arrays, x if grid is None else blocks(x, grid[1]))

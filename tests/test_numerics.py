@@ -1,0 +1,228 @@
+"""docs/numerics.md is enough to write an integer model from: tests/independent.py is one, and equals golden exactly."""
+import ast
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circulant.sim import reference
+from circulant.sim.quantize import quantize
+from circulant.sim.vectors import Vectors
+from circulant.sim.window import Window
+from tests import independent
+
+SIZES = (1, 2, 4, 8, 16)
+ROOT = Path(__file__).parents[1]
+
+
+class Random:
+    """Random layers in float64."""
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng((seed, 19))
+
+    def normal(self, *shape, scale=0.4):
+        return self._rng.normal(0, scale, shape)
+
+    def columns(self, k, rows, columns, *before):
+        """First columns of a matrix in blocks of k, ragged edges filled as export fills them."""
+        return self.normal(*before, -(-rows // k), -(-columns // k), k)
+
+    def linear(self, name, inputs, outputs, k, relu=False):
+        return reference.Linear(name, inputs, outputs, self.columns(k, outputs, inputs), self.normal(outputs), relu)
+
+    def gru(self, name, inputs, hidden, k, returns="last", reset="after", hard=False):
+        return reference.Gru(
+            name, inputs, hidden, self.columns(k, hidden, inputs, 3), self.columns(k, hidden, hidden, 3),
+            self.normal(3, hidden), self.normal(3, hidden), returns, reset, hard)
+
+    def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
+        outputs = projection or hidden
+        return reference.Lstm(
+            name, inputs, hidden, outputs, self.columns(k, hidden, inputs, 4), self.columns(k, hidden, outputs, 4),
+            self.normal(4, hidden), self.normal(4, hidden), self.columns(k, outputs, hidden) if projection else None,
+            self.normal(3, hidden) if peephole else None, returns)
+
+    def conv(self, name, inputs, outputs, k, grid, window, relu=False):
+        return reference.Conv(name, inputs, outputs, grid, window,
+                              self.columns(k, outputs, inputs, window.positions), self.normal(outputs), relu)
+
+    def scale(self, name, inputs, relu=False):
+        return reference.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
+
+    def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
+        model = reference.Model("random", inputs, sequence, tuple(layers), shape)
+        steps = (6,) if sequence else ()
+        return quantize(model, self._rng.normal(0, 1, (20, *(shape or (*steps, inputs)))), **widths)
+
+    def inputs(self, network, steps=6, samples=3):
+        """Integers of the whole input format: what calibration has not shown, so that values also saturate."""
+        form, grid = network.input_format, network.flow.grid
+        axes = (np.prod(grid),) if grid else (steps,) if network.sequence else ()
+        return self._rng.integers(form.lo, form.hi + 1, (samples, *axes, network.inputs))
+
+
+def different(network, inputs, folder):
+    """How many output integers differ between the files' independent model and golden, and how many there are."""
+    network.save(folder)
+    Vectors(inputs, network.run_integers(inputs), network.hash).save(folder / "vectors.npz")
+    run = independent.load(folder)
+    with np.load(folder / "vectors.npz") as vectors:
+        expected, given = vectors["outputs"], vectors["inputs"].tolist()
+    got = np.array([run(sample) for sample in given])
+    assert got.shape == expected.shape
+    return int((got != expected).sum()), expected
+
+
+def assert_equal(layers, tmp_path, *, inputs, seed=0, argmax=False, **options):
+    random = Random(seed)
+    network = random.network(layers(random), inputs, **options)
+    network = network.with_argmax() if argmax else network
+    wrong, expected = different(network, random.inputs(network), tmp_path)
+    assert wrong == 0, f"{wrong} of {expected.size} integers differ"
+    assert argmax or len(np.unique(expected)) >= 8, "outputs that are all alike show nothing"
+    return network
+
+
+def test_digits_gru(tmp_path):
+    """The network of `circulant run digits-gru`, its weights random."""
+    assert_equal(lambda r: [r.gru("gru", 8, 64, 8), r.linear("linear", 64, 10, 8)], tmp_path, inputs=8, sequence=True)
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_an_lstm_with_peepholes_and_a_projection(k, tmp_path):
+    assert_equal(lambda r: [r.lstm("lstm", 5, 11, k, "sequence", projection=7, peephole=True)], tmp_path, inputs=5,
+                 seed=k, sequence=True)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("k", SIZES)
+def test_a_gru(k, reset, tmp_path):
+    assert_equal(lambda r: [r.gru("gru", 5, 11, k, "sequence", reset)], tmp_path, inputs=5, seed=k, sequence=True)
+
+
+@pytest.mark.parametrize("k", [*SIZES, 32, 64])
+def test_a_perceptron_of_ragged_sizes(k, tmp_path):
+    assert_equal(lambda r: [r.linear("first", 37, 29, k, relu=True), r.linear("second", 29, 7, max(1, k // 2))],
+                 tmp_path, inputs=37, seed=k)
+
+
+@pytest.mark.parametrize("returns", ["last", "sequence"])
+def test_both_directions(returns, tmp_path):
+    """A GRU and behind it an LSTM, of different block sizes, each both ways."""
+    def layers(r):
+        gru = [r.gru(f"gru.{way}", 5, 6, 4, "sequence") for way in ("forward", "backward")]
+        lstm = [r.lstm(f"lstm.{way}", 12, 5, 2, returns) for way in ("forward", "backward")]
+        return [reference.Bidirectional("gru", *gru), reference.Bidirectional("lstm", *lstm), r.linear("out", 10, 3, 2)]
+
+    assert_equal(layers, tmp_path, inputs=5, sequence=True)
+
+
+@pytest.mark.parametrize("options", [
+    {"activation_table": "pwl", "activation_error": 0.01}, {"activation_table": "pwl", "segments": 9},
+    {"activation_table": "lut"}, {"activation_table": "lut", "segments": 8}])
+@pytest.mark.parametrize("bits", [9, 16])
+def test_tables(options, bits, tmp_path):
+    """Methods, and arguments so coarse or so wide that shifts go either way."""
+    network = assert_equal(lambda r: [r.lstm("lstm", 3, 4, 2, "sequence")], tmp_path, inputs=3, sequence=True,
+                           activation_bits=bits, **options)
+    assert network.layers[0].sigmoid.method == options["activation_table"]
+
+
+def test_hard_functions(tmp_path):
+    assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", hard=True)], tmp_path, inputs=3, sequence=True)
+
+
+@pytest.mark.parametrize("widths", [
+    {"activation_bits": 4, "weight_bits": 3, "spectrum_bits": 5, "product_bits": 6, "twiddle_bits": 4},
+    {"activation_bits": 24, "weight_bits": 18, "spectrum_bits": 26, "product_bits": 32, "twiddle_bits": 20}])
+def test_narrow_and_wide_formats(widths, tmp_path):
+    """Where nearly everything saturates, and where some shifts go to the left."""
+    assert_equal(lambda r: [r.lstm("lstm", 9, 8, 8, "sequence", projection=8), r.linear("out", 8, 8, 16)], tmp_path,
+                 inputs=9, sequence=True, **widths)
+
+
+def images(r):
+    """Every layer over images: a dense first convolution, then blocks of channels."""
+    window = Window((3, 2), (2, 1), (1, 1))
+    return [
+        r.conv("first", 1, 5, 1, (7, 6), window, relu=True),
+        reference.Pool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
+        r.scale("scale", 5),
+        reference.Residual(
+            "residual", 5, (5, 4), (r.conv("body", 5, 6, 4, (5, 4), Window((3, 3), (1, 1), (1, 1)), relu=True),
+                                    r.scale("normalised", 6)),
+            (r.conv("shortcut", 5, 6, 2, (5, 4), Window((1, 1))),), relu=True),
+        reference.Residual("itself", 6, (5, 4), (r.conv("same", 6, 6, 8, (5, 4), Window((1, 3), (1, 1), (0, 1))),), ()),
+        reference.Pool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
+        reference.Pool("halved", 6, (5, 3), Window((1, 2)), "average"),
+    ]
+
+
+@pytest.mark.parametrize("order", ["pixels", "channels"])
+def test_images_to_classes(order, tmp_path):
+    def layers(r):
+        return [*images(r), reference.Flatten("flat", 6, (5, 2), order), r.linear("out", 60, 4, 4)]
+
+    assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6))
+    assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6), argmax=True)
+
+
+@pytest.mark.parametrize("order", ["pixels", "channels"])
+def test_images_to_sequences(order, tmp_path):
+    assert_equal(lambda r: [*images(r), reference.Flatten("flat", 6, (5, 2), order, True), r.gru("gru", 12, 6, 4)],
+                 tmp_path, inputs=1, shape=(1, 7, 6))
+
+
+def test_images_remain_images(tmp_path):
+    """One axis, as the data of a Conv1d."""
+    assert_equal(lambda r: [r.conv("conv", 3, 4, 4, (9, 1), Window((3, 1), (2, 1), (2, 0)))], tmp_path, inputs=3,
+                 shape=(3, 9))
+
+
+def test_the_lowest_of_equal_outputs_is_chosen(tmp_path):
+    """Of 20 outputs between -8 and 7 several are the greatest."""
+    assert_equal(lambda r: [r.linear("out", 5, 20, 4)], tmp_path, inputs=5, activation_bits=4, argmax=True)
+
+
+def test_it_sees_one_integer_that_differs(tmp_path):
+    random = Random(0)
+    network = random.network([random.linear("out", 5, 3, 4)], 5)
+    network.layers[0].product.bias[1] += 1
+    inputs = random.inputs(network)
+    before = network.run_integers(inputs)
+    network.save(tmp_path)
+    assert np.array_equal([independent.load(tmp_path)(x) for x in inputs.tolist()], before)
+    network.layers[0].product.bias[1] += 1
+    assert not np.array_equal([independent.load(tmp_path)(x) for x in inputs.tolist()], network.run_integers(inputs))
+
+
+def test_the_files_are_as_the_page_says(tmp_path):
+    """Members, and both hashes, from the page alone."""
+    random = Random(0)
+    random.network([random.gru("grü", 3, 5, 4), random.linear("out", 5, 3, 2)], 3, sequence=True).save(tmp_path)
+    body = json.loads((tmp_path / "network.json").read_text())
+    assert list(body)[:8] == ["format", "version", "hash", "name", "inputs", "sequence", "shape", "weights"]
+    header = {name: body.pop(name) for name in ("format", "version", "hash")}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(text.encode()).hexdigest() == header["hash"]
+    sha = hashlib.sha256()
+    with np.load(tmp_path / "weights.npz") as file:
+        for name in sorted(set(file.files) - {"header"}):
+            assert file[name].dtype == "<i8"
+            sha.update(f"{name} <i8 {file[name].shape}\n".encode() + file[name].tobytes())
+    assert sha.hexdigest() == body["weights"]
+    page = (ROOT / "docs/numerics.md").read_text("utf-8")
+    members = {*body, *header, *(member for layer in body["layers"] for member in layer)}
+    assert [member for member in members if f"`{member}`" not in page] == []
+
+
+def test_the_independent_model_is_independent_and_short():
+    text = (ROOT / "tests/independent.py").read_text("utf-8")
+    imported = [name.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)
+                for name in node.names]
+    assert sorted(imported) == ["json", "math", "numpy"]
+    assert text.count("np.") == text.count("np.load(") == 1
+    assert len(text.splitlines()) <= 240
