@@ -7,6 +7,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
@@ -252,15 +254,26 @@ def _plans(network: Network, multipliers: int, streams: int) -> Any:
     key = tuple(map(_sizes, network.layers)), multipliers, streams
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams)
-    return _KNOWN[key]
+    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
+
+
+def _bound(plan: Any, layer: Layer) -> Any:
+    """The plan with this layer in place of one that differs in its numbers and widths."""
+    if isinstance(layer, Residual):
+        return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
+                                for name, chain in layer.branches.items()})
+    return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
 
 
 def _sizes(layer: Layer) -> Any:
     if isinstance(layer, Bidirectional):
         return tuple(map(_sizes, layer.directions.values()))
+    if isinstance(layer, Residual):
+        return layer.grid, *(tuple(map(_sizes, chain)) for chain in layer.branches.values())
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),
+            getattr(layer, "order", ""), getattr(layer, "rows", False),
             tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
 
 
