@@ -52,7 +52,7 @@ class Parts:
 
 
 def array_parts(program: Program) -> Parts:
-    """Those of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums of a pass; products of lanes."""
+    """Those of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
     leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
     found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),

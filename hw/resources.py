@@ -16,6 +16,8 @@ from circulant.hw.array.sequencer import program_word
 from circulant.hw.bidirectional import SLACK
 from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
 from circulant.hw.convplan import ScalePlan
+from circulant.hw.families import FAMILIES
+from circulant.hw.inventory import Inventory
 from circulant.hw.layerplan import LayerPlan, PairPlan
 from circulant.hw.parts import Memory, Parts, Product, array_parts
 from circulant.hw.plan import Plan, repeats
@@ -31,48 +33,7 @@ from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.scale import Scale
 
-__all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "parts", "predict", "products"]
-
-
-@dataclass(frozen=True)
-class Family:
-    """The blocks of a family.
-
-    Parameters:
-        multiplier: operand widths of a DSP block, signed.
-        blocks: (words, width, size): the forms that a block RAM takes, and its size in the unit in which data sheets
-            count block RAMs.
-    """
-
-    multiplier: tuple[int, int]
-    blocks: tuple[tuple[int, int, float], ...]
-
-    def dsps(self, a: int, b: int) -> int:
-        """DSP blocks of a product of a and b signed bits."""
-        wide, narrow = max(a, b), min(a, b)
-        return -(-(wide - 1) // (self.multiplier[0] - 1)) * -(-(narrow - 1) // (self.multiplier[1] - 1))
-
-    def block_rams(self, memory: Memory) -> float:
-        """Block RAMs of memories, the form chosen that takes the least."""
-        if memory.depth < 2 or memory.style != "block":
-            return 0
-        return memory.copies * min(
-            -(-memory.depth // words) * -(-memory.width // width) * size for words, width, size in self.blocks)
-
-
-def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, int, float], ...]:
-    """A block of ``bits`` data bits; every ninth bit, if any, is one of parity."""
-    return tuple((bits // (width - width // 9), width, size) for width in widths)
-
-
-_XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
-
-FAMILIES = {
-    "xcu": Family((27, 18), _XILINX),
-    "xc7": Family((25, 18), _XILINX),
-    "ecp5": Family((18, 18), _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)),
-}
-"""By the names that Yosys gives them."""
+__all__ = ["Prediction", "inventory", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -86,9 +47,19 @@ class Prediction:
 def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
             reloadable: bool = False) -> Prediction:
     """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
-    blocks, found = FAMILIES[family], parts(network, plans, max_steps=max_steps, reloadable=reloadable)
-    return Prediction(sum(count * blocks.dsps(a, b) for count, a, b in found.products),
-                      sum(map(blocks.block_rams, found.memories)))
+    found = FAMILIES[family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
+    return Prediction(found.dsps, found.block_rams)
+
+
+def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Inventory:
+    """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
+    made, found = parts(network, plans, max_steps=max_steps, reloadable=reloadable), Inventory()
+    for count, a, b in made.products:
+        found.products[max(a, b), min(a, b)] += count
+    for memory in made.memories:
+        if memory.copies:
+            found.memories[memory.depth, memory.width, memory.style] += memory.copies
+    return found
 
 
 def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Parts:

@@ -215,10 +215,11 @@ def _numbers(layer: Layer) -> int:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
+        from circulant.hw.inventory import Inventory
         from circulant.hw.plan import each_step, layer_multiplications
-        from circulant.hw.resources import memories
+        from circulant.hw.resources import inventory, parts
 
-    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
+    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment, network)}
     design = None if measure == "plan" else generate(network, **options)
     if options["argmax"]:
         network = network.with_argmax()
@@ -233,11 +234,12 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if design is not None:
         found["memory_bits"] = design.memory_bits
     elif not options["reloadable"]:  # Its own memories are not predicted.
-        found["memory_bits"] = sum(memory.bits for layer, each in zip(network.layers, plans, strict=True)
-                                   for memory in memories(layer, each, max_steps=options["max_steps"]))
+        found["memory_bits"] = sum(memory.bits for memory in parts(
+            network, plans, max_steps=options["max_steps"]).memories)
     if experiment.board.device != "none":
-        fits(device(experiment.board.device), found["multipliers"],
-             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
+        counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+        fits(device(experiment.board.device), counted)
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples, experiment.hardware.streams))
