@@ -1,12 +1,19 @@
-"""FPGA devices as data: what each one holds, and whether a design exceeds it."""
+"""FPGA devices as data: what each one holds, and whether a design fits it: multipliers, block RAMs, look-up tables,
+flip-flops, and a place for every memory."""
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["Device", "device", "devices", "fits"]
+if TYPE_CHECKING:
+    from circulant.hw.families import Demand
+    from circulant.hw.inventory import Inventory
+
+__all__ = ["Device", "Fit", "Taken", "device", "devices", "fit_of", "fits"]
 
 
 @dataclass(frozen=True)
@@ -14,26 +21,83 @@ class Device:
     """Capacity of an FPGA.
 
     Parameters:
-        multipliers: hardware multipliers of the shape ``multiplier``.
-        multiplier: operand widths in bits, signed.
-        memory_bits: block RAM that the bitstream can initialise.
-        luts: look-up tables.
+        series: of the vendor.
+        family: in `circulant.hw.families.FAMILIES`.
+        dsps, block_rams: multipliers and memories of that family, as the data sheet counts them.
+        luts, flip_flops: look-up tables and flip-flops.
     """
 
     name: str
+    series: str
     family: str
-    multipliers: int
-    multiplier: tuple[int, int]
-    memory_bits: int
+    dsps: int
+    block_rams: int
     luts: int
+    flip_flops: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a design takes of a resource.
+
+    Parameters:
+        used, held: by the design and by the device.
+        error: of an estimate, a share of it; None for what is counted.
+    """
+
+    used: float
+    held: int
+    error: float | None = None
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it is more than there is, even if less than estimated."""
+        return self.used * (1 - (self.error or 0)) > self.held
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it may be more than there is."""
+        return not self.exceeds and self.used * (1 + (self.error or 0)) > self.held
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f"{self.used:,g} of {self.held:,}"
+        return f"about {_rounded(self.used):,} (± {self.error:.0%}) of {self.held:,}"
+
+    def as_json(self) -> dict[str, Any]:
+        found = {"used": self.used, "held": self.held, "share": self.used / self.held}
+        return found if self.error is None else found | {"error": self.error}
+
+
+NAMES = {"dsps": "DSP blocks", "block_rams": "block RAMs", "luts": "look-up tables", "flip_flops": "flip-flops"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a design takes of a device that it fits, by resource."""
+
+    device: Device
+    taken: dict[str, Taken]
+
+    @property
+    def doubts(self) -> list[str]:
+        """A sentence for each resource that may not do."""
+        return [f"{self.device.name} may not do: {taken} {NAMES[name]}; synthesize before you rely on it"
+                for name, taken in self.taken.items() if taken.doubtful]
+
+    def __str__(self) -> str:
+        return f"{self.device.name}: " + ", ".join(f"{taken} {NAMES[name]}" for name, taken in self.taken.items())
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.device.name, "series": self.device.series, "doubts": self.doubts,
+                "resources": {name: taken.as_json() for name, taken in self.taken.items()}}
 
 
 @cache
 def devices() -> dict[str, Device]:
     """All known devices by name, as devices.toml lists them."""
     text = resources.files("circulant.boards").joinpath("devices.toml").read_text("utf-8")
-    return {name: Device(name, entry["family"], entry["multipliers"], (entry["multiplier"][0], entry["multiplier"][1]),
-                         entry["memory_bits"], entry["luts"])
+    return {name: Device(name, **{field.name: entry[field.name] for field in fields(Device)[1:]})
             for name, entry in tomllib.loads(text).items()}
 
 
@@ -48,16 +112,63 @@ def device(name: str) -> Device:
     return devices()[name]
 
 
-def fits(device: Device, multipliers: int, memory_bits: int) -> dict[str, float]:
-    """The shares of a device that a design takes: {"multipliers": 0.41, "memory_bits": 0.02}.
+def fits(device: Device, found: "Inventory") -> Fit:
+    """What a design takes of a device. Look-up tables and flip-flops are estimated, where its logic was counted.
 
     Raises:
-        Refusal: when it takes more than there is, naming every resource that it exceeds.
+        Refusal: when it takes more than there is, or has memories for which there is no place: every resource that it
+            exceeds, by how much, and the smallest device that would do.
     """
-    taken = {"multipliers": (multipliers, device.multipliers), "memory_bits": (memory_bits, device.memory_bits)}
-    exceeded = [f"{used:,} {resource.replace('_', ' ')} of {held:,}"
-                for resource, (used, held) in taken.items() if used > held]
+    from circulant.hw.families import FAMILIES
+
+    demand = FAMILIES[device.family].demand(found)
+    taken = dict(_taken(device, demand))
+    exceeded = [f"{used} {NAMES[name]}" + _over(used) for name, used in taken.items() if used.exceeds]
+    if demand.unmapped:
+        exceeded.append(f"a place for {demand.unmapped:,} memories that lie in look-up tables, which it has not")
     if exceeded:
-        raise Refusal(f"A design must fit {device.name}, but it needs {' and '.join(exceeded)}; lower "
-                      "hardware.multipliers, take narrower words or larger blocks, or choose a larger device")
-    return {resource: used / held for resource, (used, held) in taken.items()}
+        raise Refusal(f"A design must fit {device.name}, but it needs {' and '.join(exceeded)}; {_way_out(found)}")
+    return Fit(device, taken)
+
+
+def fit_of(name: str, counted: dict[str, Any]) -> Fit | None:
+    """`fits` of a device by its name and what a manifest says of a design under ``resources``; None for "none".
+
+    Raises:
+        Refusal: as `fits`.
+    """
+    from circulant.hw.inventory import Inventory
+
+    return None if name == "none" else fits(device(name), Inventory.from_json(counted))
+
+
+def _taken(device: Device, demand: "Demand") -> Iterator[tuple[str, Taken]]:
+    yield "dsps", Taken(demand.dsps, device.dsps)
+    yield "block_rams", Taken(demand.block_rams, device.block_rams)
+    for name in ("luts", "flip_flops"):
+        if (estimate := getattr(demand, name)) is not None:
+            yield name, Taken(estimate.count, getattr(device, name), estimate.error)
+
+
+def _over(taken: Taken) -> str:
+    more = taken.used - taken.held
+    return f", {_rounded(more) if taken.error else more:,g} too many" if more > 0 else ""
+
+
+def _way_out(found: "Inventory") -> str:
+    """The smallest device that holds a design, by look-up tables, and what makes the design smaller."""
+    from circulant.hw.families import FAMILIES
+
+    smaller = "lower hardware.multipliers, take narrower words or larger blocks"
+    for each in sorted(devices().values(), key=lambda each: each.luts):
+        demand = FAMILIES[each.family].demand(found)
+        unknown = found.logic and demand.luts is None
+        if not demand.unmapped and not unknown and not any(taken.exceeds for _, taken in _taken(each, demand)):
+            return f"{smaller}, or take {each.name}, the smallest known one that holds it"
+    return f"{smaller}; no known device holds it"
+
+
+def _rounded(count: float) -> int:
+    """To three digits, since an estimate has no more."""
+    digits = max(0, len(str(round(count))) - 3)
+    return round(count / 10 ** digits) * 10 ** digits

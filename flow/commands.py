@@ -102,6 +102,7 @@ def generate(this: Run, bars: Bars, target: str) -> int:
         click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
                    "its self-test")
         return 0
+    from circulant.boards.device import fit_of
     from circulant.schedule import closing
 
     hardware = steps.generate(this, bars)["hardware"]
@@ -109,6 +110,10 @@ def generate(this: Run, bars: Bars, target: str) -> int:
     click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
                f"{hardware['memory_bits']:,} memory bits")
     click.echo(closing(hardware))
+    if (fit := fit_of(this.experiment.board.device, hardware["resources"])) is not None:
+        click.echo(str(fit))
+        for doubt in fit.doubts:
+            click.echo(f"Warning: {doubt}", err=True)
     return 0
 
 

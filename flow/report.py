@@ -10,10 +10,11 @@ import jinja2
 from rich.table import Table
 
 from circulant import schedule
-from circulant.boards.device import device, fits
+from circulant.boards.device import NAMES, fit_of
 from circulant.integers import loss
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
 __all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
@@ -87,9 +88,12 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "layers": generated.get("layers", []),
     }
     if run.experiment.board.device != "none":
-        part = device(run.experiment.board.device)
-        figures["device"] = {"name": part.name, "family": part.family,
-                             "shares": fits(part, multipliers, generated["memory_bits"])}
+        if "resources" not in generated:  # Of a design that was generated before it was counted.
+            raise Refusal(f"{run.path('generation.json')} must say what the design is made of, but does not; run "
+                          f"{run.command('generate')} again")
+        fit = fit_of(run.experiment.board.device, generated["resources"])
+        assert fit is not None
+        figures["device"] = fit.as_json()
     return figures
 
 
@@ -138,9 +142,11 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                                   f"latency {hw['latency_cycles']:,.0f}")
     yield "memory", f"{hw['memory_bits']:,} bits"
     if "device" in hw:
-        shares = hw["device"]["shares"]
-        yield f"share of {hw['device']['name']}", (f"{shares['multipliers']:.1%} of the multipliers, "
-                                                   f"{shares['memory_bits']:.1%} of the memory")
+        yield f"share of {hw['device']['name']}", ", ".join(
+            f"{taken['share']:.1%} of the {NAMES[name]}" + (f" (± {taken['error']:.0%})" if "error" in taken else "")
+            for name, taken in hw["device"]["resources"].items())
+        for doubt in hw["device"]["doubts"]:
+            yield "warning", doubt
     yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant import report as reports
-from circulant.boards.device import device, fits
+from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.integers import Golden, golden
@@ -166,30 +166,34 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     network = network_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
-    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment)})
-    if run.experiment.board.device != "none":
-        fits(device(run.experiment.board.device), design.multipliers, design.memory_bits)
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment, network)})
+    fit_of(run.experiment.board.device, design.manifest["resources"])
     design.write(run.path("hardware"))
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
+                     "resources": design.manifest["resources"],
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
         "seconds": time.perf_counter() - start,
     })
 
 
-def budget(experiment: Experiment) -> int:
-    """The multipliers that a design may have: the experiment's, or all of its device's.
+def budget(experiment: Experiment, network: Network) -> int:
+    """The multipliers that a design may have: the experiment's, or as many as its device has DSP blocks for.
 
     Raises:
         Refusal: when it names neither.
     """
-    name = experiment.board.device
-    found = experiment.hardware.multipliers or (device(name).multipliers if name != "none" else 0)
-    if not found:
+    name, hardware = experiment.board.device, experiment.hardware
+    if hardware.multipliers:
+        return hardware.multipliers
+    if name == "none":
         raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
                       "'none'; give a number or a device")
-    return found
+    from circulant.boards.budget import whole
+
+    return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
+                 max_steps=hardware.max_steps, reloadable=hardware.reloadable)
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.parts import Parts
 from circulant.hw.pipeline import block
 from circulant.sim.argmax import Argmax
 
@@ -35,6 +36,10 @@ class ArgmaxLayer(wiring.Component):
     def latency(self) -> int:
         """Cycles from the last block of a vector to its place."""
         return self._levels + 1
+
+    @property
+    def parts(self) -> Parts:
+        return Parts()
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import Out
 
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.lines import Lines, LineShape
+from circulant.hw.parts import Parts, array_parts, queue_memory
 from circulant.hw.pipeline import Queue, block, connect
 
 __all__ = ["ConvLayer"]
@@ -36,6 +37,10 @@ class ConvLayer(wiring.Component):
         self._queue = Queue(block(k * shape.chains, layer.product.output.width), depth=pixels * self._beats)
         super().__init__({"i": self._lines.signature.members["i"],
                           "o": Out(stream.Signature(block(k * shape.chains, layer.product.output.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        return array_parts(self._shape.program) + Parts([self._lines.memory, queue_memory(self._queue)])
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -123,6 +123,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         verilog = target.convert(top, TOP, short=network.flow.grid is not None)
         counted = census(verilog, TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
+        manifest["resources"] = target.inventories.of(TOP).as_json()
     return Design(network, plans, verilog, target.images, manifest)
 
 

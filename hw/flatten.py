@@ -5,17 +5,21 @@ In the order of the pixels, blocks pass as they are. In any other one, values ar
 import math
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.link import into
+from circulant.hw.parts import Memory, Parts
 from circulant.hw.pipeline import Queue, block, connect
 from circulant.hw.storage import Ram
 from circulant.hw.target import Rom
 from circulant.sim.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
+
+DEPTH = 4
+"""Blocks that the queue behind it holds."""
 
 
 def in_order(layer: Flatten) -> bool:
@@ -45,6 +49,26 @@ class FlattenLayer(wiring.Component):
         width = layer.input_format.width
         super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(block(k_out, width)))})
 
+    @property
+    def _words(self) -> int:
+        """Blocks of a vector that are kept."""
+        height, width = self._layer.grid
+        return -(-self._layer.inputs // self._k) * width * (1 if self._layer.rows else height)
+
+    @property
+    def _order_bits(self) -> tuple[int, int]:
+        """Bits of the place of a value in its block, and of that of the block."""
+        return max(1, (self._k - 1).bit_length()), max(1, (self._words - 1).bit_length())
+
+    @property
+    def parts(self) -> Parts:
+        if in_order(self._layer):
+            return Parts()
+        width = self._layer.input_format.width
+        return Parts([Memory(1, self._k * width, 2 * self._words),
+                      Memory(1, sum(self._order_bits), len(self._layer.permutation), writable=False),
+                      Memory(1, Shape.cast(self.o.payload.shape()).width, DEPTH - 1)])
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k, k_out = self._layer, self._k, self._k_out
@@ -52,13 +76,12 @@ class FlattenLayer(wiring.Component):
             into(m, wiring.flipped(self.i), wiring.flipped(self.o), size=layer.inputs, width=layer.input_format.width,
                  name="pixels")
             return m
-        height, width = layer.grid
-        beats = -(-layer.inputs // k)
-        words = beats * width * (1 if layer.rows else height)  # of a vector
+        height = layer.grid[0]
+        beats, words = -(-layer.inputs // k), self._words
         vectors = height if layer.rows else 1
         size = data.ArrayLayout(signed(layer.input_format.width), k).size
         m.submodules.ram = ram = Ram(width=size, depth=2 * words)
-        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=4)
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
         connect(m, queue.o, wiring.flipped(self.o))
 
         # Writing: whole vectors, of which two fit.
@@ -76,10 +99,10 @@ class FlattenLayer(wiring.Component):
             m.d.sync += upper.eq(~upper)
 
         # Reading: where each value lies, then its word, then the value.
-        lane_bits = max(1, (k - 1).bit_length())
+        lane_bits, word_bits = self._order_bits
         order = [(pixel * beats + channel // k) << lane_bits | channel % k
                  for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
-        m.submodules.order = rom = Rom(words=order, width=lane_bits + max(1, (words - 1).bit_length()),
+        m.submodules.order = rom = Rom(words=order, width=lane_bits + word_bits,
                                        image=f"{layer.name}_order")
         at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
         vector = Signal(range(max(2, vectors)))

@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.fixed import constant_product
+from circulant.hw.parts import Memory
 from circulant.hw.pipeline import block, delay
 from circulant.hw.storage import Ram
 from circulant.hw.target import instances
@@ -173,6 +174,13 @@ class Lines(wiring.Component):
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
         self._walk(m, starts, seen, row_ends, image_ends, freed, bases, top, left)
         return m
+
+    @property
+    def memory(self) -> Memory:
+        """The lines: a copy of a bank for each column of the array."""
+        shape = self._shape
+        return Memory(shape.positions * shape.blocks, shape.spectrum.size,
+                      shape.walk.grid[1] * shape.turns[1] * shape.lines)
 
     @staticmethod
     def _advance(m: Module, places: list[Signal], step: int, depth: int) -> None:

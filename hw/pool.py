@@ -1,17 +1,21 @@
 """Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.fixed import constant_product, requantize
+from circulant.hw.parts import Memory, Parts
 from circulant.hw.pipeline import Queue, block
 from circulant.hw.reblock import apart
 from circulant.sim.pool import Pool, reciprocal
 
 __all__ = ["PoolLayer"]
+
+DEPTH = 4
+"""Blocks that the queue behind it holds."""
 
 
 class PoolLayer(wiring.Component):
@@ -45,11 +49,17 @@ class PoolLayer(wiring.Component):
         super().__init__({"i": In(stream.Signature(block(self._k_in, layer.input_format.width))), "o": Out(
             stream.Signature(block(layer.outputs if pixels > 1 else k, layer.output_format.width)))})
 
+    @property
+    def parts(self) -> Parts:
+        width = Shape.cast(self._payload).width
+        return Parts([Memory(1, width, DEPTH - 1), Memory(1, self._sum.size, max(2, self._across * self._beats),
+                                                          asynchronous=True)])
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k, kernel = self._layer, self._k, self._kernel
         height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across
-        m.submodules.queue = queue = Queue(self._payload, depth=4)
+        m.submodules.queue = queue = Queue(self._payload, depth=DEPTH)
         m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
         read, write = sums.read_port(domain="comb"), sums.write_port()
         apart(m, queue.o, wiring.flipped(self.o))

@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.fixed import requantize
 from circulant.hw.join import fork
 from circulant.hw.link import into, link, values
+from circulant.hw.parts import Memory, Parts
 from circulant.hw.pipeline import Queue, block, connect
 from circulant.hw.storage import DeepQueue
 from circulant.sim.conv import Conv
@@ -25,6 +26,9 @@ from circulant.sim.residual import Residual
 from circulant.sim.window import Grid
 
 __all__ = ["ResidualLayer", "end_grid", "needed", "waiting"]
+
+DEPTH = 4
+"""Blocks that the queue behind the sum holds."""
 
 SLACK = 64
 """Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
@@ -99,6 +103,14 @@ class ResidualLayer(wiring.Component):
         body, shortcut = waiting(self._layer)
         return body * beats + slack, shortcut * beats + slack
 
+    @property
+    def parts(self) -> Parts:
+        """Its own, and those of the units of both branches."""
+        waits = [Memory(1, self._k * form.width + 1, depth)
+                 for form, depth in zip(self._layer.formats, self.depths, strict=True)]
+        own = Parts([*waits, Memory(1, self._k * self._layer.output_format.width + 1, DEPTH - 1)])
+        return sum((unit.parts for units in self._units for unit in units), own)
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k = self._layer, self._k
@@ -117,7 +129,7 @@ class ResidualLayer(wiring.Component):
             sinks.append(entry)
         fork(m, wiring.flipped(self.i), sinks, name="branch")
 
-        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=4)
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
         connect(m, queue.o, wiring.flipped(self.o))
         body, shortcut = ends
         frac = max(form.frac for form in layer.formats)

@@ -3,89 +3,37 @@
 Where a memory lies is not up to a tool: `target.ram_style` says it. How many block RAMs it fills there follows from
 their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
 """
+import gc
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from amaranth.hdl import UnusedElaboratable
 
 from circulant.hw.activation import table_widths
 from circulant.hw.array.banks import BankShape
-from circulant.hw.array.chain import route_layout
-from circulant.hw.array.lanes import row_shape
 from circulant.hw.array.sequencer import program_word
 from circulant.hw.bidirectional import SLACK
 from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
-from circulant.hw.convplan import ConvPlan, StreamPlan
+from circulant.hw.convplan import ScalePlan
+from circulant.hw.families import FAMILIES
+from circulant.hw.inventory import Inventory
 from circulant.hw.layerplan import LayerPlan, PairPlan
-from circulant.hw.plan import Plan
+from circulant.hw.parts import Memory, Parts, Product, array_parts
+from circulant.hw.plan import Plan, repeats
 from circulant.hw.programs import layer_program
 from circulant.hw.recurrent import bank_shape
-from circulant.hw.target import ram_style
+from circulant.hw.scale import ScaleLayer
+from circulant.hw.top import Top
 from circulant.sim.activation import Pwl
-from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
-from circulant.sim.refusal import Refusal
+from circulant.sim.scale import Scale
 
-__all__ = ["FAMILIES", "Family", "Memory", "Prediction", "memories", "predict", "products"]
-
-
-class Memory(NamedTuple):
-    """Some memories of one shape."""
-
-    copies: int
-    width: int
-    depth: int
-    writable: bool = True
-    asynchronous: bool = False
-
-    @property
-    def bits(self) -> int:
-        return self.copies * self.width * self.depth
-
-
-@dataclass(frozen=True)
-class Family:
-    """The blocks of a family.
-
-    Parameters:
-        multiplier: operand widths of a DSP block, signed.
-        blocks: (words, width, size): the forms that a block RAM takes, and its size in the unit in which data sheets
-            count block RAMs.
-    """
-
-    multiplier: tuple[int, int]
-    blocks: tuple[tuple[int, int, float], ...]
-
-    def dsps(self, a: int, b: int) -> int:
-        """DSP blocks of a product of a and b signed bits."""
-        wide, narrow = max(a, b), min(a, b)
-        return -(-(wide - 1) // (self.multiplier[0] - 1)) * -(-(narrow - 1) // (self.multiplier[1] - 1))
-
-    def block_rams(self, memory: Memory) -> float:
-        """Block RAMs of memories, the form chosen that takes the least."""
-        if memory.depth < 2 or ram_style(memory.depth, writable=memory.writable,
-                                         asynchronous=memory.asynchronous) != "block":
-            return 0
-        return memory.copies * min(
-            -(-memory.depth // words) * -(-memory.width // width) * size for words, width, size in self.blocks)
-
-
-def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, int, float], ...]:
-    """A block of ``bits`` data bits; every ninth bit, if any, is one of parity."""
-    return tuple((bits // (width - width // 9), width, size) for width in widths)
-
-
-_XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
-
-FAMILIES = {
-    "xcu": Family((27, 18), _XILINX),
-    "xc7": Family((25, 18), _XILINX),
-    "ecp5": Family((18, 18), _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)),
-}
-"""By the names that Yosys gives them."""
+__all__ = ["Prediction", "inventory", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -99,48 +47,81 @@ class Prediction:
 def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
             reloadable: bool = False) -> Prediction:
     """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
-    blocks = FAMILIES[family]
-    if beyond := [layer.name for layer, plan in zip(network.layers, plans, strict=True)
-                  if isinstance(plan, ConvPlan | StreamPlan) and not isinstance(layer, Argmax)]:
-        raise Refusal(f"What a design takes of a device is predicted for recurrent and fully connected layers, but "
-                      f"{beyond[0]!r} of network {network.name!r} is none; synthesize it")
-    dsps, rams = 0, 0.0
+    found = FAMILIES[family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
+    return Prediction(found.dsps, found.block_rams)
+
+
+def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Inventory:
+    """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
+    made, found = parts(network, plans, max_steps=max_steps, reloadable=reloadable), Inventory()
+    for count, a, b in made.products:
+        found.products[max(a, b), min(a, b)] += count
+    for memory in made.memories:
+        if memory.copies:
+            found.memories[memory.depth, memory.width, memory.style] += memory.copies
+    return found
+
+
+def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Parts:
+    """Every memory and every product of a network, as ``generate`` makes it with ``plans`` and these options.
+
+    Raises:
+        Refusal: as `circulant.hw.top.Top`, for a network over images.
+    """
+    found = Parts()
     keeps = reloadable and not any(isinstance(layer, Bidirectional) for layer in network.layers)
-    for layer, plan in zip(network.layers, plans, strict=True):
-        dsps += sum(count * blocks.dsps(a, b) for count, a, b in products(layer, plan))
-        rams += sum(map(blocks.block_rams, memories(layer, plan, max_steps=max_steps)))
+    over_images = network.flow.grid is not None
+    given = _unit_parts(network, plans) if over_images else [None] * len(network.layers)
+    steps = max(2, *repeats(network)) if over_images else max_steps
+    for layer, plan, unit in zip(network.layers, plans, given, strict=True):
+        if isinstance(layer, Linear | Gru | Lstm | Bidirectional):
+            found += Parts(memories(layer, plan, max_steps=steps), products(layer, plan))
+        elif isinstance(layer, Scale) and unit is None:
+            assert isinstance(plan, ScalePlan)
+            found += ScaleLayer(layer, elements=plan.elements).parts
+        elif unit is not None:
+            found += unit
         if keeps and isinstance(layer, Gru | Lstm):
             k = layer.gates.block_size
             kept = Memory(1, k * layer.output_format.width, plan.streams * -(-layer.outputs // k))
-            rams += blocks.block_rams(kept)  # to be saved, and restored from
-    return Prediction(dsps, rams)
+            found += Parts([kept])  # to be saved, and restored from
+    return found
+
+
+def _unit_parts(network: Network, plans: Sequence[Plan]) -> list[Parts | None]:
+    """Of the units over images; None of those whose plan says it. Amaranth warns of units that nobody elaborates when
+    they are collected, which therefore happens here."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedElaboratable)
+            found = [getattr(unit, "parts", None) for unit in Top(network, plans).units]
+            gc.collect(0)
+        return found
+    finally:
+        if collects:
+            gc.enable()
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
-    """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
-    if isinstance(layer, Argmax):
-        return []
+    """All memories of a recurrent or fully connected layer; ``max_steps`` counts where it is bidirectional."""
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
                 *_sequences(layer, max_steps)]
     assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     program = layer_program(layer, plan.shape, plan.spacing)
-    k = program.matrices[0].product.block_size
-    shape, row = plan.shape, row_shape(program)
+    k, shape = program.matrices[0].product.block_size, plan.shape
     banks = (BankShape(shape.columns, layer.product) if isinstance(layer, Linear)
              else bank_shape(layer, columns=shape.columns, streams=plan.streams))
-    leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
     blocks = -(-layer.outputs // k)
     found = [
+        *array_parts(program).memories,
         Memory(shape.columns, k * banks.width, banks.depth),
         Memory(1, program_word(program).size, program.cycles, writable=False),
-        Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
-        Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False),
         Memory(1, k * layer.output_format.width + 1, max(3, (plan.streams + 2) * blocks) - 1),
     ]
-    if row.slots * row.fold > 1:
-        found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     for matrix in program.matrices:
         cut = matrix.banks(shape.chains)
         found.append(Memory(len(matrix.kinds) * cut, k * matrix.product.output.width, 2 * -(-matrix.blocks // cut)))
@@ -176,16 +157,13 @@ def _activations(cell: type[Cell], layer: Gru | Lstm) -> list[Pwl]:
             CandidateCell: [layer.tanh]}[cell]
 
 
-def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
-    """(count, bits, bits): the products of two variables that a layer makes in a cycle, with their operands' widths."""
+def products(layer: Layer, plan: Plan) -> list[Product]:
+    """The products of two variables that a recurrent or fully connected layer makes in a cycle."""
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
         return [*products(layer.forward, plan.forward), *products(layer.backward, plan.backward)]
-    if isinstance(layer, Argmax):
-        return []
     assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
-    row = row_shape(layer_program(layer, plan.shape, plan.spacing))
-    found = [(plan.shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)]
+    found = array_parts(layer_program(layer, plan.shape, plan.spacing)).products
     if not isinstance(layer, Gru | Lstm):
         return found
     pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
@@ -198,4 +176,4 @@ def products(layer: Layer, plan: Plan) -> list[tuple[int, int, int]]:
             pairs += [(layer.peephole_format.width, cell)] * 3
     else:
         pairs += [(gate, layer.pre_format.width if layer.reset == "after" else gate), (gate, gate + 1)]
-    return found + [(plan.elements, a, b) for a, b in pairs]
+    return found + [Product(plan.elements, a, b) for a, b in pairs]

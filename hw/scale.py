@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.fixed import round_shift, saturate
+from circulant.hw.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.pipeline import Queue, block, connect, delay
 from circulant.hw.target import Rom, packed
 from circulant.sim.circulant import pad
@@ -33,6 +34,13 @@ class ScaleLayer(wiring.Component):
         self._queue = Queue(block(elements, layer.output_format.width), depth=LATENCY + 3)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        layer, e = self._layer, self._elements
+        factors = Memory(1, e * (layer.factor.width + layer.output_format.width), -(-layer.inputs // e), writable=False)
+        return Parts([factors, queue_memory(self._queue)],
+                     [Product(e, layer.input_format.width, layer.factor.width)])
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from circulant.hw.config import Config
 from circulant.hw.elaboration import brisk
+from circulant.hw.inventory import Inventories
 from circulant.hw.yosys import Yosys
 
 __all__ = ["Rom", "VerilogTarget", "apart", "instances", "packed", "ram_style"]
@@ -70,6 +71,7 @@ class VerilogTarget:
         self._texts = {"circulant_rom": _memory("circulant_rom", writable=False)}
         self._modules: dict[str, tuple[wiring.Signature, list[str]]] = {}
         self._yosys: Yosys | None = None
+        self.inventories = Inventories()
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -131,6 +133,7 @@ class VerilogTarget:
         ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
                  for path, member, value in component.signature.flatten(component)}
         text = str(rtlil.convert(elaboratable, name=name, ports=ports, platform=self, emit_src=False))
+        self.inventories.read(text)
         if self._yosys is not None:
             self._yosys.give(text)
         return text

@@ -9,6 +9,7 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.fixed import requantize, round_shift, saturate
 from circulant.hw.lines import Lines
+from circulant.hw.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.pipeline import Queue, block, connect, delay
 from circulant.hw.reblock import apart
 from circulant.hw.target import Rom, instances, packed
@@ -120,6 +121,16 @@ class TileConvLayer(wiring.Component):
         self._queue = Queue(payload, depth=4 + (self._form.latency + 5) // shape.cycles)
         super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(
             block(layer.outputs, layer.product.output.width) if single else payload))})
+
+    @property
+    def parts(self) -> Parts:
+        shape, form = self._shape, self._form
+        filters = shape.columns * shape.products
+        return Parts([
+            self._lines.memory, queue_memory(self._queue),
+            Memory(1, form.output_width * shape.rows, shape.passes, writable=False),
+            Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False),
+        ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

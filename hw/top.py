@@ -157,9 +157,9 @@ class Top(wiring.Component):
         paired = any(isinstance(layer, Bidirectional) for layer in network.layers)
         limited = paired and network.flow.grid is None  # The sequences that images become are of one length.
         self.max_steps = max_steps if limited else None
-        self._units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
+        self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
-        first, last = self._units[0].i.payload.shape(), self._units[-1].o.payload.shape()
+        first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
         self._size = network.inputs * self.pixels  # of a vector
@@ -180,7 +180,7 @@ class Top(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        network, units = self._network, self._units
+        network, units = self._network, self.units
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
 
         head, tail = units[0].i, units[-1].o
@@ -224,16 +224,16 @@ class Top(wiring.Component):
         holds: Value = config.hold & ~entering
         if self.max_steps is None:
             filling = [] if self._frame is None else [self._frame.busy]
-            busy: Value = Cat(*(unit.busy for unit in self._units), *(each.valid for each in between), *filling).any()
+            busy: Value = Cat(*(unit.busy for unit in self.units), *(each.valid for each in between), *filling).any()
         else:
-            inside, busy = self._sequences(m, self._units[0].i, self._units[-1].o)
+            inside, busy = self._sequences(m, self.units[0].i, self.units[-1].o)
             holds = holds & ~inside
         m.d.comb += [config.busy.eq(busy), *(
             mine.eq(its) if member.flow is Out else its.eq(mine) for name, member in CONFIG.items()
             for mine, its in [(getattr(self, f"cfg_{name}"), getattr(config, name))])]
         with m.If(holds):
             m.d.comb += [head.valid.eq(0), self.s_axis_tready.eq(0)]
-        for unit in self._units[::-1]:
+        for unit in self.units[::-1]:
             if isinstance(unit, RecurrentLayer) and unit.keeps:
                 m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
 

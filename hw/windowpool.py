@@ -9,6 +9,7 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.fixed import constant_product, requantize
 from circulant.hw.lines import Lines
+from circulant.hw.parts import Parts, queue_memory
 from circulant.hw.pipeline import Queue, block, connect, delay
 from circulant.sim.pool import Pool, reciprocal
 from circulant.sim.window import Grid, Window
@@ -122,6 +123,10 @@ class WindowPoolLayer(wiring.Component):
         payload = block(k, layer.output_format.width)
         self._queue = Queue(payload, depth=self._latency + 4 + 2 * self._shape.beats)
         super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(payload))})
+
+    @property
+    def parts(self) -> Parts:
+        return Parts([self._lines.memory, queue_memory(self._queue)])
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

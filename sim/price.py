@@ -1,4 +1,5 @@
 """What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -15,10 +16,42 @@ from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 from circulant.sim.widths import Widths
 
-__all__ = ["Bill", "Price", "tiles", "weight_bits"]
+__all__ = ["DSPS", "Bill", "Dsp", "Price", "tiles", "weight_bits"]
 
 REGISTERS = 0.05
 """Share of the registers and adders; they cost little, but something."""
+
+
+@dataclass(frozen=True)
+class Dsp:
+    """A multiplier of a device, and how many of them a wider product takes as Yosys makes it; measured, see
+    docs/synthesis.md.
+
+    The wider operand belongs to the wider port. Every part of an operand but the highest is without a sign: one bit
+    less where the multiplier only knows signed operands. A part of one bit is logic, no product.
+
+    Parameters:
+        wide, narrow: bits of its operands, signed.
+        signed: whether it knows signed operands only.
+        least: bits of both operands together from which on a product takes one at all.
+    """
+
+    wide: int
+    narrow: int
+    signed: bool = True
+    least: int = 0
+
+    def blocks(self, a: int, b: int) -> int:
+        """Multipliers of a product of a and b signed bits."""
+        if a + b < self.least:
+            return 0
+        return math.prod(-(-(bits - 1) // (port - self.signed))
+                         for bits, port in ((max(a, b), self.wide), (min(a, b), self.narrow)))
+
+
+DSPS = {(27, 18): Dsp(27, 18, least=9), (25, 18): Dsp(25, 18, least=9), (18, 18): Dsp(18, 18, signed=False),
+        (16, 16): Dsp(16, 16, signed=False)}
+"""By their ports: DSP48E2, DSP48E1, MULT18X18D and the halves of a Cyclone V's, SB_MAC16."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +123,8 @@ class Price:
 
 
 def tiles(x: int, y: int, ports: tuple[int, int] | None) -> float:
-    """DSP blocks of a product of ``x`` × ``y`` bits; x · y without ``ports``."""
-    if ports is None:
-        return float(x * y)
-    return float(min(-(-x // a) * -(-y // b) for a, b in (ports, ports[::-1])))
+    """DSP blocks of a product of ``x`` × ``y`` bits, with ``ports`` of `DSPS`; x · y without."""
+    return float(x * y if ports is None else DSPS[ports].blocks(x, y))
 
 
 def weight_bits(network: Network) -> int:

@@ -7,6 +7,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
@@ -213,10 +215,11 @@ def _numbers(layer: Layer) -> int:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
+        from circulant.hw.inventory import Inventory
         from circulant.hw.plan import each_step, layer_multiplications
-        from circulant.hw.resources import memories
+        from circulant.hw.resources import inventory, parts
 
-    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment)}
+    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment, network)}
     design = None if measure == "plan" else generate(network, **options)
     if options["argmax"]:
         network = network.with_argmax()
@@ -231,11 +234,12 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if design is not None:
         found["memory_bits"] = design.memory_bits
     elif not options["reloadable"]:  # Its own memories are not predicted.
-        found["memory_bits"] = sum(memory.bits for layer, each in zip(network.layers, plans, strict=True)
-                                   for memory in memories(layer, each, max_steps=options["max_steps"]))
+        found["memory_bits"] = sum(memory.bits for memory in parts(
+            network, plans, max_steps=options["max_steps"]).memories)
     if experiment.board.device != "none":
-        fits(device(experiment.board.device), found["multipliers"],
-             found.get("memory_bits") or _weights(network)["weight_memory_bits"])
+        counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+        fits(device(experiment.board.device), counted)
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples, experiment.hardware.streams))
@@ -252,15 +256,26 @@ def _plans(network: Network, multipliers: int, streams: int) -> Any:
     key = tuple(map(_sizes, network.layers)), multipliers, streams
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams)
-    return _KNOWN[key]
+    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
+
+
+def _bound(plan: Any, layer: Layer) -> Any:
+    """The plan with this layer in place of one that differs in its numbers and widths."""
+    if isinstance(layer, Residual):
+        return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
+                                for name, chain in layer.branches.items()})
+    return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
 
 
 def _sizes(layer: Layer) -> Any:
     if isinstance(layer, Bidirectional):
         return tuple(map(_sizes, layer.directions.values()))
+    if isinstance(layer, Residual):
+        return layer.grid, *(tuple(map(_sizes, chain)) for chain in layer.branches.values())
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),
+            getattr(layer, "order", ""), getattr(layer, "rows", False),
             tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
 
 

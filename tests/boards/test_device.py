@@ -1,27 +1,49 @@
-import re
-from dataclasses import fields
+from collections import Counter
+from dataclasses import fields, replace
 
 import pytest
 
-from circulant.boards.device import Device, device, devices, fits
+from circulant.boards.device import Device, Taken, device, devices, fit_of, fits
+from circulant.hw import families
+from circulant.hw.families import FAMILIES
+from circulant.hw.inventory import Inventory
 from circulant.sim.refusal import Refusal
+
+TOY = Device("toy", "none", "xcu", dsps=8, block_rams=4, luts=1000, flip_flops=2000)
+
+
+def design(products=0, memories=0, luts=0, flip_flops=0, style="block"):
+    """Products of 18 × 16 bits, memories of 512 × 36 bits, and bits of which each takes a table or a flip-flop."""
+    return Inventory(Counter({(18, 16): products} if products else {}),
+                     Counter({(512, 36, style): memories} if memories else {}),
+                     Counter({"gates": luts, "registers": flip_flops} if luts or flip_flops else {}))
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """A family whose tables and flip-flops are known within a fifth and a tenth."""
+    monkeypatch.setitem(families.FAMILIES, "xcu", replace(
+        FAMILIES["xcu"], luts={"gates": 1.0}, flip_flops={"registers": 1.0}, errors=(0.2, 0.1)))
 
 
 def test_every_device_is_whole():
     assert len(devices()) >= 5
     for name, entry in devices().items():
         assert entry.name == name
-        assert isinstance(entry.family, str) and entry.family
-        assert all(side >= 16 for side in entry.multiplier) and len(entry.multiplier) == 2
+        assert entry.series and entry.family in FAMILIES
         numbers = [getattr(entry, field.name) for field in fields(Device) if field.type is int]
-        assert len(numbers) == 3 and all(type(number) is int and number > 0 for number in numbers), entry
+        assert len(numbers) == 4 and all(type(number) is int and number > 0 for number in numbers), entry
 
 
-@pytest.mark.parametrize(("name", "multipliers", "memory_kbit"), [
-    ("XCKU060", 2760, 1080 * 36), ("5CEA9", 2 * 342, 1220 * 10), ("LFE5U-85F", 156, 208 * 18),
-    ("LFE5U-25F", 28, 56 * 18), ("iCE40UP5K", 8, 30 * 4)])
-def test_capacities_of_the_data_sheets(name, multipliers, memory_kbit):
-    assert (device(name).multipliers, device(name).memory_bits) == (multipliers, memory_kbit * 1024)
+@pytest.mark.parametrize(("name", "held"), [
+    ("XCKU060", (2760, 1080, 331680, 663360)), ("XC7VX690T", (3600, 1470, 433200, 866400)),
+    ("XC7Z020", (220, 140, 53200, 106400)), ("XC7A35T", (90, 50, 20800, 41600)),
+    ("5CEA9", (2 * 342, 1220, 2 * 113560, 4 * 113560)), ("LFE5U-85F", (156, 208, 83640, 83640)),
+    ("LFE5U-45F", (72, 108, 43848, 43848)), ("LFE5U-25F", (28, 56, 24288, 24288)),
+    ("iCE40UP5K", (8, 30, 5280, 5280))])
+def test_capacities_of_the_data_sheets(name, held):
+    found = device(name)
+    assert (found.dsps, found.block_rams, found.luts, found.flip_flops) == held
 
 
 def test_unknown_device_names_the_nearest():
@@ -29,15 +51,61 @@ def test_unknown_device_names_the_nearest():
         device("XCKU06")
 
 
-def test_shares():
-    part = Device("toy", "none", multipliers=8, multiplier=(18, 18), memory_bits=1000, luts=100)
-    assert fits(part, 8, 250) == {"multipliers": 1.0, "memory_bits": 0.25}
+def test_shares(measured):
+    found = fits(TOY, design(8, 2, 500, 1000))
+    assert {name: taken["share"] for name, taken in found.as_json()["resources"].items()} == {
+        "dsps": 1.0, "block_rams": 0.25, "luts": 0.5, "flip_flops": 0.5}
+    assert str(found) == ("toy: 8 of 8 DSP blocks, 1 of 4 block RAMs, about 500 (± 20%) of 1,000 look-up tables, "
+                          "about 1,000 (± 10%) of 2,000 flip-flops")
+    assert found.doubts == []
 
 
-@pytest.mark.parametrize(("multipliers", "memory_bits", "words"), [
-    (9, 1000, "9 multipliers of 8"), (8, 1001, "1,001 memory bits of 1,000"),
-    (9, 1001, "9 multipliers of 8 and 1,001 memory bits of 1,000")])
-def test_a_design_that_exceeds_a_device_is_refused_with_all_that_it_exceeds(multipliers, memory_bits, words):
-    part = Device("toy", "none", multipliers=8, multiplier=(18, 18), memory_bits=1000, luts=100)
-    with pytest.raises(Refusal, match=rf"^A design must fit toy, but it needs {re.escape(words)}; lower "):
-        fits(part, multipliers, memory_bits)
+def test_logic_that_was_not_counted_is_not_judged():
+    assert fits(TOY, design(8, 8)).taken.keys() == {"dsps", "block_rams"}
+
+
+@pytest.mark.parametrize(("found", "words"), [
+    (design(9), "9 of 8 DSP blocks, 1 too many"),
+    (design(8, 9), "4.5 of 4 block RAMs, 0.5 too many"),
+    (design(9, 10), "9 of 8 DSP blocks, 1 too many and 5 of 4 block RAMs, 1 too many"),
+    (design(1, 1, 1251, 100), "about 1,250 (± 20%) of 1,000 look-up tables, 251 too many"),
+    (design(1, 1, 100, 2300), "about 2,300 (± 10%) of 2,000 flip-flops, 300 too many"),
+])
+def test_a_design_that_exceeds_a_device_is_refused_with_all_that_it_exceeds_and_with_what_would_do(
+        measured, found, words):
+    with pytest.raises(Refusal) as caught:
+        fits(TOY, found)
+    text = str(caught.value)
+    assert text.startswith(f"A design must fit toy, but it needs {words}; lower hardware.multipliers")
+    assert text.endswith("take narrower words or larger blocks, or take XC7A35T, the smallest known one that holds it")
+
+
+def test_what_only_may_not_fit_is_a_doubt(measured):
+    found = fits(TOY, design(1, 1, 1200, 1900))
+    assert found.doubts == ["toy may not do: about 1,200 (± 20%) of 1,000 look-up tables; synthesize before you rely "
+                            "on it", "toy may not do: about 1,900 (± 10%) of 2,000 flip-flops; synthesize before you "
+                            "rely on it"]
+
+
+@pytest.mark.parametrize(("used", "error", "exceeds", "doubtful"), [
+    (100, None, False, False), (101, None, True, False), (90, 0.1, False, False), (91, 0.1, False, True),
+    (111, 0.1, False, True), (112, 0.1, True, False)])
+def test_an_estimate_exceeds_when_the_least_of_it_does(used, error, exceeds, doubtful):
+    taken = Taken(used, 100, error)
+    assert (taken.exceeds, taken.doubtful) == (exceeds, doubtful)
+
+
+def test_an_ice40_has_no_place_for_memories_of_look_up_tables():
+    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs a place for 3 memories that lie in "
+                                      r"look-up tables, which it has not; .*take XC7A35T, the smallest"):
+        fits(device("iCE40UP5K"), design(1, 3, style="distributed"))
+
+
+def test_a_design_that_is_too_large_for_all():
+    with pytest.raises(Refusal, match=r"no known device holds it$"):
+        fits(device("LFE5U-25F"), design(10_000))
+
+
+def test_no_device_asks_nothing():
+    assert fit_of("none", {}) is None
+    assert fit_of("LFE5U-25F", design(3).as_json()).taken["dsps"].used == 3

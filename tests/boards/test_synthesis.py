@@ -8,7 +8,7 @@ from benchmarks.synthesis import Point, network
 from circulant.boards import tools
 from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import FAMILIES, manifest, synthesize
-from circulant.hw import generate, resources
+from circulant.hw import families, generate, resources
 from circulant.sim.refusal import Refusal
 
 SMALL = Point("linear", 40, 12, 2, 2, weight_bits=6, activation_bits=8)
@@ -22,7 +22,8 @@ def design(tmp_path_factory):
 
 
 def test_both_sides_know_the_same_families():
-    assert FAMILIES.keys() == resources.FAMILIES.keys()
+    """But those of which Yosys was not asked: iCE40, which it cannot map, and Cyclone V."""
+    assert FAMILIES.keys() == families.FAMILIES.keys() - {"ice40", "cyclonev"}
 
 
 def test_unknown_family_names_the_nearest(tmp_path):

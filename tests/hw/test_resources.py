@@ -4,12 +4,23 @@ import pytest
 from benchmarks.synthesis import LARGE, POINTS, network
 from circulant.hw import generate
 from circulant.hw.array.lanes import row_shape
+from circulant.hw.families import FAMILIES
+from circulant.hw.inventory import Inventory
+from circulant.hw.parts import Memory
 from circulant.hw.plan import plan
 from circulant.hw.programs import layer_program
-from circulant.hw.resources import FAMILIES, Memory, memories, predict, products
+from circulant.hw.resources import inventory, memories, predict, products
+from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.conv import Conv
+from circulant.sim.flatten import Flatten
+from circulant.sim.gru import Gru
+from circulant.sim.linear import Linear
+from circulant.sim.pool import Pool
 from circulant.sim.price import weight_bits
 from circulant.sim.quantize import quantize
-from tests.hw import golden
+from circulant.sim.residual import Residual
+from circulant.sim.scale import Scale
+from tests.hw import golden, test_cnn
 from tests.sim import samples
 
 
@@ -53,7 +64,8 @@ def test_weights_are_stored_as_their_price_says():
 
 @pytest.mark.parametrize(("family", "a", "b", "dsps"), [
     ("xcu", 27, 18, 1), ("xcu", 18, 27, 1), ("xcu", 28, 18, 2), ("xcu", 19, 19, 2), ("xc7", 26, 18, 2),
-    ("ecp5", 18, 18, 1), ("ecp5", 19, 18, 2), ("ecp5", 19, 19, 4)])
+    ("ecp5", 18, 18, 1), ("ecp5", 19, 19, 1), ("ecp5", 20, 18, 2), ("ecp5", 28, 20, 4), ("xc7", 27, 19, 4),
+    ("xcu", 4, 4, 0), ("xcu", 5, 4, 1)])
 def test_dsp_blocks_of_a_product(family, a, b, dsps):
     assert FAMILIES[family].dsps(a, b) == dsps
 
@@ -73,3 +85,37 @@ def test_the_designs_of_the_papers_fit_their_device():
         made = network(point)
         found = predict(made, plan(made, point.multipliers), "xcu")
         assert found.dsps <= 2760 and found.block_rams <= 1080, point.title
+
+
+def image_network(seed):
+    made = test_cnn.model(seed)
+    return quantize(made, np.random.default_rng(seed).normal(0, 1, (6, *made.shape)), **test_cnn.BITS)
+
+
+KINDS = {
+    **{f"images {seed}": (image_network(seed), {"multipliers": 40 + 10 * seed, "argmax": seed == 2})
+       for seed in (0, 1, 2, 4, 7)},
+    "bidirectional": (quantize(both := samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
+                               samples.data(both)), {"multipliers": 70, "max_steps": 20}),
+    "reloadable": (golden.network(4, 8, 4, outputs=5, k_out=1), {"multipliers": 12, "reloadable": True}),
+    "interleaved": (golden.network(4, 8, 4, outputs=5, returns="sequence"), {"multipliers": 40, "streams": 3}),
+}
+
+
+@pytest.mark.parametrize(("network", "options"), KINDS.values(), ids=KINDS)
+def test_what_a_plan_foresees_is_what_is_counted_in_the_design_whatever_its_layers(network, options):
+    design = generate(network, **options)
+    options = {name: value for name, value in options.items() if name in ("max_steps", "reloadable")}
+    counted, foreseen = Inventory.from_json(design.manifest["resources"]), inventory(
+        design.network, design.plans, **options)
+    assert sum(counted.products.values()) == design.multipliers
+    assert sum(count * words * width for (words, width, _), count in counted.memories.items()) == design.memory_bits
+    assert foreseen.products == counted.products
+    assert foreseen.memories == counted.memories
+    assert predict(design.network, design.plans, "xcu", **options).dsps > 0
+
+
+def test_every_kind_of_layer_is_among_them():
+    seen = {type(each) for network, _ in KINDS.values() for layer in network.layers for each in (
+        layer, *(inner for chain in getattr(layer, "branches", {}).values() for inner in chain))}
+    assert seen == {Bidirectional, Conv, Flatten, Gru, Linear, Pool, Residual, Scale}, "argmax is an option"

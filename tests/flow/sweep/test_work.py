@@ -1,10 +1,14 @@
+import numpy as np
 import pytest
 
 from circulant.hw.plan import plan
+from circulant.hw.resources import parts
+from circulant.sim import reference
 from circulant.sim.circulant import multiplications
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
+from circulant.sim.window import Window
 from circulant.sweep import work
 from circulant.sweep.grid import read
 from circulant.sweep.work import epochs, evaluate, reason, train
@@ -124,6 +128,33 @@ def test_networks_of_different_sizes_have_different_plans():
         *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
         samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
     assert len(sizes) == len(NETWORKS) + 4
+
+
+def image_network(k, *, order="pixels", **widths):
+    """A residual sum whose body has block size k, then a vector in one of both orders."""
+    rng, grid, window = np.random.default_rng(3), (6, 6), Window((3, 3), padding=(1, 1))
+    body = tuple(reference.Conv(f"body{n}", 8, 8, grid, window, rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
+                                rng.normal(0, 0.1, 8)) for n in range(2))
+    layers = (reference.Residual("sum", 8, grid, body, (), True), reference.Flatten("flatten", 8, grid, order),
+              reference.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
+    return quantize(reference.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
+                    **widths)
+
+
+def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order_of_a_vector():
+    networks = [image_network(1), image_network(8), image_network(8, order="channels")]
+    for network in networks:
+        kept, own = work._plans(network, 100, 1), plan(network, 100)
+        assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
+    assert len({tuple(map(work._sizes, network.layers)) for network in networks}) == 3
+
+
+def test_kept_plans_of_convolutions_are_of_the_network_that_asks():
+    """Its widths count where their memories and products are foreseen."""
+    few, many = (image_network(8, weight_bits=bits) for bits in (5, 12))
+    narrow, wide = (work._plans(network, 100, 1) for network in (few, many))
+    assert parts(many, wide) == parts(many, plan(many, 100))
+    assert parts(few, narrow) == parts(few, plan(few, 100)) != parts(many, wide)
 
 
 @pytest.mark.parametrize("mismatches", [0, 2])
