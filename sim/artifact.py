@@ -18,13 +18,27 @@ from numpy.typing import NDArray
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "read_json", "read_npz", "replaced_folder",
-           "write_json", "write_npz"]
+__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "read_json", "read_npz",
+           "replaced_folder", "write_json", "write_npz"]
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """A block whose OSErrors name ``path``: those of a full disk name nothing, others a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:
     """Write ``data`` to ``path`` through a temporary file in the same folder and a rename."""
-    path = Path(path)
+    with naming(path):
+        _replace(Path(path), data)
+
+
+def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -50,7 +64,7 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+    with naming(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         fresh, old = Path(temporary) / "new", Path(temporary) / "old"
         fresh.mkdir()
         yield fresh
