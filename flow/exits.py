@@ -1,5 +1,4 @@
 """How the command line ends: exit codes, what is said of an error, and standard streams that fail nobody."""
-import errno
 import io
 import os
 import sys
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from circulant.sim.cosim import SimulationError
-from circulant.sim.refusal import Refusal, ToolError
+from circulant.sim.refusal import Refusal, ToolError, unusable
 
 __all__ = ["DEBUG", "FAILED", "INTERRUPTED", "REFUSED", "WRONG", "End", "code_of", "end_of", "steady_streams"]
 
@@ -20,12 +19,6 @@ WRONG, REFUSED, FAILED, INTERRUPTED = 1, 2, 3, 130
 
 DEBUG = "CIRCULANT_DEBUG"
 """Environment variable: when it is set, the traceback of an unexpected error is shown."""
-
-CHOSEN = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS,
-          errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY}
-"""Errors of a path, which another path avoids; all others are the machine's."""
-
-ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class End(NamedTuple):
@@ -37,11 +30,10 @@ class End(NamedTuple):
 
 def code_of(error: BaseException) -> int:
     """The exit code of an error."""
-    if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
-        return code_of(error.__context__)  # click turns interruptions, EOFErrors and broken pipes into these.
+    error = _meant(error)
     if isinstance(error, SimulationError):
         return WRONG
-    if isinstance(error, Refusal | click.ClickException) or (isinstance(error, OSError) and error.errno in CHOSEN):
+    if isinstance(error, Refusal | click.ClickException):
         return REFUSED
     return INTERRUPTED if isinstance(error, KeyboardInterrupt | click.Abort) else FAILED
 
@@ -51,27 +43,23 @@ def end_of(error: BaseException) -> End:
 
     The traceback of an unexpected one goes to stderr where CIRCULANT_DEBUG is set, and else into a file.
     """
+    error = _meant(error)
     code = code_of(error)
-    if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
-        error = error.__context__
     if isinstance(error, click.ClickException):
         error.show(shown := io.StringIO())
         return End(code, shown.getvalue().rstrip("\n"))
     if code == INTERRUPTED:
         return End(code, str(error) or "Interrupted; what earlier steps wrote stays usable.")
-    if isinstance(error, Refusal | SimulationError | ToolError):
-        return End(code, str(error))
-    return End(code, _of_a_file(error) if isinstance(error, OSError) and error.errno is not None
-               else _unexpected(error))
+    return End(code, str(error) if isinstance(error, Refusal | SimulationError | ToolError) else _unexpected(error))
 
 
-def _of_a_file(error: OSError) -> str:
-    name, why = error.filename2 or error.filename or "A file", error.strerror or os.strerror(error.errno or 0)
-    if error.errno in CHOSEN:
-        return f"{name} cannot be used: {why}; choose another path"
-    if error.errno in ROOM:
-        return f"{name} could not be written: {why}; make room, and run the same command again"
-    return f"{name} failed: {why}; see to it, and run the same command again"
+def _meant(error: BaseException) -> BaseException:
+    """The error that a user is told of: one of a file is a refusal or the machine's."""
+    if isinstance(error, click.Abort | SystemExit) and error.__context__ is not None:
+        error = error.__context__  # click turns interruptions, EOFErrors and broken pipes into these.
+    if isinstance(error, OSError) and error.errno is not None:
+        return unusable(error.filename2 or error.filename or "A file", error)
+    return error
 
 
 def _unexpected(error: BaseException) -> str:

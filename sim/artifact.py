@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, unusable
 
 __all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "read_json", "read_npz",
            "replaced_folder", "write_json", "write_npz"]
@@ -24,16 +24,25 @@ __all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """A block whose OSErrors name ``path``: those of a full disk name nothing, others a temporary file."""
+    """A block that writes ``path``.
+
+    Raises:
+        Refusal, ToolError: in place of an error of the operating system, which names a temporary file or nothing.
+    """
     try:
         yield
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
-        raise
+        if error.errno is None:
+            raise
+        raise unusable(path, error) from None
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename."""
+    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename.
+
+    Raises:
+        Refusal, ToolError: as `naming`.
+    """
     with naming(path):
         _replace(Path(path), data)
 
@@ -61,10 +70,18 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
 
     A run that is killed leaves the old folder, the new one, or, between two renames, the old one under a hidden name
     beside it; never a mixture.
+
+    Raises:
+        Refusal, ToolError: as `naming`.
     """
-    folder = Path(folder)
+    with naming(folder), _replaced(Path(folder)) as fresh:
+        yield fresh
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with naming(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         fresh, old = Path(temporary) / "new", Path(temporary) / "old"
         fresh.mkdir()
         yield fresh
