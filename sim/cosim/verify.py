@@ -13,6 +13,7 @@ from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import Progress, drive, interleaved, job_of, simulate
 from circulant.sim.cosim.toolchain import find
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -53,6 +54,7 @@ class Verification:
         return asdict(self)
 
 
+@public
 def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, progress: Progress | None = None,
            patience: int | None = None) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
