@@ -11,7 +11,7 @@ from circulant.boards.absorb import absorb
 from circulant.boards.levels import Netlist, Way
 from circulant.boards.synthesis import Synthesis, manifest, synthesize
 from circulant.boards.tools import find, run
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal, ToolError, nearest
 
 __all__ = ["DEVICES", "Critical", "Placement", "place", "wrapper"]
 
@@ -114,7 +114,7 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
 
     Raises:
         Refusal: when the device is none of `DEVICES`, the folder holds no design, or a tool is not installed.
-        RuntimeError: when a tool fails, because the design does not fit for example.
+        ToolError: when a tool fails, because the design does not fit for example.
     """
     if device not in DEVICES:
         raise Refusal(f"A device to place on must be one of {', '.join(DEVICES)}, not {device!r}"
@@ -140,11 +140,11 @@ def frequency(log: str) -> float:
     """MHz that the clock reaches when all is routed, which is what the log of nextpnr says last.
 
     Raises:
-        RuntimeError: when it says nothing.
+        ToolError: when it says nothing.
     """
     found = re.findall(r"Max frequency for clock .*?: ([\d.]+) MHz", log)
     if not found:
-        raise RuntimeError("nextpnr must say what the clock reaches, but its log does not; a design without registers?")
+        raise ToolError("nextpnr must say what the clock reaches, but its log does not; a design without registers?")
     return float(found[-1])
 
 
@@ -152,12 +152,12 @@ def critical(report: dict[str, Any]) -> Critical:
     """The slowest of the ways from clock edge to clock edge in the report of nextpnr.
 
     Raises:
-        RuntimeError: when there is none.
+        ToolError: when there is none.
     """
     paths = [path["path"] for path in report["critical_paths"]
              if path["from"].startswith("posedge") and path["to"].startswith("posedge")]
     if not paths:
-        raise RuntimeError("The report of nextpnr must hold a way between two registers, but it does not")
+        raise ToolError("The report of nextpnr must hold a way between two registers, but it does not")
     path = max(paths, key=lambda steps: sum(step["delay"] for step in steps))
     routing = sum(step["delay"] for step in path if step["type"] == "routing")
     return Critical(round(sum(step["delay"] for step in path) - routing, 2), round(routing, 2),

@@ -114,7 +114,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
 
     Raises:
         Refusal: when the family is unknown, the folder holds no design, or Yosys is not installed.
-        RuntimeError: when Yosys fails.
+        ToolError: when Yosys fails.
     """
     if family not in FAMILIES:
         raise Refusal(f"A family must be one of {', '.join(FAMILIES)}, not {family!r}{nearest(family, FAMILIES)}")

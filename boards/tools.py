@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["find", "run"]
 
@@ -30,10 +30,10 @@ def run(command: Sequence[str], *, folder: Path) -> str:
     """Run a tool in ``folder``; returns all that it says.
 
     Raises:
-        RuntimeError: when it fails, with its own words.
+        ToolError: when it fails, with its own words.
     """
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         errors = re.findall(r"ERROR:.*", done.stdout) or done.stdout.splitlines()[-5:]
-        raise RuntimeError(f"{Path(command[0]).name} failed with exit code {done.returncode}: {' '.join(errors)}")
+        raise ToolError(f"{Path(command[0]).name} failed with exit code {done.returncode}: {' '.join(errors)}")
     return done.stdout

@@ -7,43 +7,30 @@ import click
 from rich.console import Console
 
 from circulant import __version__
-from circulant.commands import COMMANDS, WRONG
+from circulant.commands import COMMANDS
+from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.progress import Bars, leads
 from circulant.sim import artifact
-from circulant.sim.cosim import SimulationError
-from circulant.sim.refusal import Refusal
 from circulant.sweep.command import sweep
 
 __all__ = ["main"]
-
-REFUSED, INTERRUPTED = 2, 130
 
 PATIENCE = 30
 """Seconds that a process which says nothing leaves to the one that does."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The entry point. Exits with 0; 1 when the circuit is found wrong, 2 for a refusal, 130 when interrupted."""
+    """The entry point. Exits with 0; 1 when the circuit is found wrong, 2 for a refusal, 3 when a tool, the disk or
+    the program fails, 130 when interrupted."""
+    steady_streams()
     try:
-        code = cli.main(arguments, prog_name="circulant", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = REFUSED
-    except Refusal as refusal:
-        _say(str(refusal))
-        code = REFUSED
-    except SimulationError as error:
-        click.echo(str(error), err=True)
-        code = WRONG
-    except (KeyboardInterrupt, click.Abort) as stop:
-        said = str(stop) or str(stop.__cause__ or "")  # click turns the one into the other.
-        _say(said or "Interrupted; what earlier steps wrote stays usable.")
-        code = INTERRUPTED
-    except OSError as error:
-        click.echo(f"{error.filename or 'A file'} cannot be used: {error.strerror}", err=True)
-        code = REFUSED
-    sys.exit(code or 0)
+        code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except BaseException as error:
+        code, words = end_of(error)
+        _say(words)
+    sys.exit(code)
 
 
 def _say(text: str) -> None:

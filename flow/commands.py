@@ -8,14 +8,11 @@ import click
 from rich.console import Console
 
 from circulant.arguments import step
+from circulant.exits import WRONG
 from circulant.progress import Bars, leads
 from circulant.records import Run
 
-__all__ = ["COMMANDS", "WRONG"]
-
-WRONG = 1
-"""Exit code of a circuit that is not what the golden model is."""
-
+__all__ = ["COMMANDS"]
 
 @step("All five steps", "Train, quantize, generate, simulate and report.",
       "circulant run digits-gru --set training.seed=1 --out runs/seed-1",

@@ -22,6 +22,7 @@ from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
@@ -31,7 +32,7 @@ __all__ = ["Design", "generate", "layer_entry"]
 TOP = "circulant_top"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """The Verilog of a network.
 
@@ -49,6 +50,10 @@ class Design:
 
     KIND = "circulant-design"
     VERSION = 1
+
+    def __repr__(self) -> str:
+        return (f"<Design of {self.network.name!r}: {self.multipliers:,} multipliers, {self.memory_bits:,} memory "
+                f"bits, {len(self.images)} images>")
 
     @property
     def multipliers(self) -> int:
@@ -72,6 +77,7 @@ class Design:
                           "generate it with reloadable=True (hardware.reloadable)")
         return Configuration.from_json(self.manifest["configuration"])
 
+    @public
     def write(self, folder: str | Path) -> Path:
         """Write the design as ``folder``, which holds a whole design or is left as it was.
 
@@ -92,6 +98,7 @@ class Design:
         return folder
 
 
+@public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.

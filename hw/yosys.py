@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Self
 
 from amaranth._toolchain import require_tool
-from amaranth._toolchain.yosys import YosysError, find_yosys
+from amaranth._toolchain.yosys import find_yosys
 
 from circulant.hw.tidy import tidied
+from circulant.sim.refusal import ToolError
 
 __all__ = ["Yosys"]
 
@@ -102,7 +103,7 @@ class Yosys:
         """The Verilog of all that was given; once.
 
         Raises:
-            YosysError: with Yosys's own words, when it fails.
+            ToolError: with Yosys's own words, when it fails.
         """
         assert self._process.stdin
         for each in self._given:
@@ -112,5 +113,11 @@ class Yosys:
         banner, _, written = self._verilog.result().partition("\n\n")
         written = f"{banner}\n\n" + written.replace(f"{banner}\n\n", "")
         if self._process.wait():
-            raise YosysError(self._words.result().strip())
+            raise ToolError(f"Yosys must write the Verilog, but it failed ({_last(self._words.result().strip())}); try "
+                            "another version of it, and report the fault")
         return tidied(written) if self._short else written
+
+
+def _last(words: str) -> str:
+    """What Yosys said last, in one line."""
+    return " ".join(words.split("\n")[-5:]).strip() or "it said nothing"

@@ -16,15 +16,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, unusable
 
-__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "read_json", "read_npz", "replaced_folder",
-           "write_json", "write_npz"]
+__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "read_json", "read_npz",
+           "replaced_folder", "write_json", "write_npz"]
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """A block that writes ``path``.
+
+    Raises:
+        Refusal, ToolError: in place of an error of the operating system, which names a temporary file or nothing.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise unusable(path, error) from None
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename."""
-    path = Path(path)
+    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename.
+
+    Raises:
+        Refusal, ToolError: as `naming`.
+    """
+    with naming(path):
+        _replace(Path(path), data)
+
+
+def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -47,8 +70,16 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
 
     A run that is killed leaves the old folder, the new one, or, between two renames, the old one under a hidden name
     beside it; never a mixture.
+
+    Raises:
+        Refusal, ToolError: as `naming`.
     """
-    folder = Path(folder)
+    with naming(folder), _replaced(Path(folder)) as fresh:
+        yield fresh
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         fresh, old = Path(temporary) / "new", Path(temporary) / "old"

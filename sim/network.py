@@ -18,6 +18,7 @@ from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
+from circulant.sim.public import public
 from circulant.sim.reference import check_chain, check_data, entry
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
@@ -37,7 +38,7 @@ VALUES = 2 ** 21
 """Values of the widest vectors of all steps of these sequences at the most: memory, and caches, are bounded."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Golden outputs: the integers, and the real values that they stand for.
 
@@ -48,6 +49,9 @@ class Result:
     integers: Integers
     real: Reals
     trace: dict[str, Tensor] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Result {self.integers.shape}{f', trace of {len(self.trace)} tensors' if self.trace else ''}>"
 
 
 def _check_formats(layers: Sequence[Layer]) -> None:
@@ -63,7 +67,7 @@ def _check_formats(layers: Sequence[Layer]) -> None:
                               f"not {chain[0].input_format}; quantize the network again")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network:
     """A chain of quantized layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
@@ -86,6 +90,11 @@ class Network:
     def __post_init__(self) -> None:
         check_chain(self.name, self.flow, self.layers)
         _check_formats(self.layers)
+
+    def __repr__(self) -> str:
+        layers, per = " → ".join(layer.kind for layer in self.layers), "step" if self.per_step else "sequence"
+        often = f" per {per}" if self.sequence else ""
+        return f"<Network {self.name!r} {layers}, {self.inputs} → {self.outputs}{often}, {self.hash[:12]}>"
 
     @property
     def flow(self) -> Flow:
@@ -116,6 +125,7 @@ class Network:
         """SHA-256 of sizes, formats and weights."""
         return artifact.digest(self._body)
 
+    @public
     def run(self, x: ArrayLike, *, trace: bool = False) -> Result:
         """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format.
 
@@ -199,6 +209,7 @@ class Network:
             following.append(state)
         return x, following
 
+    @public
     def vectors(self, x: ArrayLike) -> Vectors:
         """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected.
 
@@ -209,6 +220,7 @@ class Network:
             inputs = inputs.reshape(len(inputs), -1, self.inputs)
         return Vectors(inputs, self.run_integers(inputs), self.hash)
 
+    @public
     def save(self, folder: str | Path) -> None:
         """Write ``network.json`` and ``weights.npz``."""
         folder = Path(folder)
@@ -216,6 +228,7 @@ class Network:
         artifact.write_json(folder / "network.json", self.KIND, self.VERSION, self._body)
 
     @classmethod
+    @public
     def load(cls, folder: str | Path) -> "Network":
         """Read what `save` wrote.
 

@@ -1,8 +1,16 @@
-"""What is said to a user whose input is refused."""
+"""What is said to a user whose input is refused, and to one whose tools fail."""
 import difflib
+import errno
+import os
 from collections.abc import Iterable
 
-__all__ = ["Refusal", "nearest"]
+__all__ = ["Refusal", "ToolError", "nearest", "unusable"]
+
+PATHS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS,
+         errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY, errno.EINVAL}
+"""Errors that another path avoids; all others are the machine's."""
+
+ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Refusal(ValueError):
@@ -12,7 +20,25 @@ class Refusal(ValueError):
     """
 
 
+class ToolError(Exception):
+    """A tool, the disk or the program itself that failed, though the input was in order.
+
+    The message names the file or the tool, the tool's last lines, and the next step. The command line prints it on
+    stderr and exits with code 3.
+    """
+
+
 def nearest(word: str, legal: Iterable[str]) -> str:
     """The words "; did you mean 'x'?" for the legal name nearest to ``word``, or an empty string where none is near."""
     close = difflib.get_close_matches(word, list(legal), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def unusable(path: str | os.PathLike[str], error: OSError) -> Refusal | ToolError:
+    """What an error of the operating system at a file or folder means: another path, more room, or a broken machine."""
+    why = error.strerror or type(error).__name__
+    if error.errno in PATHS:
+        return Refusal(f"{path} cannot be used: {why}; choose another path")
+    if error.errno in ROOM:
+        return ToolError(f"{path} could not be written: {why}; make room, and run the same command again")
+    return ToolError(f"{path} failed: {why}; see to it, and run the same command again")

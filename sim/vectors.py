@@ -4,12 +4,14 @@ from pathlib import Path
 
 from circulant.sim import artifact
 from circulant.sim.fixed import Integers
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Vectors"]
 
 
-@dataclass(frozen=True, eq=False)
+@public
+@dataclass(frozen=True, eq=False, repr=False)
 class Vectors:
     """Integer inputs (N, T, inputs) or (N, inputs) and expected outputs (N, outputs) or (N, T, outputs).
 
@@ -32,6 +34,10 @@ class Vectors:
             raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
                           f"{len(self.inputs)}; make them anew with Network.vectors")
 
+    def __repr__(self) -> str:
+        return (f"<Vectors {len(self)} × {self.inputs.shape[1:]} → {self.outputs.shape[1:]} of network "
+                f"{self.network[:12]}>")
+
     def __len__(self) -> int:
         return len(self.inputs)
 
@@ -49,12 +55,14 @@ class Vectors:
                           f"not {samples}; choose more, or 0 for all")
         return replace(self, inputs=self.inputs[:samples], outputs=self.outputs[:samples])
 
+    @public
     def save(self, path: str | Path) -> str:
         """Write ``vectors.npz``; returns its hash."""
         return artifact.write_npz(path, self.KIND, self.VERSION, {"inputs": self.inputs, "outputs": self.outputs},
                                   network=self.network)
 
     @classmethod
+    @public
     def load(cls, path: str | Path) -> "Vectors":
         """Read what `save` wrote.
 

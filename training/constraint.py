@@ -5,9 +5,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.public import public
 from circulant.training.blocks import BlockCirculant
-from circulant.training.clone import clone
-from circulant.training.fast import hasten
+from circulant.training.clone import clone, settle
 from circulant.training.matrices import (
     Matrix,
     Storage,
@@ -23,6 +23,7 @@ __all__ = ["BlockCirculant", "Matrix", "Storage", "assign", "block_sizes", "comp
            "initialise", "matrices", "resolve", "storage"]
 
 
+@public
 def compress(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
     """A deep copy whose weight matrices are the nearest block-circulant ones, parametrized by their first columns.
 
@@ -49,15 +50,17 @@ def compress(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module
             parametrize.remove_parametrizations(module, tensor)
         if k > 1:
             parametrize.register_parametrization(module, tensor, found[name].constraint(k))
-            hasten(module)
+            settle(module)
     return model
 
 
+@public
 def decompress(model: nn.Module) -> nn.Module:
     """A deep copy that computes the same with ordinary dense weights."""
     return compress(model, {name: 1 for name, matrix in matrices(model).items() if constraint_of(matrix)})
 
 
+@public
 @torch.no_grad()
 def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
     """A compressed copy of an untrained model, ready to train first columns directly (CirCNN).

@@ -10,8 +10,10 @@ from torch.nn.utils import parametrize
 
 from circulant.sim import quantize as quantization
 from circulant.sim.network import Network
+from circulant.sim.public import public
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
+from circulant.sim.widths import Widths
 from circulant.training.capture.lowering import lower
 from circulant.training.capture.trace import capture
 from circulant.training.clone import clone
@@ -25,6 +27,7 @@ TOLERANCE = 1e-6
 """Greatest difference of the reference from torch in double precision, relative to the greatest output."""
 
 
+@public(more=Widths)
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: int = 12, activation_bits: int = 16,
            name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs.
@@ -42,6 +45,7 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: 
                                  activation_bits=activation_bits, **widths)
 
 
+@public
 def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str | None = None) -> Model:
     """The mathematics of a torch model in evaluation mode, which stays as it is.
 

@@ -17,8 +17,7 @@ from circulant.sim.network import Network
 from circulant.sim.quantize import matrices as golden_matrices
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks import BlockCirculant
-from circulant.training.clone import clone
-from circulant.training.fast import hasten
+from circulant.training.clone import clone, settle
 from circulant.training.fixed import integers
 from circulant.training.matrices import Matrix, constraint_of, matrices
 
@@ -146,4 +145,4 @@ def _parametrize(matrix: Matrix, constraint: BlockCirculant, first: Tensor) -> N
     parametrize.register_parametrization(matrix.module, matrix.tensor, constraint)
     with torch.no_grad():
         matrix.first.copy_(first)
-    hasten(matrix.module)
+    settle(matrix.module)

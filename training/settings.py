@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.admm import SCHEDULES
 from circulant.training.augment import AUGMENTS
@@ -26,6 +27,7 @@ POSITIVE = ("learning_rate", "retrain_rate", "rho_growth", "rho_max", "tolerance
 NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation", "hints")
 
 
+@public
 @dataclass(frozen=True)
 class TrainingSettings:
     """What an experiment says of its training.

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from circulant.sim.public import public
 from circulant.training.clone import clone
 from circulant.training.constraint import assign, block_sizes, resolve
 from circulant.training.course import Course, Progress
@@ -18,7 +19,7 @@ from circulant.training.task import Loss, task_of
 __all__ = ["Progress", "Trained", "TrainingSettings", "train", "train_admm", "train_direct"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trained:
     """A finished training.
 
@@ -47,6 +48,10 @@ class Trained:
     higher_is_better: bool
     scores: dict[str, float]
     earlier: tuple[float, float] = (0.0, 0.0)
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{stage} {score:.2%}" for stage, score in self.scores.items())
+        return f"<Trained {self.model_settings.kind} on {self.data!r}: {self.metric} {scores}>"
 
     @property
     def block_sizes(self) -> dict[str, int]:
@@ -91,6 +96,12 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
                    task.metric, task.higher_is_better, course.scores, course.earlier)
 
 
+CALLED = {"learning_rate": "lr", "batch_size": "batch"}
+"""Fields of the settings that the functions below take by shorter names."""
+
+
+@public(more=TrainingSettings, called=CALLED | {
+    "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
 def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
                epochs: int = TrainingSettings.admm_epochs, retrain_epochs: int = TrainingSettings.retrain_epochs,
                lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
@@ -115,6 +126,7 @@ def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str
     return _alone(model, data, chosen, ("admm", "retrain"), block_size, loss, on_epoch, checkpoint, resume)
 
 
+@public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
 def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
                  epochs: int = TrainingSettings.direct_epochs, lr: float = TrainingSettings.learning_rate,
                  batch: int = TrainingSettings.batch_size, seed: int = 0, loss: Loss | None = None,

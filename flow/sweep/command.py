@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from circulant.exits import FAILED, WRONG
 from circulant.progress import Bars
 from circulant.sim import artifact
 from circulant.sweep.grid import Sweep, read, shipped
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 KIND, VERSION = "circulant-sweep", 1
-FAILED = 1
 WIDE = 140
 """Characters of a line that is not for a terminal."""
 
@@ -60,7 +60,8 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None) -> in
     failed = sheets.failures(rows)
     for why, count in failed.items():
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
-    return FAILED if sum(failed.values()) == len(rows) else 0
+    codes = {row.get("code", FAILED) for row in rows if row["reason"]}
+    return WRONG if WRONG in codes else max(codes) if sum(failed.values()) == len(rows) else 0
 
 
 def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:

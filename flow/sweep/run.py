@@ -11,7 +11,7 @@ from typing import Any
 
 from circulant.progress import Show, silent
 from circulant.sweep.grid import Point, Sweep, plain
-from circulant.sweep.work import Found, epochs, evaluate, reason, train
+from circulant.sweep.work import Found, epochs, evaluate, failure, train
 
 __all__ = ["Row", "run"]
 
@@ -112,7 +112,7 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, 
             try:
                 result = future.result()
             except Exception as error:  # A task returns its failures; this is the end of a process.
-                result = {"reason": reason(error)}
+                result = failure(error)
             yield futures[future], result
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.device import device, fits
+from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import extras
 from circulant.integers import golden, widths
@@ -22,21 +23,22 @@ from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.conv import Conv
+from circulant.sim.cosim import SimulationError
 from circulant.sim.flatten import Flatten
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
 from circulant.sim.price import weight_bits
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 from circulant.steps import budget, words
 from circulant.sweep import store
 from circulant.sweep.grid import Point
 
-__all__ = ["Found", "epochs", "evaluate", "reason", "train"]
+__all__ = ["Found", "epochs", "evaluate", "failure", "reason", "train"]
 
 Found = dict[str, Any]
-"""Figures by name, or some and ``reason``: why there are no more."""
+"""Figures by name, or some, ``reason``, why there are no more, and ``code``, the exit code that this would have."""
 
 Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
@@ -48,9 +50,14 @@ FEW = 64
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in one line; what is no refusal is said with its type."""
-    text = "; ".join(str(error).splitlines())
-    return text if isinstance(error, Refusal) else f"{type(error).__name__}: {text}".removesuffix(": ")
+    """Why something failed, in one line; what is no sentence for a user is said with its type."""
+    text, told = "; ".join(str(error).splitlines()), isinstance(error, Refusal | SimulationError | ToolError)
+    return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def failure(error: Exception) -> Found:
+    """What is found of a point that failed."""
+    return {"reason": reason(error), "code": code_of(error)}
 
 
 def epochs(point: Point, *, dense: bool = False) -> int:
@@ -74,7 +81,7 @@ def train(point: Point, dense: Found | None = None, note: Note = lambda done, wo
     try:
         return _train(point, dense, note)
     except Exception as error:
-        return {"reason": reason(error)}
+        return failure(error)
 
 
 def _train(point: Point, dense: Found | None, note: Note) -> Found:
@@ -147,7 +154,7 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
                     store.keep(key, kept)
             found.append(kept)
         except Exception as error:
-            found.append({"reason": reason(error)})
+            found.append(failure(error))
     return found
 
 
@@ -157,7 +164,7 @@ def _figures(experiment: Experiment, network: Network, vectors: Any, score: floa
     try:
         return found | _hardware(experiment, network, vectors, measure)
     except Exception as error:
-        return found | {"reason": reason(error)}
+        return found | failure(error)
 
 
 @lru_cache(maxsize=2)
@@ -284,7 +291,10 @@ def _simulated(design: Any, vectors: Any) -> float:
         from circulant.sim.cosim import verify
 
     with tempfile.TemporaryDirectory(prefix="circulant-sweep-") as folder:
-        check = verify(design.write(Path(folder) / "design"), vectors)
+        try:
+            check = verify(design.write(Path(folder) / "design"), vectors)
+        except ToolError as error:  # The folder goes, and its name would make each failure another one.
+            raise ToolError(str(error).replace(f"{folder}/", "")) from None
     if check.mismatches:
-        raise AssertionError(f"{check.mismatches} of {check.words_compared} words differ from the golden model")
+        raise SimulationError(f"{check.mismatches} of {check.words_compared} words differ from the golden model")
     return check.cycles_per_step

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from circulant.sim import cache
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["library"]
 
@@ -22,7 +22,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
     """The shared library of ``main``, one of ``files``: from the cache, else compiled for this very machine.
 
     Raises:
-        Refusal: when there is no C compiler, it does not compile the files, or the cache cannot be written.
+        Refusal: when there is no C compiler, or the cache cannot be written.
+        ToolError: when the compiler does not compile the files.
     """
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
@@ -41,8 +42,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
         done = subprocess.run([compiler, *STRICT, *FAST, "-shared", "-fPIC", "-o", fresh, folder / main],
                               capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Refusal(f"The emulator's C must compile with {compiler}, but it does not "
-                          f"({_complaint(done.stderr)}); try another compiler")
+            raise ToolError(f"The emulator's C must compile with {compiler}, but it does not "
+                            f"({_complaint(done.stderr)}); try another compiler")
         # Into the folder under a name of its own first: whoever finds the entry finds a whole one.
         handle, staged = tempfile.mkstemp(dir=store, prefix=".building-")
         os.close(handle)

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from circulant.sim import cache
+from circulant.sim import artifact, cache
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import ToolError
 
 __all__ = ["Build", "build"]
 
@@ -63,7 +63,8 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
         poll: called a few times a second while it compiles.
 
     Raises:
-        Refusal: when the Verilog cannot be compiled, or the cache not be written.
+        Refusal: when the cache cannot be written.
+        ToolError: when the Verilog cannot be compiled.
     """
     start = time.monotonic()
     store = cache.store("verilator")
@@ -115,7 +116,7 @@ def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[
     """Compile in a folder of its own, which make wants to be without spaces, and move the executable into place."""
     staging = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
     try:
-        with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+        with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, artifact.naming(temporary):
             executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll)
             shutil.copy2(executable, staging / manifest.top)
         os.chmod(staging, 0o755)
@@ -141,8 +142,8 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     kept = manifest.folder / "build.log"
     if status != 0 or not executable.is_file():
         shutil.copyfile(log, kept)
-        raise Refusal(f"The Verilog of {manifest.folder} must compile with {toolchain.simulator}, but it does not "
-                      f"({worker.complaint(log)}); see {kept}")
+        raise ToolError(f"The Verilog of {manifest.folder} must compile with {toolchain.simulator}, but it does not "
+                        f"({worker.complaint(log)}); see {kept}, and generate the design anew")
     kept.unlink(missing_ok=True)
     return executable
 

@@ -23,7 +23,7 @@ FAULTS = {
 
 
 class SimulationError(RuntimeError):
-    """The circuit broke a rule of its streams, or the simulator failed; one sentence."""
+    """The circuit broke a rule of its streams; one sentence."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
     Raises:
         Refusal: when the design is not reloadable or another network's, a file is missing or damaged, or a tool is.
         SimulationError: when the circuit breaks a rule of its streams or does not answer at its port.
+        ToolError: when Verilator, the compiler or the simulator fails.
     """
     manifest = Manifest.load(folder)
     config = manifest.require_configuration()

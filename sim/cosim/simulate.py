@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim import artifact
 from circulant.sim.cosim import worker
-from circulant.sim.cosim.check import SimulationError
 from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.toolchain import Toolchain
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Progress", "drive", "interleaved", "job_of", "simulate"]
 
@@ -108,7 +108,7 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
         save, load: write its input to the folder, and read what it has recorded there.
         total: sequences.
     """
-    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, artifact.naming(temporary):
         folder = Path(temporary)
         for image in manifest.images:
             shutil.copyfile(image, folder / image.name)
@@ -128,8 +128,8 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
             outcome = load(folder)
         except Refusal:
             shutil.copyfile(log, kept)
-            raise SimulationError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "
-                                  f"see {kept}") from None
+            raise ToolError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "
+                            f"see {kept}, and generate the design anew") from None
         kept.unlink(missing_ok=True)
     tell("simulate", total, total)
     return outcome

@@ -13,6 +13,7 @@ from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import Progress, drive, interleaved, job_of, simulate
 from circulant.sim.cosim.toolchain import find
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -53,6 +54,7 @@ class Verification:
         return asdict(self)
 
 
+@public
 def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, progress: Progress | None = None,
            patience: int | None = None) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
@@ -70,6 +72,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
         SimulationError: when the circuit breaks a rule of its streams.
+        ToolError: when Verilator, the compiler or the simulator fails.
     """
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):

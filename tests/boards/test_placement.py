@@ -4,7 +4,7 @@ import pytest
 
 from circulant.boards.device import devices
 from circulant.boards.placement import DEVICES, Critical, critical, frequency, place, utilization, wrapper
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 LOG = """\
 Info: Device utilisation:
@@ -23,7 +23,7 @@ def test_every_device_is_known():
 def test_the_log_says_what_is_used_and_last_what_the_routed_clock_reaches():
     assert frequency(LOG) == 104.25
     assert utilization(LOG) == {"TRELLIS_IO": (11, 365), "MULT18X18D": (154, 156)}
-    with pytest.raises(RuntimeError, match="nextpnr must say what the clock reaches"):
+    with pytest.raises(ToolError, match="nextpnr must say what the clock reaches"):
         frequency("Info: no clock")
 
 
@@ -38,7 +38,7 @@ def test_the_slowest_way_between_two_registers_limits_the_clock():
     slow = way(("clk-to-q", 0.5), ("routing", 1.25), ("logic", 0.25), ("routing", 3.0), ("setup", 0.0))
     fast, port = way(("clk-to-q", 0.5), ("routing", 2.0)), way(("routing", 9.0), start="<async>")
     assert critical({"critical_paths": [fast, slow, port]}) == Critical(0.75, 4.25, "cell_0", "cell_5")
-    with pytest.raises(RuntimeError, match="must hold a way between two registers"):
+    with pytest.raises(ToolError, match="must hold a way between two registers"):
         critical({"critical_paths": [port]})
 
 

@@ -9,7 +9,7 @@ from circulant.boards import tools
 from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import FAMILIES, manifest, synthesize
 from circulant.hw import families, generate, resources
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 
 SMALL = Point("linear", 40, 12, 2, 2, weight_bits=6, activation_bits=8)
 """A lane of two products whose weights lie in block RAM."""
@@ -42,7 +42,7 @@ def test_a_tool_that_is_missing_names_what_to_install():
 
 
 def test_a_tool_that_fails_says_why(tmp_path):
-    with pytest.raises(RuntimeError, match=r"^sh failed with exit code 3: ERROR: no such cell$"):
+    with pytest.raises(ToolError, match=r"^sh failed with exit code 3: ERROR: no such cell$"):
         tools.run(["sh", "-c", "echo much; echo 'ERROR: no such cell'; exit 3"], folder=tmp_path)
 
 

@@ -121,12 +121,13 @@ def test_a_folder_that_cannot_be_made_is_refused_before_any_training(call, tmp_p
                    "choose another --out\n")
 
 
-def test_a_file_that_cannot_be_written_is_said_in_one_line(call, finished, monkeypatch):
+def test_a_full_disk_is_said_in_one_line(call, finished, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device", "report.html")
 
     monkeypatch.setattr(steps, "report", full)
-    assert call("report", finished.folder) == (2, "", "report.html cannot be used: No space left on device\n")
+    assert call("report", finished.folder) == (3, "", "report.html could not be written: No space left on device; make "
+                                               "room, and run the same command again\n")
 
 
 def test_a_circuit_that_breaks_a_stream_rule_exits_1(call, finished, monkeypatch):

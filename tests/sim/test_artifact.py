@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circulant.sim import artifact
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from tests.sim.definitions import repeatable
 
 BODY = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"b": 1, "a": []}}
@@ -339,3 +340,21 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch, moment, e
         write()
     assert contents(tmp_path) == before
     assert os.listdir(tmp_path) == ["design"] * exists
+
+
+def test_an_error_of_the_disk_names_what_was_to_be_written(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(Refusal, match=r"^/proc/nowhere/a\.json cannot be used: No such file or directory; choose"):
+        artifact.atomic_text("/proc/nowhere/a.json", "{}")
+    with pytest.raises(Refusal, match=r"^/proc/design cannot be used: No such file or directory"), \
+            artifact.replaced_folder("/proc/design"):
+        pass
+    monkeypatch.setattr("os.chmod", full)
+    with pytest.raises(ToolError, match=rf"^{tmp_path}/a could not be written: No space left on device; make room"):
+        artifact.atomic_text(tmp_path / "a", "text")
+    with pytest.raises(ToolError, match=rf"^{tmp_path}/b could not be written: No space left"), \
+            artifact.replaced_folder(tmp_path / "b"):
+        full()
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,9 @@
+import errno
+import os
+
 import pytest
 
-from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.refusal import Refusal, ToolError, nearest, unusable
 
 
 def test_is_a_value_error_with_one_sentence():
@@ -23,3 +26,16 @@ def test_nearest(word, legal, hint):
 def test_nearest_reads_any_iterable():
     assert nearest("hiden", {"hidden": 1, "inputs": 2}) == "; did you mean 'hidden'?"
     assert nearest("hiden", (name for name in ("hidden", "inputs"))) == "; did you mean 'hidden'?"
+
+
+@pytest.mark.parametrize(("number", "kind", "words"), [
+    (errno.ENOENT, Refusal, "a/b cannot be used: No such file or directory; choose another path"),
+    (errno.EROFS, Refusal, "a/b cannot be used: Read-only file system; choose another path"),
+    (errno.ENOSPC, ToolError, "a/b could not be written: No space left on device; make room, and run the same command "
+     "again"),
+    (errno.EIO, ToolError, "a/b failed: Input/output error; see to it, and run the same command again"),
+])
+def test_an_error_of_a_file_is_a_path_or_the_machine(number, kind, words):
+    found = unusable("a/b", OSError(number, os.strerror(number)))
+    assert (type(found), str(found)) == (kind, words)
+    assert not issubclass(ToolError, ValueError), "it is no refusal"

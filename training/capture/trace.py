@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.capture.graph import Graph
 from circulant.training.capture.operators import problem_of
@@ -26,6 +27,7 @@ class Captured(NamedTuple):
     report: ConversionReport
 
 
+@public
 def inspect(model: nn.Module, sample: ArrayLike | Tensor) -> ConversionReport:
     """What would become of each part of a model: converted, captured, folded, skipped or refused, and why.
 

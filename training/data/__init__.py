@@ -2,6 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.data import images, npz, speech, timit
 from circulant.training.data.dataset import BLANK, Dataset
@@ -18,6 +19,7 @@ DATASETS: dict[str, Callable[[Options, Progress], Dataset]] = {
 """Loaders by name."""
 
 
+@public
 def load_data(name: str, *, progress: Progress | None = None, **options: Any) -> Dataset:
     """The data set of a name, read as the options say; the same files and options give the same bits.
 

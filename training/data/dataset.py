@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.artifact import digest, digest_arrays
+from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 
 __all__ = ["BLANK", "TASKS", "Dataset"]
@@ -17,7 +18,8 @@ TASKS = ("classification", "ctc")
 SHAPES = "(N, steps, features), (N, features) or (N, channels, height, width)"
 
 
-@dataclass(frozen=True, eq=False)
+@public
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Samples and their targets, cut into a train and a test part.
 
@@ -69,6 +71,10 @@ class Dataset:
         if one != other or (self.train_lengths is None) != (self.test_lengths is None):
             raise Refusal(f"The two parts of data set {self.name!r} must have samples of one shape, not "
                           f"{self.train_x.shape[1:]} and {self.test_x.shape[1:]}; cut them alike, or give both lengths")
+
+    def __repr__(self) -> str:
+        return (f"<Dataset {self.name!r} {self.task}, {self.classes} classes, train {len(self.train_x):,}, test "
+                f"{len(self.test_x):,} × {self.shape}>")
 
     @property
     def inputs(self) -> int:

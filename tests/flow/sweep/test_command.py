@@ -55,9 +55,13 @@ def test_markdown_for_the_documentation(call, stubbed, tmp_path):
     assert (tmp_path / "docs" / "images" / "sweep-recurrent.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_sweep_of_failures_alone(call, stubbed, rows):
-    rows[:] = [rows[0]]
-    assert call("recurrent")[0] == 1
+@pytest.mark.parametrize(("codes", "code"), [
+    ([2, 2], 2), ([2, 3], 3), ([2, 0], 0), ([3, 0], 0), ([1, 0], 1), ([3, 1], 1)])
+def test_the_exit_code_is_of_failures_alone_or_of_a_wrong_circuit(call, stubbed, rows, codes, code):
+    failed = rows[0]["reason"]
+    rows[:] = [row | ({"reason": failed, "code": each} if each else {"reason": ""})
+               for row, each in zip(rows[1:], codes, strict=False)]
+    assert call("recurrent")[0] == code
 
 
 def test_an_interruption_says_how_to_go_on(call, monkeypatch, sweep_file):

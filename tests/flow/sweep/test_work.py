@@ -5,13 +5,14 @@ from circulant.hw.plan import plan
 from circulant.hw.resources import parts
 from circulant.sim import reference
 from circulant.sim.circulant import multiplications
+from circulant.sim.cosim import SimulationError
 from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.window import Window
 from circulant.sweep import work
 from circulant.sweep.grid import read
-from circulant.sweep.work import epochs, evaluate, reason, train
+from circulant.sweep.work import epochs, evaluate, failure, reason, train
 from tests.sim import samples
 
 
@@ -24,6 +25,13 @@ def test_reasons():
     assert reason(Refusal("One\nTwo")) == "One; Two"
     assert reason(MemoryError()) == "MemoryError"
     assert reason(KeyError("x")) == "KeyError: 'x'"
+    assert reason(ToolError("g++ failed")) == "g++ failed"
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (Refusal("no"), 2), (ToolError("g++ failed"), 3), (KeyError("x"), 3), (SimulationError("2 of 30 words differ"), 1)])
+def test_a_failure_has_the_exit_code_of_its_error(error, code):
+    assert failure(error)["code"] == code
 
 
 @pytest.mark.parametrize(("settings", "count"), [("", 2), (', "training.method=direct"', 80)])
@@ -65,7 +73,7 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
 
     # A budget that is too small, and what is known of the point all the same.
     assert found[0] == {name: found[1][name] for name in ("quantized", "weights", "weight_memory_bits")} | {
-        "reason": found[0]["reason"]}
+        "reason": found[0]["reason"], "code": 2}
     assert "needs at least" in found[0]["reason"] and "multipliers" in found[0]["reason"]
 
     # Counted in the Verilog.
@@ -83,7 +91,7 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
 
 def test_a_training_that_fails(sweep_file):
     point, = read(sweep_file("block_size = [64]")).points
-    assert set(train(point)) == {"reason"}
+    assert set(train(point)) == {"reason", "code"}
     assert "Block size must not exceed both sides" in train(point)["reason"]
 
 
@@ -92,7 +100,7 @@ def test_an_error_is_a_reason_too(points, monkeypatch):
         raise ZeroDivisionError("of a bug")
 
     monkeypatch.setattr(work, "_golden", broken)
-    assert evaluate(points[:1], {"model": "x"}, "plan") == [{"reason": "ZeroDivisionError: of a bug"}]
+    assert evaluate(points[:1], {"model": "x"}, "plan") == [{"reason": "ZeroDivisionError: of a bug", "code": 3}]
 
 
 def test_a_device_that_is_too_small(points, monkeypatch):
@@ -180,7 +188,7 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
     found, = evaluate(points[1:2], train(points[1]), "simulate")
     assert seen == [("design", 40)]
     if mismatches:
-        assert found["reason"] == "AssertionError: 2 of 30 words differ from the golden model"
+        assert found["reason"] == "2 of 30 words differ from the golden model"
         assert "cycles_per_step" not in found and 0 <= found["quantized"] <= 1
     else:
         assert (found["cycles_per_step"], found["memory_bits"], "reason" in found) == (99.5, 4321, False)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from circulant.hw.c import Emulator, compiler
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from tests.hw.golden import network
 
 ANSWER = {"answer.h": "int answer(void);\n", "answer.c": '#include "answer.h"\nint answer(void) { return 42; }\n'}
@@ -50,8 +50,8 @@ def test_refuses_without_a_compiler(monkeypatch, tmp_path):
 
 
 def test_refuses_what_does_not_compile():
-    with pytest.raises(Refusal, match=r"^The emulator's C must compile with \S+, but it does not \(.*error: .*\); try "
-                                      r"another compiler$"):
+    with pytest.raises(ToolError, match=r"^The emulator's C must compile with \S+, but it does not \(.*error: .*\); "
+                                        r"try another compiler$"):
         compiler.library({"a.c": "int f(void) { return 1 }\n"}, "a.c")
 
 

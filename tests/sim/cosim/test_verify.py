@@ -10,7 +10,7 @@ import pytest
 from circulant.sim.cosim import SimulationError, Verification, verify
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import job_of
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 from tests.sim.cosim.accumulator import CONSTANTS, LATENCY, NETWORK, STEP, STEPS, Fault, vectors, write, write_image
 
@@ -179,7 +179,7 @@ def test_verilog_that_does_not_compile_is_refused_with_its_first_error(tmp_path:
     folder = write(tmp_path / "design")
     text = (folder / "accumulator.v").read_text()
     (folder / "accumulator.v").write_text(text.replace("endfunction", "endfunctoin", 1))
-    with pytest.raises(Refusal, match=r"must compile with Verilator .*\(%Error: accumulator\.v:\d+:.*build\.log"):
+    with pytest.raises(ToolError, match=r"must compile with Verilator .*\(%Error: accumulator\.v:\d+:.*build\.log"):
         run(folder)
     assert "syntax error" in (folder / "build.log").read_text()
 
@@ -187,7 +187,7 @@ def test_verilog_that_does_not_compile_is_refused_with_its_first_error(tmp_path:
 def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
     folder = write(tmp_path / "design")
     write_image(folder / "constants.hex", *range(9))
-    with pytest.raises(SimulationError, match=r"must run to its end.*\(%Error: constants\.hex:.*simulation\.log"):
+    with pytest.raises(ToolError, match=r"must run to its end.*\(%Error: constants\.hex:.*simulation\.log"):
         run(folder)
     assert (folder / "simulation.log").stat().st_size > 0
     write_image(folder / "constants.hex", *CONSTANTS)

@@ -1,0 +1,180 @@
+"""The boundary of the Python API: a call that cannot be meant is refused in one sentence, as the command line does."""
+import dataclasses
+import inspect
+import numbers
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from circulant.sim.refusal import Refusal, nearest
+
+__all__ = ["public"]
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+WAYS = {
+    "Dataset": "make one with circulant.load_data, or circulant.Dataset of arrays",
+    "Design": "make one with circulant.generate",
+    "Module": "give a torch.nn.Module",
+    "Network": "make one of a torch model with circulant.export",
+    "Vectors": "make them with Network.vectors",
+    "ndarray": "convert it with numpy.asarray",
+}
+"""How one comes by a value, by the name of its type."""
+
+
+@overload
+def public(call: T) -> T: ...
+
+
+@overload
+def public(*, more: type, called: Mapping[str, str] | None = None) -> Callable[[T], T]: ...
+
+
+def public(call: Any = None, *, more: type | None = None, called: Mapping[str, str] | None = None) -> Any:
+    """A function or a dataclass whose arguments are checked against names and annotations before anything else happens.
+
+    Types are checked, not values: numbers of numpy count as numbers, anything that numpy reads as numbers as an array.
+
+    Parameters:
+        more: a dataclass whose fields the function takes as further keywords.
+        called: those of the fields which it takes by another name, with that name.
+
+    Raises:
+        Refusal: by the call, for an argument that is unknown (with the nearest name), missing, or of a wrong type.
+    """
+    if call is None:
+        return lambda function: _checked(function, function.__qualname__, more, called or {})
+    if isinstance(call, type):
+        setattr(call, "__init__", _checked(vars(call)["__init__"], call.__name__))  # noqa: B010 - for mypy
+        return call
+    return _checked(call, call.__qualname__)
+
+
+def _checked(function: Callable[..., Any], title: str, more: Any = None, called: Mapping[str, str] | None = None
+             ) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+    hints = cache(lambda: typing.get_type_hints(function))
+    names = [name for name, parameter in signature.parameters.items()
+             if parameter.kind is not parameter.VAR_KEYWORD and name not in ("self", "cls")]
+    aliases = called or {}
+    legal = names if more is None else [
+        *names, *(field.name for field in dataclasses.fields(more) if field.name not in aliases)]
+    opened = more is None and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not opened and (unknown := [name for name in kwargs if name not in legal]):
+            name = unknown[0]
+            way = (f"; here that is {aliases[name]}" if name in aliases else
+                   nearest(name, legal) or f"; it takes {', '.join(legal)}")
+            raise Refusal(f"{title} must be given arguments that it knows, not {name!r}{way}")
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise Refusal(f"{title} must be called as {title}{_shown(signature)}, but {_misfit(error)}") from None
+        for name, value in bound.arguments.items():
+            hint = hints().get(name)
+            if name in names and hint is not None and not _fits(value, hint):
+                raise Refusal(f"{title} must be given {_words(hint)} as {name}, not {_what(value)}{_way(hint)}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _shown(signature: inspect.Signature) -> str:
+    shown = [("*" if each.kind is each.VAR_POSITIONAL else "**" if each.kind is each.VAR_KEYWORD else "") + name
+             + ("" if each.default is each.empty else "=…")
+             for name, each in signature.parameters.items() if name not in ("self", "cls")]
+    return f"({', '.join(shown)})"
+
+
+def _misfit(error: TypeError) -> str:
+    words = str(error)
+    return {"too many positional arguments": "there are too many arguments"}.get(
+        words, words.replace("missing a required argument:", "it lacks the argument"))
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type."""
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        return tuple(each for option in typing.get_args(hint) for each in _options(option))
+    return (hint,)
+
+
+def _class(hint: Any) -> Any:
+    """The class of an annotation, or None where it is none, such as a protocol."""
+    origin = typing.get_origin(hint) or hint
+    return origin if isinstance(origin, type) and not getattr(origin, "_is_protocol", False) else None
+
+
+def _arrays(options: tuple[Any, ...]) -> bool:
+    """Whether this is an ArrayLike: a union of which parts are protocols."""
+    return any(getattr(typing.get_origin(each) or each, "_is_protocol", False) for each in options)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    options = _options(hint)
+    if _arrays(options):
+        known = tuple(each for each in options if isinstance(each, type) and each.__module__.startswith("torch"))
+        return isinstance(value, known) or _numeric(value)
+    return any(_is(value, each) for each in options)
+
+
+def _is(value: Any, hint: Any) -> bool:
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is bool:
+        return isinstance(value, bool | np.bool_)
+    if hint is int:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if hint is float:
+        return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if typing.get_origin(hint) is typing.Literal:
+        return value in typing.get_args(hint)
+    known = _class(hint)
+    return known is None or (callable(value) if known is Callable else isinstance(value, known))
+
+
+def _numeric(value: Any) -> bool:
+    if value is None or isinstance(value, str | bytes | Mapping | set | frozenset):
+        return False
+    try:
+        return np.asarray(value).dtype.kind in "bifu"
+    except Exception:  # An object may raise anything when numpy asks it for numbers.
+        return False
+
+
+NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a text", type(None): "None",
+         Callable: "a function", Mapping: "a dictionary", np.ndarray: "a numpy array"}
+
+
+def _words(hint: Any) -> str:
+    """What may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
+    options = _options(hint)
+    if _arrays(options):
+        return "an array of numbers"
+    found = []
+    for each in options:
+        known = _class(each)
+        name = getattr(known, "__name__", str(each))
+        found.append(NAMES.get(known) or f"{'an' if name[0] in 'AEIOUaeio' else 'a'} {name}")
+    return " or ".join(dict.fromkeys(found))
+
+
+def _what(value: Any) -> str:
+    """A value that is no use: itself where that is short, else its type."""
+    if value is None or isinstance(value, bool | int | float | str):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:60]}…"
+    known = type(value)
+    return NAMES.get(known) or f"{'an' if known.__name__[0] in 'AEIOUaeio' else 'a'} {known.__name__}"
+
+
+def _way(hint: Any) -> str:
+    ways = [WAYS[name] for each in _options(hint) if (name := getattr(_class(each), "__name__", "")) in WAYS]
+    return f"; {ways[0]}" if ways else "; give that"

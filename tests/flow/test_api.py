@@ -1,0 +1,74 @@
+"""The Python API refuses what the command line would: one sentence, never the traceback of something inside."""
+import numpy as np
+import pytest
+from torch import nn
+
+import circulant
+from circulant.sim.refusal import Refusal
+from tests.flow.conftest import small_network
+
+NETWORK, INPUTS = small_network()
+X, Y = np.zeros((8, 4), np.float32), np.zeros(8, np.int64)
+MODEL = nn.Sequential(nn.Linear(4, 4))
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: circulant.train_admm(MODEL, (X, Y)), "train_admm must be given a Dataset as data, not a tuple; make one "
+     "with circulant.load_data, or circulant.Dataset of arrays"),
+    (lambda: circulant.train_admm(MODEL, X, epoch=3), "train_admm must be given arguments that it knows, not 'epoch'; "
+     "did you mean 'epochs'?"),
+    (lambda: circulant.train_admm(MODEL, X, tolerence=3), "did you mean 'tolerance'?"),
+    (lambda: circulant.train_admm(MODEL, X, learning_rate=3), "not 'learning_rate'; here that is lr"),
+    (lambda: circulant.generate(MODEL), "generate must be given a Network as network, not a Sequential; make one "
+     "of a torch model with circulant.export"),
+    (lambda: circulant.generate(NETWORK, multiplier=3), "did you mean 'multipliers'?"),
+    (lambda: circulant.generate(NETWORK, multipliers="many"), "an integer as multipliers, not 'many'"),
+    (lambda: circulant.verify("design", X), "verify must be given a Vectors or a text or a Path as vectors, not a "
+     "numpy array; make them with Network.vectors"),
+    (lambda: circulant.inspect(MODEL, {"a": X}), "inspect must be given an array of numbers as sample, not a dict"),
+    (lambda: circulant.inspect(NETWORK, X), "inspect must be given a Module as model, not a Network; give a "
+     "torch.nn.Module"),
+    (lambda: circulant.compress(MODEL, blocksize=8), "did you mean 'block_size'?"),
+    (lambda: circulant.compress(MODEL), "compress must be called as compress(model, block_size), but it lacks"),
+    (lambda: circulant.initialise({}, 8), "initialise must be given a Module as model, not a dict"),
+    (lambda: circulant.export(MODEL, X, weigth_bits=8), "did you mean 'weight_bits'?"),
+    (lambda: circulant.export(MODEL, X, twidle_bits=8), "did you mean 'twiddle_bits'?"),
+    (lambda: circulant.export(MODEL, "digits"), "export must be given an array of numbers as sample_inputs, not"),
+    (lambda: circulant.load_data(3), "load_data must be given a text as name, not 3"),
+    (lambda: circulant.load_data("digits", subst=3), "did you mean 'subset'?"),
+    (lambda: circulant.Dataset("mine", [[0.0]], Y, X, Y, 2), "Dataset must be given a numpy array as train_x, not a "
+     "list; convert it with numpy.asarray"),
+    (lambda: circulant.Dataset("mine", X, Y, X, Y, 2, test_length=Y), "did you mean 'test_lengths'?"),
+    (lambda: circulant.Vectors([[1]], [[2]], "hash"), "Vectors must be given a numpy array as inputs, not a list"),
+    (lambda: circulant.Network.load(5), "Network.load must be given a text or a Path as folder, not 5"),
+    (lambda: NETWORK.vectors("digits"), "Network.vectors must be given an array of numbers as x, not 'digits'"),
+    (lambda: NETWORK.save("/proc/foo"), "/proc/foo/weights.npz cannot be used: No such file or directory"),
+])
+def test_one_sentence(call, words):
+    with pytest.raises(Refusal) as refused:
+        call()
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def design():
+    return circulant.generate(NETWORK, multipliers=16)
+
+
+def test_a_design_in_a_folder_that_cannot_be(design):
+    with pytest.raises(Refusal, match=r"^/proc/foo cannot be used: No such file or directory; choose another path$"):
+        design.write("/proc/foo")
+
+
+def test_what_is_printed_is_a_line(design):
+    data = circulant.Dataset("mine", X, Y, X, Y, 2)
+    vectors = NETWORK.vectors(INPUTS)
+    assert repr(NETWORK) == f"<Network 'small' gru → linear, 4 → 3 per sequence, {NETWORK.hash[:12]}>"
+    assert str(NETWORK) == repr(NETWORK)
+    assert repr(data) == "<Dataset 'mine' classification, 2 classes, train 8, test 8 × (4,)>"
+    assert repr(vectors) == f"<Vectors 7 × (5, 4) → (3,) of network {NETWORK.hash[:12]}>"
+    assert repr(design) == (f"<Design of 'small': {design.multipliers} multipliers, {design.memory_bits:,} memory "
+                            f"bits, {len(design.images)} images>")
+    result = NETWORK.run(INPUTS)
+    assert repr(result) == "<Result (7, 3)>"
