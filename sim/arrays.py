@@ -6,6 +6,7 @@ What an archive declares is checked before anything is allocated: a compressed b
 import re
 import struct
 import zipfile
+from collections.abc import Container
 from typing import BinaryIO
 
 import numpy as np
@@ -29,8 +30,11 @@ class ArchiveError(ValueError):
     """What is wrong with an archive."""
 
 
-def read_arrays(file: BinaryIO, limit: int = LIMIT) -> dict[str, NDArray[np.generic]]:
+def read_arrays(file: BinaryIO, limit: int = LIMIT, only: Container[str] = ()) -> dict[str, NDArray[np.generic]]:
     """The arrays of an archive that `numpy.savez` wrote, by name.
+
+    Parameters:
+        only: names of those that are wanted, if not all.
 
     Raises:
         ArchiveError: when it is damaged, holds anything else than arrays of plain values, or more than ``limit`` bytes.
@@ -39,7 +43,8 @@ def read_arrays(file: BinaryIO, limit: int = LIMIT) -> dict[str, NDArray[np.gene
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             _check(members, limit)
-            return {info.filename.removesuffix(".npy"): _array(archive, info) for info in members}
+            return {name: _array(archive, info) for info in members
+                    if (name := info.filename.removesuffix(".npy")) in only or not only}
     except ArchiveError:
         raise
     except Exception as error:  # A damaged archive fails in a dozen ways, from zlib.error to NotImplementedError.

@@ -23,7 +23,7 @@ from circulant.sim.arrays import read_arrays
 from circulant.sim.refusal import Refusal
 from circulant.sim.schema import SHA, Int, Rule, Table, Text, require, shown
 
-__all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "read_json", "read_npz",
+__all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "npz_hash", "read_json", "read_npz",
            "replaced_folder", "write_json", "write_npz"]
 
 DEPTH = 60
@@ -168,25 +168,43 @@ def read_npz(path: str | Path, kind: str, version: int, rule: Rule | None = None
             break the rule.
     """
     path = Path(path)
-    try:
-        with files.opened(path) as file:
-            arrays = read_arrays(file)
-        header = _parsed(arrays.pop("header").tobytes())
-    except FileNotFoundError:
-        raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
-    except KeyError:
-        raise Refusal(f"{path} must be a {kind} archive, but it is not (it has no header); write it anew") from None
-    except (OSError, ValueError) as error:
-        raise Refusal(f"{path} must be a {kind} archive, but it is not ({files.reason(error)}); write it anew"
-                      ) from None
-    if not isinstance(header, dict):
-        raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it anew")
-    _check_header(path, header, kind, version)
-    require(_HEADER, header, path)
+    arrays, header = _read_archive(path, kind, version)
     _check_hash(path, header["hash"], digest({"arrays": digest_arrays(arrays), "meta": header["meta"]}))
     if rule is not None:
         require(rule, header["meta"], path)
     return arrays, {**header["meta"], "hash": header["hash"]}
+
+
+def npz_hash(path: str | Path) -> str:
+    """The hash that a file which `read_npz` has taken says of itself.
+
+    Raises:
+        Refusal: when it says none.
+    """
+    path = Path(path)
+    return str(_read_archive(path, None, None, ("header",))[1]["hash"])
+
+
+def _read_archive(path: Path, kind: str | None, version: int | None, only: tuple[str, ...] = ()
+                  ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and header."""
+    what = f"a {kind} archive" if kind else "an archive"
+    try:
+        with files.opened(path) as file:
+            arrays = read_arrays(file, only=only)
+        header = _parsed(arrays.pop("header").tobytes())
+    except FileNotFoundError:
+        raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
+    except KeyError:
+        raise Refusal(f"{path} must be {what}, but it is not (it has no header); write it anew") from None
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path} must be {what}, but it is not ({files.reason(error)}); write it anew") from None
+    if not isinstance(header, dict):
+        raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it anew")
+    if kind is not None and version is not None:
+        _check_header(path, header, kind, version)
+    require(_HEADER, header, path)
+    return arrays, header
 
 
 def _parsed(text: bytes) -> Any:

@@ -57,8 +57,8 @@ class Pool(Windowed):
         if self.mode == "average" and rounding_bits(
                 sums, self.input_format.frac + bits - self.output_format.frac) > 63:
             raise Refusal(f"Layer {self.name!r}: the sums of {count} values must fit into 63 bits, but with the "
-                          f"argument {self.input_format} and the value {self.output_format} they do not; choose narrower ones, "
-                          "or binary points nearer to each other")
+                          f"argument {self.input_format} and the value {self.output_format} they do not; choose "
+                          "narrower ones, or binary points nearer to each other")
 
     @property
     def outputs(self) -> int:
