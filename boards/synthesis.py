@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.tools import find, run
-from circulant.sim import artifact
+from circulant.sim import design
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["FAMILIES", "Family", "Synthesis", "manifest", "synthesize"]
@@ -93,13 +93,13 @@ def manifest(folder: str | Path) -> dict[str, Any]:
     """What the manifest of a design says.
 
     Raises:
-        Refusal: when the folder holds no design.
+        Refusal: when the folder holds no design, or a file of it was changed.
     """
     path = Path(folder) / "manifest.json"
-    if not path.is_file():
+    if not path.exists():
         raise Refusal(f"A design must be a folder with a manifest.json, but {folder} has none; make one with "
                       "`circulant generate`")
-    return artifact.read_json(path, "circulant-design", 1)
+    return design.read(folder)
 
 
 def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: str | Path | None = None,

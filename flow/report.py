@@ -12,10 +12,10 @@ from rich.table import Table
 from circulant import schedule
 from circulant.boards.device import NAMES, fit_of
 from circulant.integers import loss
+from circulant.integrity import require_verified
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
-from circulant.sim.vectors import Vectors
 
 __all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
 
@@ -30,10 +30,11 @@ def collect(run: Run) -> dict[str, Any]:
     """Every figure of a finished run, from the records of its steps.
 
     Raises:
-        Refusal: when a step is missing or stale, or the design exceeds the board's device.
+        Refusal: when a step is missing or stale, what stands in the folder is not what was verified, or the design
+            exceeds the board's device.
     """
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
-    vectors = Vectors.load(run.path("vectors.npz"))
+    vectors = require_verified(run, quantized, generated, simulated)
     steps = vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1
     metric = trained["metric"]
     return {

@@ -13,15 +13,14 @@ from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.integers import Golden, golden
+from circulant.integrity import design_hash, network_of, vectors_of
 from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
-from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.quantize_like import quantize_like
 from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
-from circulant.sim.vectors import Vectors
 
 __all__ = ["budget", "design_hash", "generate", "generate_c", "inspect", "network_of", "quantize", "report", "simulate",
            "train", "vectors_of", "words"]
@@ -231,7 +230,7 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     vectors = vectors_of(run, quantized)
     if run.experiment.hardware.argmax:
         vectors = network_of(run, quantized).with_argmax().chosen(vectors)
-    design_hash(run, generated)
+    hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
     vectors = vectors.first(run.experiment.simulation.samples, run.experiment.hardware.streams)
 
     def progress(stage: str, done: int, total: int) -> None:
@@ -239,41 +238,18 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
 
     start = time.perf_counter()
     verification = verify(run.path("hardware"), vectors, progress=progress)
-    return record(run, "simulate", {"verification": verification.as_json(), "seconds": time.perf_counter() - start})
+    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json(),
+                                    "seconds": time.perf_counter() - start})
 
 
 def report(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Every figure: ``report.json``, ``report.html`` and its pictures."""
+    """Every figure: ``report.json``, ``report.html`` and its pictures.
+
+    Raises:
+        Refusal: as `circulant.report.collect`.
+    """
     show("report", 0, 0)
     return reports.write(run)
-
-
-def network_of(run: Run, quantized: dict[str, Any]) -> Network:
-    network = Network.load(run.folder)
-    if network.hash != quantized["hashes"]["network"]:
-        raise Refusal(f"{run.path('network.json')} must be the network of quantization.json beside it, but it is "
-                      f"another; run {run.command('quantize')} again")
-    return network
-
-
-def vectors_of(run: Run, quantized: dict[str, Any]) -> Vectors:
-    vectors = Vectors.load(run.path("vectors.npz"))
-    if vectors.network != quantized["hashes"]["network"]:
-        raise Refusal(f"{run.path('vectors.npz')} must be of the network beside it, but it is another's; "
-                      f"run {run.command('quantize')} again")
-    return vectors
-
-
-def design_hash(run: Run, generated: dict[str, Any] | None = None) -> str:
-    """
-    Raises:
-        Refusal: when the design is not that of the record ``generated``.
-    """
-    found = str(artifact.read_json(run.path("hardware/manifest.json"), "circulant-design", 1)["hash"])
-    if generated is not None and found != generated["hashes"]["design"]:
-        raise Refusal(f"{run.path('hardware')} must be the design of generation.json beside it, but it is another; "
-                      f"run {run.command('generate')} again")
-    return found
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:

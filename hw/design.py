@@ -14,7 +14,7 @@ from circulant.hw.residual import waiting
 from circulant.hw.target import VerilogTarget
 from circulant.hw.tile import TileShape
 from circulant.hw.top import Top, container_bits
-from circulant.sim import artifact
+from circulant.sim import artifact, design
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
@@ -39,7 +39,7 @@ class Design:
     Parameters:
         verilog: text of ``top.v``.
         images: memory images by file name.
-        manifest: what ``manifest.json`` holds.
+        manifest: what ``manifest.json`` holds, all but the hashes of the files.
     """
 
     network: Network
@@ -48,8 +48,8 @@ class Design:
     images: dict[str, str]
     manifest: dict[str, Any]
 
-    KIND = "circulant-design"
-    VERSION = 1
+    KIND = design.KIND
+    VERSION = design.VERSION
 
     def __repr__(self) -> str:
         return (f"<Design of {self.network.name!r}: {self.multipliers:,} multipliers, {self.memory_bits:,} memory "
@@ -91,10 +91,11 @@ class Design:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
         with artifact.replaced_folder(folder) as fresh:
-            (fresh / "top.v").write_text(self.verilog)
-            for name, text in self.images.items():
-                (fresh / name).write_text(text)
-            artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
+            contents = {name: text.encode() for name, text in {"top.v": self.verilog, **self.images}.items()}
+            for name, data in contents.items():
+                (fresh / name).write_bytes(data)
+            artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION,
+                                self.manifest | {"files": design.hashes(contents)})
         return folder
 
 

@@ -10,7 +10,7 @@ from circulant.hw.design import Design
 from circulant.hw.plan import Plan, plan
 from circulant.hw.target import VerilogTarget
 from circulant.hw.top import Top
-from circulant.sim import artifact
+from circulant.sim.design import hashes, read
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.structure import check_structure, renamed
@@ -56,10 +56,11 @@ def writes_for(folder: str | Path, network: Network, other: Network, *, multipli
         Refusal: as `writes`, and when the design was generated with others, or a file is missing or damaged.
     """
     folder = Path(folder)
-    manifest = artifact.read_json(folder / "manifest.json", Design.KIND, Design.VERSION)
+    manifest = read(folder)
     design = Design(network, plan(network, multipliers, streams=streams), "", {}, manifest)
-    kept = {name: (folder / name).read_text() for name in manifest["images"]}
-    if manifest["network"] != network.hash or _images(network, design.plans) != kept:
+    images = {name: text.encode() for name, text in _images(network, design.plans).items()}
+    if manifest["network"] != network.hash or hashes(images) != {name: manifest["files"][name]
+                                                                 for name in manifest["images"]}:
         raise Refusal(f"{folder} must hold the design of network {network.name!r} with {multipliers} multipliers and "
                       f"{streams} streams, but it is another one; generate it again")
     return writes(design, other)

@@ -77,11 +77,15 @@ class Pwl:
 
     def __post_init__(self) -> None:
         name, count = f"{self.function}'s table", len(self.start)
+        if self.input_bits > 62:
+            raise Refusal(f"The argument of {self.function} must have at most 62 bits, but with {self.input.frac} "
+                          f"fraction bits and a reach of 2**{self.reach} it has {self.input_bits}; fit its table again")
         if self.input_bits < 2:
             raise Refusal(f"The argument of {self.function} must have at least {1 - self.reach} fraction bits within a "
                           f"reach of 2**{self.reach}, not {self.input.frac}; choose a greater width")
         half = 1 << self.input_bits - 1
-        if not count or self.start[0] != -half or self.start[-1] >= half or (np.diff(self.start) < 1).any():
+        if not count or self.start[0] != -half or self.start.min() < -half or self.start.max() >= half or (
+                np.diff(self.start) < 1).any():
             raise Refusal(f"The segments of {name} must ascend from {-half} and start below {half}, but they do not; "
                           "fit it again")
         for what, values, form in (("slope", self.slope, self.slope_format), ("base", self.base, self.base_format)):

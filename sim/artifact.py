@@ -1,11 +1,13 @@
 """Files between the folders: named, versioned, hashed, and written whole or not at all.
 
-A file is written under a temporary name and renamed, so that a killed run leaves the old file or the new one. A
-reader checks name, version and hash, and says file, field, rule and value when it refuses.
+A file is written under a temporary name, brought to the disk and renamed, so that a killed run leaves the old file or
+the new one. A reader takes regular files within bounds only, checks name, version, hash and, by a rule of `sim.schema`,
+every field, and says file, field, rule and value when it refuses.
 """
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,10 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim import files, temporaries
+from circulant.sim.arrays import read_arrays
 from circulant.sim.refusal import Refusal, unusable
+from circulant.sim.schema import SHA, Int, Rule, Table, Text, require, shown
 
-__all__ = ["atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "read_json", "read_npz",
-           "replaced_folder", "write_json", "write_npz"]
+__all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash", "read_json",
+           "read_npz", "replaced_folder", "write_json", "write_npz"]
+
+DEPTH = 60
+"""Brackets within brackets of a JSON document."""
+
+DIGITS = 100
+"""Of a number in it."""
+
+_HEADER = Table({"format": Text(200), "version": Int(0, 1_000_000), "hash": SHA, "meta": Table({}, open=True)})
 
 
 @contextmanager
@@ -38,7 +51,8 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename.
+    """Write ``data`` to ``path`` through a temporary file in the same folder and a rename, both brought to
+    the disk.
 
     Raises:
         Refusal, ToolError: as `naming`.
@@ -49,12 +63,16 @@ def atomic_bytes(path: str | Path, data: bytes) -> None:
 
 def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporaries.sweep(path.parent)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=temporaries.prefix(path.name))
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
+        files.sync(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -69,7 +87,7 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
     """A fresh folder to write into, which takes the place of ``folder`` when the block ends, and not when it fails.
 
     A run that is killed leaves the old folder, the new one, or, between two renames, the old one under a hidden name
-    beside it; never a mixture.
+    beside it, which the next one puts back; never a mixture.
 
     Raises:
         Refusal, ToolError: as `naming`.
@@ -81,14 +99,18 @@ def replaced_folder(folder: str | Path) -> Iterator[Path]:
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+    temporaries.sweep(folder.parent)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=temporaries.prefix(folder.name)) as temporary:
         fresh, old = Path(temporary) / "new", Path(temporary) / "old"
         fresh.mkdir()
         yield fresh
+        for path in (*fresh.rglob("*"), fresh):
+            files.sync(path)
         try:
             if folder.exists():
                 folder.rename(old)
             fresh.rename(folder)
+            files.sync(folder.parent)
         except BaseException:
             if old.exists() and not folder.exists():
                 old.rename(folder)
@@ -112,32 +134,46 @@ def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def write_json(path: str | Path, kind: str, version: int, body: Mapping[str, Any]) -> str:
-    """Write ``body`` with the header fields ``format``, ``version`` and ``hash``; returns the hash."""
+    """Write ``body`` with the header fields ``format``, ``version`` and ``hash``; returns the hash.
+
+    Raises:
+        Refusal: when a number is not finite, which no reader would take.
+    """
     sha = digest(body)
-    document = {"format": kind, "version": version, "hash": sha, **body}
-    atomic_text(path, json.dumps(document, indent=1) + "\n")
+    try:
+        text = json.dumps({"format": kind, "version": version, "hash": sha, **body}, indent=1, allow_nan=False)
+    except ValueError:
+        raise Refusal(f"{path} must hold finite numbers, but one of what is to be written is infinite or none; look at "
+                      "where it comes from") from None
+    atomic_text(path, text + "\n")
     return sha
 
 
-def read_json(path: str | Path, kind: str, version: int) -> dict[str, Any]:
+def read_json(path: str | Path, kind: str, version: int, rule: Rule | None = None) -> dict[str, Any]:
     """The body of a file that `write_json` wrote, without the header but with its ``hash``.
 
+    Parameters:
+        rule: that the body keeps to.
+
     Raises:
-        Refusal: when the file is missing, is no JSON, or its name, version or hash is wrong.
+        Refusal: when the file is missing, is no regular file, no JSON or larger than a text may be, its name, version
+            or hash is wrong, or its body breaks the rule.
     """
     path = Path(path)
     try:
-        document = json.loads(path.read_text())
+        document = _parsed(files.read_bytes(path, files.TEXT_LIMIT))
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Refusal(f"{path} must be a JSON file, but it is not ({error}); write it anew") from None
+    except (OSError, ValueError) as error:  # JSONDecodeError and UnicodeDecodeError are such.
+        raise Refusal(f"{path} must be a JSON file, but it is not ({files.reason(error)}); write it anew") from None
     if not isinstance(document, dict):
         raise Refusal(f"{path} must hold a JSON object, not a {type(document).__name__}; write it anew")
     _check_header(path, document, kind, version)
     sha = document.pop("hash", None)
     body = {key: value for key, value in document.items() if key not in ("format", "version")}
     _check_hash(path, sha, digest(body))
+    if rule is not None:
+        require(rule, body, path)
     return {**body, "hash": sha}
 
 
@@ -152,31 +188,100 @@ def write_npz(path: str | Path, kind: str, version: int, arrays: Mapping[str, ND
     return sha
 
 
-def read_npz(path: str | Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def read_npz(path: str | Path, kind: str, version: int, rule: Rule | None = None
+             ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Arrays and meta data (with ``hash``) of a file that `write_npz` wrote.
 
+    Parameters:
+        rule: that the meta data keep to.
+
     Raises:
-        Refusal: when the file is missing, is no such archive, or its name, version or hash is wrong.
+        Refusal: when the file is missing, is no such archive, or its name, version or hash is wrong, or its meta data
+            break the rule.
     """
     path = Path(path)
+    arrays, header = _read_archive(path, kind, version)
+    _check_hash(path, header["hash"], digest({"arrays": digest_arrays(arrays), "meta": header["meta"]}))
+    if rule is not None:
+        require(rule, header["meta"], path)
+    return arrays, {**header["meta"], "hash": header["hash"]}
+
+
+def npz_hash(path: str | Path) -> str:
+    """The hash that a file which `read_npz` has taken says of itself.
+
+    Raises:
+        Refusal: when it says none.
+    """
+    path = Path(path)
+    return str(_read_archive(path, None, None, ("header",))[1]["hash"])
+
+
+def _read_archive(path: Path, kind: str | None, version: int | None, only: tuple[str, ...] = ()
+                  ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Arrays and header."""
+    what = f"a {kind} archive" if kind else "an archive"
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(arrays.pop("header").tobytes())
+        with files.opened(path) as file:
+            arrays = read_arrays(file, only=only)
+        header = _parsed(arrays.pop("header").tobytes())
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
-    except Exception as error:  # A damaged archive fails in a dozen ways, from zlib.error to NotImplementedError.
-        raise Refusal(f"{path} must be a {kind} archive, but it is not ({error}); write it anew") from None
-    _check_header(path, header, kind, version)
-    _check_hash(path, header["hash"], digest({"arrays": digest_arrays(arrays), "meta": header["meta"]}))
-    return arrays, {**header["meta"], "hash": header["hash"]}
+    except KeyError:
+        raise Refusal(f"{path} must be {what}, but it is not (it has no header); write it anew") from None
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path} must be {what}, but it is not ({files.reason(error)}); write it anew") from None
+    if not isinstance(header, dict):
+        raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it anew")
+    if kind is not None and version is not None:
+        _check_header(path, header, kind, version)
+    require(_HEADER, header, path)
+    return arrays, header
+
+
+def _parsed(text: bytes) -> Any:
+    """The value of a JSON text, whose numbers are finite and have few digits, and whose brackets are not deep.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    try:
+        value = json.loads(text, parse_int=_integer, parse_float=_real, parse_constant=_real)
+        if _depth(value) > DEPTH:
+            raise RecursionError
+    except RecursionError:
+        raise ValueError(f"it has more than {DEPTH} brackets within each other") from None
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits, more than {DIGITS}")
+    return int(digits)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"a number must be finite, not {shown(text)}")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """Brackets within each other, counted level by level."""
+    level, depth = [value], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
 
 
 def _check_header(path: Path, header: dict[str, Any], kind: str, version: int) -> None:
     if header.get("format") != kind:
-        raise Refusal(f"{path}: field 'format' must be {kind!r}, not {header.get('format')!r}; give the right file")
-    if header.get("version") != version:
-        raise Refusal(f"{path}: field 'version' must be {version}, not {header.get('version')!r}; "
+        raise Refusal(f"{path}: field 'format' must be {kind!r}, not {shown(header.get('format'))}; "
+                      "give the right file")
+    if type(header.get("version")) is not int or header["version"] != version:
+        raise Refusal(f"{path}: field 'version' must be {version}, not {shown(header.get('version'))}; "
                       "write the file anew with this version of circulant")
 
 

@@ -5,15 +5,18 @@ stored when its last one is written.
 """
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from circulant.sim.fixed import Integers
 from circulant.sim.refusal import Refusal
+from circulant.sim.rules import NAME, SIZE
+from circulant.sim.schema import WAY_OUT, Choice, Int, Listing, Null, Table, require
 
-__all__ = ["ADDRESS_BITS", "CONTROL", "HOLD", "IDLE", "READ", "REFUSED", "RESTORING", "RESUME", "STATUS", "WAIT",
-           "WORD", "WRITE", "Configuration", "Operation", "StateShape", "Window", "state_parts"]
+__all__ = ["ADDRESS_BITS", "CONFIGURATION", "CONTROL", "HOLD", "IDLE", "READ", "REFUSED", "RESTORING", "RESUME",
+           "STATUS", "WAIT", "WORD", "WRITE", "Configuration", "Operation", "StateShape", "Window", "state_parts"]
 
 WORD = 32
 ADDRESS_BITS = 24
@@ -30,6 +33,14 @@ IDLE, RESTORING, REFUSED = 1, 2, 4
 
 WRITE, WAIT, READ = range(3)
 """Kinds of operations."""
+
+
+_STATE = Table({"layer": NAME, "part": Choice(("y", "c")), "size": SIZE, "block_size": Int(1, 64), "blocks": SIZE,
+                "streams": Int(1, WORD), "width": Int(1, 62)})
+CONFIGURATION = Table({"windows": Listing(Table(
+    {"name": NAME, "first": Int(0, (1 << ADDRESS_BITS) - 1), "words": Int(1, 1 << ADDRESS_BITS),
+     "width": Int(1, 1 << 16), "state": Null(_STATE)}, open=True))}, open=True)
+"""What may stand in a manifest."""
 
 
 class Operation(NamedTuple):
@@ -172,7 +183,15 @@ class Configuration:
         return _nested(states, iter(found))
 
     def writes(self, images: Mapping[str, Sequence[int]]) -> list[tuple[int, int]]:
-        """(address, word) for the memories that belong to the network, from their words by name."""
+        """(address, word) for the memories that belong to the network, from their words by name.
+
+        Raises:
+            Refusal: when they are not those of the design.
+        """
+        missing = [window.name for window in self.windows if window.state is None and window.name not in images]
+        if missing:
+            raise Refusal(f"Every memory of the network must be given its words, but {missing[0]!r} is not; make them "
+                          "for a network of the same structure")
         return [pair for window in self.windows if window.state is None for pair in window.writes(images[window.name])]
 
     def as_json(self) -> dict[str, Any]:
@@ -181,10 +200,34 @@ class Configuration:
                 "windows": [asdict(window) | {"stride": window.stride} for window in self.windows]}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> "Configuration":
-        return cls(tuple(
+    def from_json(cls, body: Mapping[str, Any], where: str | Path = "manifest.json") -> "Configuration":
+        """What `as_json` gave.
+
+        Parameters:
+            where: it comes from.
+
+        Raises:
+            Refusal: when it breaks `CONFIGURATION`, or a window lies where none can, or does not hold its state.
+        """
+        require(CONFIGURATION, body, where)
+        made = cls(tuple(
             Window(entry["name"], entry["first"], entry["words"], entry["width"],
                    None if entry["state"] is None else StateShape(**entry["state"])) for entry in body["windows"]))
+        end = 0
+        for window in sorted(made.windows, key=lambda window: window.first):
+            state = window.state
+            if window.first < max(end, RESUME + 1) or window.first % window.size or (
+                    window.first + window.size > 1 << ADDRESS_BITS):
+                raise Refusal(f"{where}: window {window.name!r} must begin at a multiple of its size {window.size}, "
+                              f"behind the one before and within {ADDRESS_BITS} bits of address, not at "
+                              f"{window.first}; {WAY_OUT}")
+            if state is not None and not (state.size <= state.blocks * state.block_size and
+                                          window.words == state.blocks * state.streams and
+                                          window.width >= state.block_size * state.width):
+                raise Refusal(f"{where}: window {window.name!r} must hold the state of its layer, but {window.words} "
+                              f"words of {window.width} bits do not hold {state}; {WAY_OUT}")
+            end = window.first + window.size
+        return made
 
 
 def state_parts(states: Any) -> Iterator[Integers]:

@@ -8,7 +8,7 @@ from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.conv import Conv
-from circulant.sim.fixed import Format
+from circulant.sim.fixed import Format, Integers
 from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
 from circulant.sim.linear import Linear
@@ -55,8 +55,6 @@ def layer_arrays(layer: Layer) -> dict[str, np.ndarray]:
     return arrays
 
 
-KINDS = ("linear", "gru", "lstm", "bidirectional", "conv", "pool", "flatten", "scale", "residual", "argmax")
-
 _TABLES = ("start", "slope", "base")
 
 _PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
@@ -99,9 +97,10 @@ def layer_as_json(layer: Layer) -> dict[str, Any]:
 
 
 def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Layer:
-    """
+    """The layer of an entry that keeps to `circulant.sim.rules.LAYER`.
+
     Raises:
-        Refusal: when the entry is of an unknown kind.
+        Refusal: when an array is missing or of another shape, or as the layer itself.
     """
     name = entry["name"]
     if entry["kind"] == Bidirectional.kind:
@@ -111,12 +110,12 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
 
     def product(role: str) -> Product:
         formats = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
-        return Product(arrays[f"{name}.{role}.weights"], arrays[f"{name}.{role}.bias"],
+        return Product(_integers(arrays, f"{name}.{role}.weights", 3), _integers(arrays, f"{name}.{role}.bias", 1),
                        twiddle_bits=entry[role]["twiddle_bits"], **formats)
 
     def pwl(role: str) -> Pwl:
         data = entry[role]
-        start, slope, base = (arrays[f"{name}.{role}.{part}"] for part in _TABLES)
+        start, slope, base = (_integers(arrays, f"{name}.{role}.{part}", 1) for part in _TABLES)
         return Pwl(data["function"], data["method"], data["reach"], Format.from_json(data["input"]),
                    Format.from_json(data["output"]), Format.from_json(data["slope"]), Format.from_json(data["base"]),
                    start, slope, base)
@@ -128,10 +127,11 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
         return Gru(name, entry["inputs"], entry["hidden"], entry["returns"], entry["reset"], gates,
                    JointProduct((x, h)) if before else x, None if before else h, pwl("sigmoid"), pwl("tanh"))
     if entry["kind"] == Lstm.kind:
+        peephole = _integers(arrays, f"{name}.peephole", 2) if f"{name}.peephole" in arrays else None
         return Lstm(
             name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
             JointProduct((product("input_product"), product("recurrent_product"))),
-            product("projection") if "projection" in entry else None, arrays.get(f"{name}.peephole"),
+            product("projection") if "projection" in entry else None, peephole,
             Format.from_json(entry["peephole_format"]), Format.from_json(entry["cell"]),
             pwl("sigmoid"), pwl("tanh"), pwl("tanh_cell"))
     if entry["kind"] == Linear.kind:
@@ -140,6 +140,19 @@ def layer_from_json(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> Lay
         return Conv(name, entry["inputs"], entry["outputs"], _grid(entry), Window.from_json(entry["window"]),
                     product("product"), entry["relu"])
     return _without_product(entry, arrays)
+
+
+def _integers(arrays: dict[str, np.ndarray], name: str, axes: int) -> Integers:
+    """
+    Raises:
+        Refusal: when there is no such array of 64-bit integers with so many axes, and something in it.
+    """
+    array = arrays.get(name)
+    if array is None or array.dtype != np.int64 or array.ndim != axes or not array.size:
+        given = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise Refusal(f"The array {name!r} must be 64-bit integers with {axes} {'axis' if axes == 1 else 'axes'}, not "
+                      f"{given}; quantize again")
+    return array
 
 
 def _grid(entry: dict[str, Any]) -> tuple[int, int]:
@@ -152,16 +165,13 @@ def _without_product(entry: dict[str, Any], arrays: dict[str, np.ndarray]) -> La
     name, kind, inputs = entry["name"], entry["kind"], entry["inputs"]
     if kind == Argmax.kind:
         return Argmax(name, inputs, Format.from_json(entry["input_format"]))
-    if kind not in (Pool.kind, Flatten.kind, Scale.kind, Residual.kind):
-        raise Refusal(f"network.json: field 'kind' of layer {name!r} must be {', '.join(map(repr, KINDS[:-1]))} or "
-                      f"{KINDS[-1]!r}, not {kind!r}; read it with the version of circulant that wrote it")
     given, made = (Format.from_json(entry[form]) for form in ("input_format", "output_format"))
     if kind == Pool.kind:
         return Pool(name, inputs, _grid(entry), Window.from_json(entry["window"]), entry["mode"], given, made)
     if kind == Flatten.kind:
         return Flatten(name, inputs, _grid(entry), entry["order"], entry["rows"], given)
     if kind == Scale.kind:
-        return Scale(name, inputs, arrays[f"{name}.scale"], arrays[f"{name}.shift"],
+        return Scale(name, inputs, _integers(arrays, f"{name}.scale", 1), _integers(arrays, f"{name}.shift", 1),
                      Format.from_json(entry["factor"]), given, made, entry["relu"])
     body, shortcut = (tuple(layer_from_json(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
     return Residual(name, inputs, _grid(entry), body, shortcut, given, made, entry["relu"])

@@ -87,6 +87,10 @@ class Lstm:
         if self.peephole is not None and self.peephole.shape != (3, self.hidden):
             raise Refusal(f"Layer {self.name!r}: the peepholes must have the shape {(3, self.hidden)}, not "
                           f"{self.peephole.shape}; export it again")
+        form = self.peephole_format
+        if self.peephole is not None and (self.peephole.min() < form.lo or self.peephole.max() > form.hi):
+            raise Refusal(f"Layer {self.name!r}: the peepholes must lie in the {form}, from {form.lo} to {form.hi}, "
+                          f"not from {self.peephole.min()} to {self.peephole.max()}; quantize it again")
         k = self.gates.block_size
         x, y, m = (padded(size, k) for size in (self.inputs, self.outputs, self.hidden))
         matrices: dict[str, Product | JointProduct] = {"gates": self.gates}

@@ -22,6 +22,8 @@ from circulant.sim.public import public
 from circulant.sim.reference import check_chain, check_data, entry
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
+from circulant.sim.rules import NETWORK
+from circulant.sim.schema import WAY_OUT, differing, shown
 from circulant.sim.trace import Recorder, Tensor
 from circulant.sim.vectors import Vectors
 from circulant.sim.window import Flow
@@ -233,16 +235,26 @@ class Network:
         """Read what `save` wrote.
 
         Raises:
-            Refusal: when a file is missing, damaged, of another version, or the two do not belong together.
+            Refusal: when a file is missing, damaged, of another version, breaks `circulant.sim.rules.NETWORK`, or the
+                two do not belong together.
         """
         folder = Path(folder)
-        body = artifact.read_json(folder / "network.json", cls.KIND, cls.VERSION)
+        path = folder / "network.json"
+        body = artifact.read_json(path, cls.KIND, cls.VERSION, NETWORK)
         arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", cls.VERSION)
         if artifact.digest_arrays(arrays) != body["weights"]:
             raise Refusal(f"{folder / 'weights.npz'} must be the weights of network.json beside it, but it is another "
                           "network's; quantize again")
-        layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
-        return cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]))
+        try:
+            layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
+            made = cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]))
+        except Refusal as refusal:
+            raise Refusal(f"{path}: {refusal}") from None
+        if made.hash != body["hash"]:  # What says the same twice in the file contradicts itself.
+            field, was, now = next(differing({**body, "hash": made.hash}, {**made._body, "hash": made.hash}))
+            raise Refusal(f"{path}: field {field!r} must be {shown(now)}, as the other fields and the weights have it, "
+                          f"not {shown(was)}; {WAY_OUT}")
+        return made
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:

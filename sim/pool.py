@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.sim.fixed import Format, Integers, requantize
+from circulant.sim.fixed import Format, Integers, requantize, rounding_bits
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
 from circulant.sim.window import Grid, Window, Windowed
@@ -33,7 +33,7 @@ class Pool(Windowed):
 
     Raises:
         Refusal: when the mode is unknown, the kernel is larger than the padded image or the padding than half the
-            kernel, or a maximum changes its format.
+            kernel, a maximum changes its format, or the sums of an average could leave int64.
     """
 
     name: str
@@ -51,6 +51,14 @@ class Pool(Windowed):
         if self.mode == "max" and self.input_format != self.output_format:
             raise Refusal(f"Layer {self.name!r}: a maximum must keep the {self.input_format}, not give "
                           f"{self.output_format}; quantize it again")
+        count = self.window.positions
+        factor, bits = reciprocal(count)
+        sums = self.input_format.width + count.bit_length() + factor.bit_length()
+        if self.mode == "average" and rounding_bits(
+                sums, self.input_format.frac + bits - self.output_format.frac) > 63:
+            raise Refusal(f"Layer {self.name!r}: the sums of {count} values must fit into 63 bits, but with the "
+                          f"argument {self.input_format} and the value {self.output_format} they do not; choose "
+                          "narrower ones, or binary points nearer to each other")
 
     @property
     def outputs(self) -> int:

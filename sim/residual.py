@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circulant.sim.fixed import Format, Integers, requantize
+from circulant.sim.fixed import Format, Integers, requantize, rounding_bits
+from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
 from circulant.sim.window import Grid
 
@@ -23,6 +24,9 @@ class Residual:
         grid: of the images that come.
         body, shortcut: layers; no layer stands for x itself. That they fit is checked by `sim.reference.check_chain`.
         output_format: of the sum.
+
+    Raises:
+        Refusal: when the sum could leave int64.
     """
 
     name: str
@@ -35,6 +39,14 @@ class Residual:
     relu: bool = False
 
     kind = "residual"
+
+    def __post_init__(self) -> None:
+        frac = max(form.frac for form in self.formats)
+        bits = max(form.width + frac - form.frac for form in self.formats) + 1
+        if rounding_bits(bits, frac - self.output_format.frac) > 63:
+            raise Refusal(f"Layer {self.name!r}: the sum must fit into 63 bits, but with the branches "
+                          f"{self.formats[0]} and {self.formats[1]} and the value {self.output_format} it does not; "
+                          "choose narrower ones, or binary points nearer to each other")
 
     @property
     def branches(self) -> dict[str, tuple["Layer", ...]]:

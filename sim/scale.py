@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.sim.fixed import Format, Integers, round_shift, saturate
+from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
 
@@ -19,7 +19,7 @@ class Scale:
         shift: t, integers (inputs,) of the output's format.
 
     Raises:
-        Refusal: when a scale or shift has another shape or lies beyond its format.
+        Refusal: when a scale or shift has another shape or lies beyond its format, or a sum could leave int64.
     """
 
     name: str
@@ -38,6 +38,11 @@ class Scale:
             if values.shape != (self.inputs,) or values.min() < form.lo or values.max() > form.hi:
                 raise Refusal(f"Layer {self.name!r}: the {field} must be {self.inputs} integers of {form.width} bits, "
                               f"not {values.shape} from {values.min()} to {values.max()}; quantize it again")
+        bits = rounding_bits(self.input_format.width + self.factor.width, self.rounding)
+        if max(bits, self.output_format.width) + 1 > 63:
+            raise Refusal(f"Layer {self.name!r}: its sums must fit into 63 bits, but with the argument "
+                          f"{self.input_format}, the factor {self.factor} and the value {self.output_format} they do "
+                          "not; choose narrower ones, or binary points nearer to each other")
 
     @property
     def outputs(self) -> int:

@@ -1,13 +1,29 @@
 """Test vectors: integer inputs and the outputs that the golden model expects, in ``vectors.npz``."""
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from circulant.sim import artifact
 from circulant.sim.fixed import Integers
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import Table, Text
 
 __all__ = ["Vectors"]
+
+
+def require_integers(what: str, values: Any) -> None:
+    """
+    Raises:
+        Refusal: when it is no array of samples, or one of anything but integers that int64 holds.
+    """
+    array = isinstance(values, np.ndarray) and values.ndim > 0
+    if not array or values.dtype.kind not in "iu" or (values.dtype == np.uint64 and (values >> 63).any()):
+        given = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else type(values).__name__
+        raise Refusal(f"{what} must be an array of integers of 64 bits or less, not {given}; make them with "
+                      "Network.vectors")
 
 
 @public
@@ -19,7 +35,7 @@ class Vectors:
         network: hash of the network that computed the outputs.
 
     Raises:
-        Refusal: when the counts of inputs and outputs differ.
+        Refusal: when they are no integers of 64 bits or less, or the counts of inputs and outputs differ.
     """
 
     inputs: Integers
@@ -30,6 +46,8 @@ class Vectors:
     VERSION = 1
 
     def __post_init__(self) -> None:
+        for name, values in (("inputs", self.inputs), ("outputs", self.outputs)):
+            require_integers(f"The {name} of vectors", values)
         if len(self.inputs) != len(self.outputs):
             raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
                           f"{len(self.inputs)}; make them anew with Network.vectors")
@@ -69,5 +87,7 @@ class Vectors:
         Raises:
             Refusal: when the file is missing, damaged or of another version.
         """
-        arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION)
+        arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION, Table({"network": Text(64)}, open=True))
+        if missing := {"inputs", "outputs"} - arrays.keys():
+            raise Refusal(f"{path} must hold 'inputs' and 'outputs', but {min(missing)!r} is missing; write it anew")
         return cls(arrays["inputs"], arrays["outputs"], meta["network"])

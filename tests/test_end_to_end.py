@@ -14,7 +14,7 @@ import pytest
 
 from circulant import report
 from circulant.cli import main
-from circulant.sim import artifact, fft
+from circulant.sim import artifact, design, fft
 from circulant.sim.network import Network
 from circulant.sim.vectors import Vectors
 
@@ -62,6 +62,19 @@ def flip(image, line, bit):
     image.write_text("\n".join(words))
 
 
+def certify(folder):
+    """Have the files of the design, as they are, be those that were generated: a fault of the generator."""
+    manifest = folder / "hardware" / "manifest.json"
+    body = artifact.read_json(manifest, design.KIND, design.VERSION)
+    del body["hash"]
+    body["files"] = design.hashes({name: (folder / "hardware" / name).read_bytes() for name in body["files"]})
+    sha = artifact.write_json(manifest, design.KIND, design.VERSION, body)
+    record = artifact.read_json(folder / "generation.json", "circulant-generation", 1)
+    del record["hash"]
+    record["hashes"]["design"] = sha
+    artifact.write_json(folder / "generation.json", "circulant-generation", 1, record)
+
+
 def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -90,8 +103,7 @@ def test_the_report_holds_what_it_must(whole):
 
 def test_the_files_belong_together(whole):
     network, vectors = Network.load(whole), Vectors.load(whole / "vectors.npz")
-    design = artifact.read_json(whole / "hardware/manifest.json", "circulant-design", 1)
-    assert network.hash == vectors.network == design["network"]
+    assert network.hash == vectors.network == design.read(whole / "hardware")["network"]
     assert np.array_equal(network.run_integers(vectors.inputs), vectors.outputs)
     assert {"report.html", "training.png", "accuracy.png", "cycles.png"} <= {path.name for path in whole.iterdir()}
     assert not list(whole.rglob(".*")), "no temporary file may be left"
@@ -105,6 +117,9 @@ def test_the_files_belong_together(whole):
 ])
 def test_one_flipped_bit_of_a_memory_image_is_found(copy, capsys, image, line, bit):
     flip(copy / "hardware" / image, line, bit)
+    assert call("simulate", copy) == 2, "it is not what was generated"
+    assert f"{image} must be as it was generated" in capsys.readouterr().err
+    certify(copy)
     assert call("simulate", copy) == 1
     assert_mismatch(copy, capsys.readouterr().err)
 

@@ -16,6 +16,7 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
 from circulant.sim.cosim.toolchain import find
+from circulant.sim.files import read_text, reason
 from circulant.sim.fixed import Integers
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
@@ -73,8 +74,7 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
     if manifest.network != network.hash:
         raise Refusal(f"The network must be the one that {manifest.folder / 'manifest.json'} was made from "
                       f"({manifest.network[:12]}…), not {network.hash[:12]}…; generate the design again")
-    own = config.writes({image.stem: [int(line, 16) for line in image.read_text().split()]
-                         for image in manifest.images})
+    own = config.writes({image.stem: _words(image) for image in manifest.images})
     session = _Session(manifest, config, network, other, config.load(own), config.load(writes), patience)
     toolchain, tell = find(), progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
@@ -91,6 +91,18 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
         for got, golden in session.read(outcome, states):
             values, wrong = values + golden.size, wrong + int((got != golden).sum())
     return Exchange(len(writes), words, mismatches, first, values, wrong, cycles, toolchain.simulator)
+
+
+def _words(image: Path) -> list[int]:
+    """
+    Raises:
+        Refusal: when a memory image is no list of hexadecimal numbers.
+    """
+    try:
+        return [int(line, 16) for line in read_text(image).split()]
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{image} must hold a hexadecimal number on each line, but does not ({reason(error)}); generate "
+                      "the design again") from None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 """What a simulation reads of a design's ``manifest.json``: files, clock, reset, and the ports."""
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -6,14 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import artifact
+from circulant.sim import design
 from circulant.sim.configuration import Configuration
 from circulant.sim.refusal import Refusal
 
-__all__ = ["INPUTS", "KIND", "VERSION", "Manifest", "Port"]
+__all__ = ["INPUTS", "Manifest", "Port"]
 
-KIND = "circulant-design"
-VERSION = 1
 CONFIG = "cfg"
 INPUTS = ("addr", "wdata", "we", "re")
 SIGNALS = (*INPUTS, "rdata", "rvalid")
@@ -108,32 +107,22 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Manifest":
-        """Read ``manifest.json`` of a folder and see that its files are there.
+        """Read ``manifest.json`` of a folder and see that its files are as they were generated.
 
         Raises:
-            Refusal: when a file is missing, or the manifest is damaged or of another version.
+            Refusal: when a file is missing or changed, or the manifest is damaged or of another version.
         """
         folder = Path(folder)
         path = folder / "manifest.json"
-        body = artifact.read_json(path, KIND, VERSION)
-        try:
-            manifest = cls(
-                folder, body["network"], body["top"], body["clock"], body["reset"],
-                tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
-                _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-                body["streams"], body["max_steps"], body.get("over_images", False),
-                0 if body["max_steps"] is None else sum(layer["cycles"] for layer in body["layers"]),
-                Configuration.from_json(body["configuration"]) if "configuration" in body else None,
-            )
-        except KeyError as error:
-            raise Refusal(f"{path}: field {error} must be there, but it is missing; generate the design anew") from None
-        for file in (*manifest.verilog, *manifest.images):
-            if file.parent != folder:
-                raise Refusal(f"{path}: a file must be named without its folder, not {str(file)!r}; "
-                              "generate the design anew")
-            if not file.is_file():
-                raise Refusal(f"{file} must exist, since {path} names it, but it is missing; generate the design anew")
-        return manifest
+        body = design.read(folder)
+        return cls(
+            folder, body["network"], body["top"], body["clock"], body["reset"],
+            tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
+            _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
+            body["streams"], body["max_steps"], body.get("over_images", False),
+            0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
+            Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
+        )
 
 
 def _port(path: Path, body: dict[str, Any]) -> Port:
@@ -142,6 +131,9 @@ def _port(path: Path, body: dict[str, Any]) -> Port:
     if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
         raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
                       f"most 64, not {port.container_bits}; generate the design anew")
+    if port.elements % port.pixels:
+        raise Refusal(f"{path}: the {port.elements} elements of {port.prefix} must be {port.pixels} pixels, but they "
+                      "cannot; generate the design anew")
     if port.beats != -(-port.elements // port.elements_per_beat):
         raise Refusal(f"{path}: {port.prefix} must take {-(-port.elements // port.elements_per_beat)} beats for "
                       f"{port.elements} elements of {port.elements_per_beat} a beat, not {port.beats}; "

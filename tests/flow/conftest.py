@@ -1,10 +1,12 @@
 """A finished run without torch, Amaranth or Verilator: real records around a small random network."""
+import json
+
 import numpy as np
 import pytest
 
 from circulant.experiment import Experiment, Model
 from circulant.records import Run, record, sha256
-from circulant.sim import artifact, reference
+from circulant.sim import artifact, design, reference
 from circulant.sim.quantize import quantize
 from circulant.sim.ranges import analyse
 
@@ -50,18 +52,30 @@ LAYERS = [
 ]
 
 
+PORT = {"prefix": "s_axis", "elements_per_beat": 1, "container_bits": 16, "format": {"width": 16, "frac": 10},
+        "elements": 4, "beats": 4}
+
+
 def make_generated(run):
-    body = {"name": "small", "multipliers": 20}
-    design = artifact.write_json(run.path("hardware/manifest.json"), "circulant-design", 1, body)
-    artifact.atomic_text(run.path("hardware/top.v"), "module circulant_top; endmodule\n")
+    contents = {"top.v": b"module circulant_top; endmodule\n", "gru_weights.hex": b"0f\n"}
+    for name, data in contents.items():
+        artifact.atomic_bytes(run.path(f"hardware/{name}"), data)
+    network = json.loads(run.path("quantization.json").read_text())["hashes"]["network"]
+    manifest = artifact.write_json(run.path("hardware/manifest.json"), design.KIND, design.VERSION, {
+        "name": "small", "multipliers": 20, "network": network, "top": "circulant_top", "clock": "clk", "reset": "rst",
+        "verilog": ["top.v"], "images": ["gru_weights.hex"], "files": design.hashes(contents), "input": PORT,
+        "output": {**PORT, "per": "sequence"}, "streams": 1, "max_steps": None, "layers": LAYERS})
     figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24},
                "layers": LAYERS}
-    return record(run, "generate", {"hashes": {"design": design}, "hardware": figures, "seconds": 1.0})
+    return record(run, "generate", {"hashes": {"network": network, "design": manifest}, "hardware": figures,
+                                    "seconds": 1.0})
 
 
 def make_simulated(run, mismatches=0):
     first = {"sequence": 3, "step": 4, "word": 1, "expected": 17, "got": -5, "run": "back to back"}
-    return record(run, "simulate", {"seconds": 1.0, "verification": {
+    hashes = {"design": json.loads(run.path("hardware/manifest.json").read_text())["hash"],
+              "vectors": json.loads(run.path("quantization.json").read_text())["hashes"]["vectors"]}
+    return record(run, "simulate", {"hashes": hashes, "seconds": 1.0, "verification": {
         "sequences": 7, "words": 21, "words_compared": 30,
         "mismatches": mismatches, "first": first if mismatches else None, "simulator": "Verilator 5.48.0",
         "cycles_per_step": 10.0, "cycles_per_sequence": 52.0, "latency_cycles": 40.0, "cycles": 999,

@@ -33,7 +33,7 @@ def test_report_json_holds_every_figure(finished):
     gates = next(each for each in report["ranges"] if each["name"] == "gru.gates.output")
     assert gates["format"] == {"width": 16, "frac": Network.load(finished.folder).layers[0].pre_format.frac}
     assert gates["count"] == 7 * 5 * 16 == sum(gates["bits"])
-    assert set(report["hashes"]["files"]) == {"hardware/manifest.json", "hardware/top.v"}
+    assert set(report["hashes"]["files"]) == {"hardware/manifest.json", "hardware/top.v", "hardware/gru_weights.hex"}
     assert {"python", "circulant", "numpy", "simulator"} <= set(report["versions"])
     assert report["seconds"] == {"train": 1.0, "quantize": 1.0, "generate": 1.0, "simulate": 1.0}
 

@@ -1,3 +1,4 @@
+import hashlib
 import itertools
 import os
 import re
@@ -11,6 +12,7 @@ from circulant.hw import Design, generate
 from circulant.hw.plan import layer_multiplications
 from circulant.hw.programs import layer_program
 from circulant.sim import artifact
+from circulant.sim.design import read
 from circulant.sim.refusal import Refusal
 from tests.hw.conftest import SMALL
 from tests.hw.golden import network
@@ -118,9 +120,12 @@ def test_a_written_design_is_read_as_it_was(design, tmp_path):
     assert set(contents(folder)) == {"top.v", "manifest.json", *design.images}
     assert (folder / "top.v").read_text() == design.verilog
     assert {name: (folder / name).read_text() for name in design.images} == design.images
-    body = artifact.read_json(folder / "manifest.json", "circulant-design", 1)
-    assert {key: value for key, value in body.items() if key != "hash"} == design.manifest
-    assert (Design.KIND, Design.VERSION) == ("circulant-design", 1)
+    body = artifact.read_json(folder / "manifest.json", "circulant-design", 2)
+    assert {key: value for key, value in body.items() if key not in ("hash", "files")} == design.manifest
+    assert (Design.KIND, Design.VERSION) == ("circulant-design", 2)
+    assert body["files"] == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
+                             if path.name != "manifest.json"}
+    assert read(folder) == body
 
 
 def test_a_design_takes_the_place_of_another(design, tmp_path):

@@ -331,9 +331,9 @@ def test_load_wrong_kind_of_layer(folder):
     body["layers"][0]["kind"] = "attention"
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
-        "network.json: field 'kind' of layer 'gru' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', 'pool', "
-        "'flatten', 'scale', 'residual' or 'argmax', not 'attention'; read it with the version of circulant that wrote "
-        "it")
+        f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', "
+        "'pool', 'flatten', 'scale', 'residual' or 'argmax', not 'attention'; the file was changed or damaged: run the "
+        "step that writes it again")
 
 
 def test_load_wrong_weights(folder, tmp_path):

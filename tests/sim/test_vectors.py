@@ -55,7 +55,7 @@ def test_the_first_samples():
 @pytest.mark.parametrize(("write", "sentence"), [
     (lambda path: None, " must exist, but it is missing; run the step that writes it first"),
     (lambda path: path.write_bytes(b""),
-     " must be a circulant-vectors archive, but it is not (No data left in file); write it anew"),
+     " must be a circulant-vectors archive, but it is not (File is not a zip file); write it anew"),
     (lambda path: artifact.write_npz(path, "circulant-weights", 1, {}),
      ": field 'format' must be 'circulant-vectors', not 'circulant-weights'; give the right file"),
     (lambda path: artifact.write_npz(path, "circulant-vectors", 2, {}),

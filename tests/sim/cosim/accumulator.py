@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim import artifact
+from circulant.sim import artifact, design
 from circulant.sim.vectors import Vectors
 
 NETWORK = "0123456789abcdef" * 4
@@ -59,8 +59,15 @@ def write(folder: Path, fault: Fault = Fault.NONE, *, per: str = "sequence", whe
     shutil.copy(Path(__file__).with_name("accumulator.v"), folder)
     write_image(folder / "constants.hex", *CONSTANTS)
     write_image(folder / "options.hex", per == "step", fault, where)
-    artifact.write_json(folder / "manifest.json", "circulant-design", 1, manifest(per) | changes)
+    describe(folder, per, **changes)
     return folder
+
+
+def describe(folder: Path, per: str = "sequence", **changes: Any) -> None:
+    """Write the manifest of the files as they are."""
+    files = design.hashes({path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".v", ".hex")})
+    artifact.write_json(folder / "manifest.json", design.KIND, design.VERSION,
+                        {**manifest(per), "files": files, **changes})
 
 
 def vectors(count: int = 9, per: str = "sequence") -> Vectors:

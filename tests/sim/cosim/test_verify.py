@@ -12,7 +12,18 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import job_of
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
-from tests.sim.cosim.accumulator import CONSTANTS, LATENCY, NETWORK, STEP, STEPS, Fault, vectors, write, write_image
+from tests.sim.cosim.accumulator import (
+    CONSTANTS,
+    LATENCY,
+    NETWORK,
+    STEP,
+    STEPS,
+    Fault,
+    describe,
+    vectors,
+    write,
+    write_image,
+)
 
 PATIENCE = 2000
 
@@ -93,6 +104,7 @@ def test_one_bit_of_an_image_is_a_mismatch_and_needs_no_build(tmp_path: Path) ->
     folder = write(tmp_path / "design")
     right = run(folder, stalls=False)
     write_image(folder / "constants.hex", *CONSTANTS[:3], CONSTANTS[3] ^ 4, CONSTANTS[4])
+    describe(folder)
     wrong = run(folder, stalls=False)
     assert wrong.mismatches * 5 == right.words_compared, "one word of five is wrong"
     assert wrong.first is not None
@@ -179,6 +191,7 @@ def test_verilog_that_does_not_compile_is_refused_with_its_first_error(tmp_path:
     folder = write(tmp_path / "design")
     text = (folder / "accumulator.v").read_text()
     (folder / "accumulator.v").write_text(text.replace("endfunction", "endfunctoin", 1))
+    describe(folder)
     with pytest.raises(ToolError, match=r"must compile with Verilator .*\(%Error: accumulator\.v:\d+:.*build\.log"):
         run(folder)
     assert "syntax error" in (folder / "build.log").read_text()
@@ -187,10 +200,12 @@ def test_verilog_that_does_not_compile_is_refused_with_its_first_error(tmp_path:
 def test_a_simulator_that_dies_leaves_its_log(tmp_path: Path) -> None:
     folder = write(tmp_path / "design")
     write_image(folder / "constants.hex", *range(9))
+    describe(folder)
     with pytest.raises(ToolError, match=r"must run to its end.*\(%Error: constants\.hex:.*simulation\.log"):
         run(folder)
     assert (folder / "simulation.log").stat().st_size > 0
     write_image(folder / "constants.hex", *CONSTANTS)
+    describe(folder)
     run(folder, stalls=False)
     assert not (folder / "simulation.log").exists(), "the log of an earlier failure has to go"
 

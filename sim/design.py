@@ -1,0 +1,72 @@
+"""A generated design on disk: ``manifest.json``, and the files that it names and hashes.
+
+Whoever reads a design reads it here, so that nothing is simulated, synthesized or reported that is not what was
+generated. `circulant.hw.design` writes it.
+"""
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from circulant.sim import artifact, files
+from circulant.sim.configuration import CONFIGURATION
+from circulant.sim.refusal import Refusal
+from circulant.sim.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
+from circulant.sim.schema import SHA, Choice, Flag, Int, Listing, Mapped, Null, Number, Table, Text
+
+__all__ = ["KIND", "MANIFEST", "VERSION", "hashes", "read"]
+
+KIND = "circulant-design"
+VERSION = 2
+
+_IDENTIFIER = Text(200, r"[A-Za-z_][A-Za-z0-9_$]*", "an identifier of Verilog")
+_FILE = Text(250, r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]*", "a file, named without its folder")
+_PORT = {"prefix": _IDENTIFIER, "elements_per_beat": EXTENT, "container_bits": Int(1, 64), "format": FORMAT,
+         "elements": SIZE, "beats": SIZE}
+
+MANIFEST = Table({
+    "network": SHA, "top": _IDENTIFIER, "clock": _IDENTIFIER, "reset": _IDENTIFIER,
+    "verilog": Listing(_FILE, 1, 1000), "images": Listing(_FILE), "files": Mapped(SHA),
+    "input": Table(_PORT, {"pixels": EXTENT}, open=True),
+    "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, open=True),
+    "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
+}, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT},
+    open=True)
+"""What is read of a manifest; it says more, for people."""
+
+
+def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of files by name, for the field ``files``."""
+    return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(contents.items())}
+
+
+def read(folder: str | Path) -> dict[str, Any]:
+    """The manifest of a design (with its ``hash``, which covers all files), when every file is as it was generated.
+
+    Raises:
+        Refusal: when a file is missing or changed, or the manifest is damaged or of another version.
+    """
+    folder = Path(folder)
+    path = folder / "manifest.json"
+    body = artifact.read_json(path, KIND, VERSION, MANIFEST)
+    named = [*body["verilog"], *body["images"]]
+    if sorted(named) != sorted(body["files"]):
+        raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images', and no other; "
+                      "generate the design anew")
+    for name in named:
+        _check(folder / name, body["files"][name], path)
+    return body
+
+
+def _check(file: Path, sha: str, path: Path) -> None:
+    try:
+        found = files.sha256(file)
+    except FileNotFoundError:
+        raise Refusal(f"{file} must exist, since {path} names it, but it is missing; generate the design anew"
+                      ) from None
+    except OSError as error:
+        raise Refusal(f"{file} must be the file that {path} names, but it is not ({files.reason(error)}); generate the "
+                      "design anew") from None
+    if found != sha:
+        raise Refusal(f"{file} must be as it was generated (SHA-256 {sha[:12]}… in {path}), but it was changed or "
+                      f"damaged ({found[:12]}…); generate the design anew")

@@ -1,0 +1,108 @@
+"""Files on disk: regular ones, read within a bound, and written so that they outlast a power cut.
+
+A pipe would block its reader, and a device would feed it without end; so both are refused before they are opened, as
+is a folder, or a file above the limit.
+"""
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["LIMIT", "TEXT_LIMIT", "Irregular", "discard", "opened", "read_bytes", "read_text", "reason", "sha256",
+           "sync"]
+
+TEXT_LIMIT = 1 << 28
+"""Bytes of a text that is read as a whole: more than the manifest of the largest network that fits a device."""
+
+LIMIT = 1 << 34
+"""Bytes of any other file."""
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+          stat.S_IFSOCK: "a socket"}
+
+
+class Irregular(OSError):
+    """What is at a path is no regular file, or one above the limit."""
+
+
+@contextmanager
+def opened(path: str | Path, limit: int = LIMIT) -> Iterator[BinaryIO]:
+    """A regular file of at most ``limit`` bytes, open for reading.
+
+    Raises:
+        Irregular: when it is something else, or larger.
+        OSError: when it cannot be opened.
+    """
+    _require_regular(os.stat(path), limit)
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        _require_regular(os.fstat(file.fileno()), limit)
+        yield file
+
+
+def read_bytes(path: str | Path, limit: int = LIMIT) -> bytes:
+    """The contents of a file.
+
+    Raises:
+        Irregular, OSError: as `opened`.
+    """
+    with opened(path, limit) as file:
+        data = file.read(limit + 1)  # Files of /proc have no size.
+    if len(data) > limit:
+        raise Irregular(f"it has more than {limit:,} bytes")
+    return data
+
+
+def read_text(path: str | Path, limit: int = TEXT_LIMIT) -> str:
+    """The UTF-8 text of a file.
+
+    Raises:
+        Irregular, OSError: as `opened`.
+        UnicodeDecodeError: when it is none.
+    """
+    return read_bytes(path, limit).decode()
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        Irregular, OSError: as `opened`.
+    """
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be used, in a few words."""
+    known = error.strerror if isinstance(error, OSError) else None
+    return known or (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def sync(path: str | Path) -> None:
+    """Have a file or the entries of a folder on the disk before this returns, where the file system can."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def discard(path: Path) -> None:
+    """Remove a file or a folder with all that is in it, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _require_regular(status: os.stat_result, limit: int) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise Irregular(f"it is {_KINDS.get(kind, 'no regular file')}")
+    if status.st_size > limit:
+        raise Irregular(f"it has {status.st_size:,} bytes, more than {limit:,}")

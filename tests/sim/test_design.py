@@ -1,0 +1,65 @@
+"""A design is read as it was generated, or refused."""
+import os
+import re
+
+import pytest
+
+from circulant.sim import artifact, design
+from circulant.sim.refusal import Refusal
+from tests.sim.cosim.accumulator import write
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write(tmp_path / "design")
+
+
+def refusal(folder):
+    with pytest.raises(Refusal) as caught:
+        design.read(folder)
+    return str(caught.value)
+
+
+def test_its_hash_covers_every_file(folder, tmp_path):
+    body = design.read(folder)
+    assert set(body["files"]) == {"accumulator.v", "constants.hex", "options.hex"}
+    other = write(tmp_path / "other")
+    assert design.read(other)["hash"] == body["hash"]
+    (other / "constants.hex").write_text("0001\n")
+    assert refusal(other).startswith(f"{other / 'constants.hex'} must be as it was generated (SHA-256 ")
+
+
+@pytest.mark.parametrize("name", ["accumulator.v", "options.hex"])
+@pytest.mark.parametrize(("damage", "rule"), [
+    (lambda path: path.write_bytes(b""), "must be as it was generated"),
+    (lambda path: path.write_bytes(path.read_bytes() + b" "), "must be as it was generated"),
+    (lambda path: path.unlink(), "must exist, since"),
+    (lambda path: (path.unlink(), path.mkdir()), r"but it is not \(it is a folder\)"),
+    (lambda path: (path.unlink(), os.mkfifo(path)), r"but it is not \(it is a pipe\)"),
+    (lambda path: (path.unlink(), path.symlink_to("/dev/zero")), r"but it is not \(it is a device\)"),
+], ids=["empty", "longer", "missing", "folder", "pipe", "device"])
+def test_a_file_that_was_changed_is_refused(folder, name, damage, rule):
+    damage(folder / name)
+    assert re.search(f"^{re.escape(str(folder / name))} .*{rule}.*; generate the design anew$", refusal(folder))
+
+
+@pytest.mark.parametrize(("field", "value", "rule"), [
+    ("files", {}, "field 'files' must have the hash of each file of 'verilog' and 'images', and no other"),
+    ("files", {"accumulator.v": "x"}, "field 'files.accumulator.v' must be a SHA-256 of 64 hexadecimal digits"),
+    ("verilog", ["/etc/passwd"], r"field 'verilog\[0\]' must be a file, named without its folder, not '/etc/passwd'"),
+    ("verilog", [".."], r"field 'verilog\[0\]' must be a file, named without its folder"),
+    ("verilog", [], "field 'verilog' must be a list of at least 1 elements"),
+    ("top", "x;`include \"y\"", "field 'top' must be an identifier of Verilog"),
+    ("clock", 3, "field 'clock' must be an identifier of Verilog, not 3"),
+    ("streams", 0, "field 'streams' must be an integer from 1 to 65536, not 0"),
+    ("streams", True, "field 'streams' must be an integer from 1 to 65536, not True"),
+    ("max_steps", "10", "field 'max_steps' must be null or an integer"),
+    ("layers", [{"cycles": "9"}], r"field 'layers\[0\]\.cycles' must be a finite number of at least 0, not '9'"),
+    ("input", None, "field 'input' must be an object, not None"),
+    ("network", "abc", "field 'network' must be a SHA-256"),
+])
+def test_a_manifest_of_nonsense_is_refused(folder, field, value, rule):
+    body = artifact.read_json(folder / "manifest.json", design.KIND, design.VERSION) | {field: value}
+    del body["hash"]
+    artifact.write_json(folder / "manifest.json", design.KIND, design.VERSION, body)
+    assert re.search(f"^{re.escape(str(folder / 'manifest.json'))}: {rule}", refusal(folder))
