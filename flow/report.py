@@ -14,7 +14,7 @@ from circulant.boards.device import device, fits
 from circulant.integers import loss
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
-from circulant.sim.vectors import Vectors
+from circulant.sim.refusal import Refusal
 
 __all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
 
@@ -32,8 +32,9 @@ def collect(run: Run) -> dict[str, Any]:
         Refusal: when a step is missing or stale, or the design exceeds the board's device.
     """
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
-    vectors = Vectors.load(run.path("vectors.npz"))
-    steps = vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1
+    if "steps_per_sequence" not in simulated["verification"]:
+        raise Refusal(f"{run.path('verification.json')} must say how long the measured sequences were, but it is of an "
+                      f"earlier version; run {run.command('quantize')} and the steps after it again")
     metric = trained["metric"]
     return {
         "name": run.experiment.name,
@@ -45,7 +46,7 @@ def collect(run: Run) -> dict[str, Any]:
         "picking": quantized.get("picking", {}),
         "finetuning": quantized.get("finetuning", {}),
         "verification": simulated["verification"],
-        "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
+        "hardware": hardware(run, generated["hardware"], simulated["verification"]),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
                     "simulate": simulated["seconds"]},
         "hashes": _hashes(run, trained["hashes"] | quantized["hashes"] | generated["hashes"]),
@@ -68,12 +69,14 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
             "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
 
 
-def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
     """What the circuit takes and how fast it is; with a device, also the share of it.
 
     A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
-    step, that of a sequence also what is done once; single vectors have one step.
+    step, that of a sequence also what is done once; single vectors have one step, sequences of different lengths the
+    mean of those that were measured.
     """
+    steps = verification["steps_per_sequence"]
     work, multipliers = generated["multiplications"], generated["multipliers"]
     figures = {
         "multipliers": multipliers,
@@ -81,7 +84,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "multiplications_per_step": work["per_step"] or work["per_sequence"],
         "cycles_per_step": verification["cycles_per_step"],
         "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
-        "cycles_per_sequence": verification["cycles_per_sequence"],
+        "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
         "latency_cycles": verification["latency_cycles"],
         "layers": generated.get("layers", []),
