@@ -81,7 +81,7 @@ def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int],
         return score if task.higher_is_better else 1 - score
 
     def score(golden: integers.Golden) -> float:
-        return accuracy(integers.score(golden.network, model, data))
+        return accuracy(integers.score(golden.network, data))
 
     picked = made(**search)
     return {

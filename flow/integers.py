@@ -11,7 +11,6 @@ from rich.table import Table
 
 from circulant.progress import Show, silent
 from circulant.sim import artifact, margins
-from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.evaluations import Evaluations
 from circulant.sim.knobs import FIELDS
 from circulant.sim.network import Network
@@ -26,15 +25,13 @@ if TYPE_CHECKING:
     from circulant.training.settings import TrainingSettings
     from circulant.training.task import Task
 
-__all__ = ["Golden", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
+__all__ = ["Golden", "calibration", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
 
 STEPS = 6400
 """Steps of all samples together that the noise of a width is measured on."""
-
-BATCH = 256
 
 PHASES = {"joint": "ADMM on the grid", "finetune": "fine-tuning"}
 
@@ -89,8 +86,8 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
 
     show("calibration", 0, 0)
     reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-    seen = _spread(data.train_x, table["calibration"])
-    peaks, bits, picking = calibrate(reference, seen), widths(table), dict[str, Any]()
+    seen = calibration(data, table["calibration"])
+    peaks, bits, picking = calibrate(reference, *seen), widths(table), dict[str, Any]()
     task = training.task_of(data)
     if table["budget"]:
         evaluations = _evaluations(reference, data, task, table, folder)
@@ -99,26 +96,30 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                       louder=LOUDER if table["pick_by"] == "metric" else math.inf,
                       price=lambda network: Price(network, bits, memory_share=table["memory_share"],
                                                   ports=_ports(table["dsp"])))
-        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), model, data, table)
+        picking = _picking(picked, quantize(reference, peaks, **bits.as_dict()), data, table)
         bits = picked.widths
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
         grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
         forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
-        tuned = {"before": score(network, model, data)}
+        tuned = {"before": score(network, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-        peaks, bits = calibrate(reference, seen), replace(bits, grids=grids)
+        peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
 
 
-def _spread(x: NDArray[Any], count: int) -> NDArray[Any]:
-    """So many samples at equal distances; all with 0, or where there are no more."""
-    return x[np.arange(count) * len(x) // count] if 0 < count < len(x) else x
+def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """So many training samples at equal distances, and their lengths; all with 0, or where there are no more."""
+    x, lengths = data.train_x, data.train_lengths
+    if not 0 < count < len(x):
+        return x, lengths
+    some = np.arange(count) * len(x) // count
+    return x[some], None if lengths is None else lengths[some]
 
 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],
@@ -126,26 +127,28 @@ def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping
     """What a network loses on the samples of the table."""
     from circulant.training.score import judge
 
-    whole = (getattr(data, f"{table['pick_on']}_lengths") is None
-             or any(layer.kind == Bidirectional.kind for layer in reference.layers))
-    judged = judge(task, data, table["pick_on"], table["samples"], batch=None if whole else BATCH)
-    exact = [reference.run(x) for x in judged.inputs]
+    judged = judge(task, data, table["pick_on"], table["samples"])
+    parts = list(zip(judged.inputs, judged.lengths, strict=True))
+    exact = [reference.run(x, lengths=lengths) for x, lengths in parts]
     sign = -100.0 if task.higher_is_better else 100.0
     best = judged.metric(exact)
 
     def lost(network: Network) -> float:
-        found = [y + table["margin"] * (network.run(x).real - y) for x, y in zip(judged.inputs, exact, strict=True)]
+        found = [y + table["margin"] * (network.run(x, lengths=lengths).real - y)
+                 for (x, lengths), y in zip(parts, exact, strict=True)]
         if table["pick_by"] == "metric":
             return sign * (judged.metric(found) - best)
-        parts = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
+        taken = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
         return margins.lost(np.concatenate([part[slice(None) if valid is None else valid].reshape(-1)
-                                            for part, valid in zip(parts, judged.valid, strict=True)]))
+                                            for part, valid in zip(taken, judged.valid, strict=True)]))
 
-    few = judged.inputs[len(judged.inputs) // 2]
+    few, lengths = parts[len(parts) // 2]
     steps = few.shape[1] if few.ndim == 3 else 1
     subject = artifact.digest({"data": data.digest(), "metric": task.metric,
                                **{name: table[name] for name in ("pick_on", "samples", "margin")}})
-    return Evaluations(lost, reference, few[:max(4, min(SAMPLE, STEPS // steps))], subject=subject, folder=folder)
+    some = slice(max(4, min(SAMPLE, STEPS // steps)))
+    return Evaluations(lost, reference, few[some], subject=subject, folder=folder,
+                       lengths=None if lengths is None else lengths[some])
 
 
 def _ports(dsp: str) -> tuple[int, int] | None:
@@ -155,25 +158,21 @@ def _ports(dsp: str) -> tuple[int, int] | None:
     return int(x), int(y)
 
 
-def score(network: Network, model: Any, data: "Dataset") -> float:
-    """The metric of a golden network on the test part.
-
-    Parameters:
-        model: of torch, what it was made from.
-    """
+def score(network: Network, data: "Dataset") -> float:
+    """The metric of a golden network on the test part."""
     from circulant import training
 
-    return training.score(lambda x: network.run(x).real, model, data, network.vectors(data.test_x).outputs)
+    return training.score(network.vectors(data.test_x, lengths=data.test_lengths), data)
 
 
-def _picking(picked: Picked, start: Network, model: Any, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
+def _picking(picked: Picked, start: Network, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
     """The outcome of a search for the record."""
     return {
         **{name: table[name] for name in ("pick_on", "pick_by", "margin")},
         "search": picked.search, "budget": picked.budget, "lost_start": picked.lost_start + 0.0,
         "lost": picked.lost + 0.0,
         "cost": picked.cost, "evaluations": picked.evaluations, "cached": picked.cached,
-        "score_start": score(start, model, data), "score": score(picked.network, model, data),
+        "score_start": score(start, data), "score": score(picked.network, data),
         "weight_bits_start": weight_bits(start), "weight_bits": weight_bits(picked.network),
         "widths": [row._asdict() for row in picked.rows],
     }

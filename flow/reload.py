@@ -43,6 +43,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
 
-    checked = exchange(run.path("hardware"), network, other, words, vectors.inputs[:SEQUENCES], progress=progress)
+    few = vectors.first(SEQUENCES)
+    checked = exchange(run.path("hardware"), network, other, words, few.inputs, lengths=few.lengths, progress=progress)
     return record(run, "reload", {"hashes": {"network": network.hash, "other": other.hash}, "other": other.name,
                                   "exchange": checked.as_json(), "seconds": time.perf_counter() - start})

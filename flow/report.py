@@ -34,8 +34,10 @@ def collect(run: Run) -> dict[str, Any]:
             exceeds the board's device.
     """
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
-    vectors = require_verified(run, quantized, generated, simulated)
-    steps = vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1
+    require_verified(run, quantized, generated, simulated)
+    if "steps_per_sequence" not in simulated["verification"]:
+        raise Refusal(f"{run.path('verification.json')} must say how long the measured sequences were, but it is of an "
+                      f"earlier version; run {run.command('quantize')} and the steps after it again")
     metric = trained["metric"]
     return {
         "name": run.experiment.name,
@@ -47,7 +49,7 @@ def collect(run: Run) -> dict[str, Any]:
         "picking": quantized.get("picking", {}),
         "finetuning": quantized.get("finetuning", {}),
         "verification": simulated["verification"],
-        "hardware": hardware(run, generated["hardware"], simulated["verification"], steps),
+        "hardware": hardware(run, generated["hardware"], simulated["verification"]),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
                     "simulate": simulated["seconds"]},
         "hashes": _hashes(run, trained["hashes"] | quantized["hashes"] | generated["hashes"]),
@@ -70,12 +72,14 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
             "matrices": {name: dict(matrix) for name, matrix in matrices.items()}}
 
 
-def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
     """What the circuit takes and how fast it is; with a device, also the share of it.
 
     A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
-    step, that of a sequence also what is done once; single vectors have one step.
+    step, that of a sequence also what is done once; single vectors have one step, sequences of different lengths the
+    mean of those that were measured.
     """
+    steps = verification["steps_per_sequence"]
     work, multipliers = generated["multiplications"], generated["multipliers"]
     figures = {
         "multipliers": multipliers,
@@ -83,7 +87,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "multiplications_per_step": work["per_step"] or work["per_sequence"],
         "cycles_per_step": verification["cycles_per_step"],
         "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
-        "cycles_per_sequence": verification["cycles_per_sequence"],
+        "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
         "latency_cycles": verification["latency_cycles"],
         "layers": generated.get("layers", []),

@@ -138,12 +138,12 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
         made = Golden(quantize_like(exact, Network.load(like)), exact)
     network = made.network
     show("golden model", 0, 0)
-    vectors = network.vectors(data.test_x)
+    vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     network.save(run.folder)
-    task = training.task_of(data)
-    quantized = training.score(lambda x: network.run(x).real, model, data, vectors.outputs)
+    task, quantized = training.task_of(data), training.score(vectors, data)
     show("ranges", 0, 0)
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model)]
+    few = None if data.test_lengths is None else data.test_lengths[:RANGED]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "like": None if like is None else Network.load(like).hash,
@@ -231,7 +231,7 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     if run.experiment.hardware.argmax:
         vectors = network_of(run, quantized).with_argmax().chosen(vectors)
     hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
-    vectors = vectors.first(run.experiment.simulation.samples, run.experiment.hardware.streams)
+    vectors = vectors.first(run.experiment.simulation.samples)
 
     def progress(stage: str, done: int, total: int) -> None:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)

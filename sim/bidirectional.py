@@ -9,6 +9,7 @@ from circulant.sim.fixed import Format, Integers
 from circulant.sim.gru import Gru
 from circulant.sim.lstm import Lstm
 from circulant.sim.recurrent import check_directions, check_formats
+from circulant.sim.sequences import Lengths, backward
 from circulant.sim.trace import Recorder
 
 __all__ = ["Bidirectional"]
@@ -71,19 +72,23 @@ class Bidirectional:
         """The states of both directions that ``count`` sequences start from."""
         return self.forward.initial(count), self.backward.initial(count)
 
-    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
-        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layers return the sequence."""
-        return self.run(x, record=record)[0]
+    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
+        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layers return the sequence.
 
-    def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None
-            ) -> tuple[Integers, tuple[Any, Any]]:
+        Parameters:
+            lengths: in descending order; None where all sequences have T steps.
+        """
+        return self.run(x, record=record, lengths=lengths)[0]
+
+    def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None,
+            lengths: Lengths | None = None) -> tuple[Integers, tuple[Any, Any]]:
         """What the call gives for whole sequences (N, T, inputs) whose directions start from a state, and the last one.
 
         The backward layer starts behind the last step: pieces of a sequence do not make up the whole one.
         """
         start = self.initial(len(x)) if state is None else state
-        ahead, first = self.forward.run(x, start[0], record)
-        back, second = self.backward.run(x[:, ::-1], start[1], record)
+        ahead, first = self.forward.run(x, start[0], record, lengths)
+        back, second = self.backward.run(backward(x, lengths), start[1], record, lengths)
         if self.returns == "sequence":
-            back = back[:, ::-1]
+            back = backward(back, lengths)
         return np.concatenate([ahead, back], axis=-1), (first, second)

@@ -11,6 +11,7 @@ from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths
 
 __all__ = ["Evaluations", "Judge"]
 
@@ -26,6 +27,7 @@ class Evaluations:
     Parameters:
         judge: measures the loss.
         model, samples: what the noise at the outputs is measured with: real inputs, a few.
+        lengths: of the samples; None where all steps count.
         subject: what the judge looks at besides the network: model, data, metric, by their hashes.
         folder: keeps every figure under the hash of what it belongs to; None keeps them while this object lives.
 
@@ -34,9 +36,9 @@ class Evaluations:
     """
 
     def __init__(self, judge: Judge, model: Model, samples: ArrayLike, *, subject: str,
-                 folder: str | Path | None = None) -> None:
-        self._judge, self._samples = judge, np.asarray(samples, np.float64)
-        self._exact = model.run(self._samples)
+                 folder: str | Path | None = None, lengths: Lengths | None = None) -> None:
+        self._judge, self._samples, self._lengths = judge, np.asarray(samples, np.float64), lengths
+        self._exact = model.run(self._samples, lengths=lengths)
         self._power = float(np.square(self._exact).sum()) or 1.0
         self._subject = f"{subject} {artifact.digest_arrays({'samples': self._samples, 'exact': self._exact})}"
         self._folder, self._known = None if folder is None else Path(folder), dict[str, float]()
@@ -45,7 +47,7 @@ class Evaluations:
     def noise(self, network: Network) -> float:
         """Squared distance of the outputs from those of the model, in parts of their square."""
         return self._once("noise", network, lambda network: float(np.square(
-            network.run(self._samples).real - self._exact).sum()) / self._power)
+            network.run(self._samples, lengths=self._lengths).real - self._exact).sum()) / self._power)
 
     def lost(self, network: Network) -> float:
         """What the judge says."""

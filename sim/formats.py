@@ -10,6 +10,7 @@ from circulant.sim.activation import Pwl
 from circulant.sim.circulant import Product, pad
 from circulant.sim.fixed import Format, Reals, fit
 from circulant.sim.segments import fit_pwl
+from circulant.sim.sequences import Lengths, descending, flat
 from circulant.sim.widths import Widths
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "no_finer", "product", "spectral", "table"]
@@ -25,15 +26,24 @@ HEADROOM = 1.25
 class Peaks:
     """The greatest magnitude of every tensor that a reference model shows on calibration data.
 
+    Parameters:
+        lengths: of its sequences; None where all of their steps count.
+
     Members:
         input: that of the data themselves.
+        ragged: whether they are sequences with lengths.
     """
 
-    def __init__(self, model: reference.Model, calibration: Reals) -> None:
-        self.input = float(np.abs(calibration).max())
+    def __init__(self, model: reference.Model, calibration: Reals, lengths: Lengths | None = None) -> None:
+        self.input, self.ragged = 0.0, lengths is not None
         self._peaks: dict[str, float] = {}
-        for start in range(0, len(calibration), BATCH):
-            model.compute(calibration[start:start + BATCH], self._see)
+        order = np.arange(len(calibration)) if lengths is None else descending(lengths)
+        for some in np.split(order, range(BATCH, len(order), BATCH)):
+            steps = None if lengths is None else lengths[some]
+            values = calibration[some] if steps is None else calibration[some, :int(steps[0])]
+            seen = values if steps is None else flat(values, steps)
+            self.input = max(self.input, float(np.abs(seen).max()))
+            model.compute(values, self._see, steps)
 
     def _see(self, name: str, values: Reals) -> None:
         self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))

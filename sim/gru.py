@@ -29,6 +29,7 @@ from circulant.sim.recurrent import (
     through,
 )
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths, counts
 from circulant.sim.trace import Recorder
 
 __all__ = ["GATES", "RESETS", "Gru"]
@@ -141,12 +142,16 @@ class Gru:
         """The state (N, hidden) that ``count`` sequences start from."""
         return np.zeros((count, self.hidden), np.int64)
 
-    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
-        """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence."""
-        return self.run(x, record=record)[0]
+    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
+        """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence.
 
-    def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None
-            ) -> tuple[Integers, Integers]:
+        Parameters:
+            lengths: in descending order; None where all sequences have T steps.
+        """
+        return self.run(x, record=record, lengths=lengths)[0]
+
+    def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None,
+            lengths: Lengths | None = None) -> tuple[Integers, Integers]:
         """What the call gives for sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
         start = self.initial(len(x))
         if state is not None:
@@ -157,12 +162,15 @@ class Gru:
         spectra = of_x.spectra(vectors)
 
         def step(t: int, h: Integers) -> tuple[Integers, ...]:
+            driven = spectra[:, :, t, :h.shape[-1]]
             if record is not None:
-                record.vector(f"{self.name}.input_product.input", vectors[:, :, t], self.inputs, self.input_format)
-                record.spectral(f"{self.name}.input_product.spectrum", spectra[:, :, t], of_x.spectrum)
-            return (self._step(spectra[:, :, t], h, record),)
+                record.vector(f"{self.name}.input_product.input", vectors[:, :, t, :h.shape[-1]], self.inputs,
+                              self.input_format)
+                record.spectral(f"{self.name}.input_product.spectrum", driven, of_x.spectrum)
+            return (self._step(driven, h, record),)
 
-        y, (h,) = through(step, x.shape[1], (lanes.spread(start, of_h.columns, of_h.block_size),), self.returns)
+        first = lanes.spread(start, of_h.columns, of_h.block_size)
+        y, (h,) = through(step, counts(lengths, *x.shape[:2]), (first,), self.returns)
         return lanes.rows(y, self.hidden), lanes.rows(h, self.hidden)
 
     def step(self, x: Integers, h: Integers) -> Integers:

@@ -19,6 +19,7 @@ from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths, counts
 from circulant.sim.trace import Recorder
 
 __all__ = ["GATES", "PEEPHOLES", "Lstm"]
@@ -124,12 +125,16 @@ class Lstm:
         """The states y (N, outputs) and c (N, hidden) that ``count`` sequences start from."""
         return np.zeros((count, self.outputs), np.int64), np.zeros((count, self.hidden), np.int64)
 
-    def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
-        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence."""
-        return self.run(x, record=record)[0]
+    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
+        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence.
 
-    def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None
-            ) -> tuple[Integers, tuple[Integers, Integers]]:
+        Parameters:
+            lengths: in descending order; None where all sequences have T steps.
+        """
+        return self.run(x, record=record, lengths=lengths)[0]
+
+    def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None,
+            lengths: Lengths | None = None) -> tuple[Integers, tuple[Integers, Integers]]:
         """What the call gives for sequences (N, T, inputs) that go on from a state (y, c), and the last state."""
         start = self.initial(len(x))
         if state is not None:
@@ -142,12 +147,14 @@ class Lstm:
         spectra = of_x.spectra(vectors)
 
         def step(t: int, y: Integers, c: Integers) -> tuple[Integers, ...]:
+            driven = spectra[:, :, t, :y.shape[-1]]
             if record is not None:
-                record.vector(f"{self.name}.input_product.input", vectors[:, :, t], self.inputs, self.input_format)
-                record.spectral(f"{self.name}.input_product.spectrum", spectra[:, :, t], of_x.spectrum)
-            return self._step(spectra[:, :, t], y, c, record)
+                record.vector(f"{self.name}.input_product.input", vectors[:, :, t, :y.shape[-1]], self.inputs,
+                              self.input_format)
+                record.spectral(f"{self.name}.input_product.spectrum", driven, of_x.spectrum)
+            return self._step(driven, y, c, record)
 
-        ys, (y, c) = through(step, x.shape[1], (
+        ys, (y, c) = through(step, counts(lengths, *x.shape[:2]), (
             lanes.spread(start[0], of_y.columns, k), lanes.spread(start[1], padded(self.hidden, k), k)), self.returns)
         return lanes.rows(ys, self.outputs), (lanes.rows(y, self.outputs), lanes.rows(c, self.hidden))
 

@@ -5,13 +5,13 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
@@ -19,11 +19,12 @@ from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
-from circulant.sim.reference import check_chain, check_data, entry
+from circulant.sim.reference import chained, check_chain, check_data, entry
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.rules import NETWORK
 from circulant.sim.schema import WAY_OUT, differing, shown
+from circulant.sim.sequences import Lengths, check_lengths, descending, valid
 from circulant.sim.trace import Recorder, Tensor
 from circulant.sim.vectors import Vectors
 from circulant.sim.window import Flow
@@ -75,6 +76,7 @@ class Network:
 
     Parameters:
         shape: of a sample as it comes, see `circulant.sim.reference.Model`; real inputs may have it, too.
+        ragged: whether its sequences have different lengths, so that arrays of them must come with these.
 
     Raises:
         Refusal: as `check_chain`, and when a layer does not take the format that the one before gives.
@@ -85,6 +87,7 @@ class Network:
     sequence: bool
     layers: tuple[Layer, ...]
     shape: tuple[int, ...] = ()
+    ragged: bool = False
 
     KIND = "circulant-network"
     VERSION = 4
@@ -128,19 +131,45 @@ class Network:
         return artifact.digest(self._body)
 
     @public
-    def run(self, x: ArrayLike, *, trace: bool = False) -> Result:
+    def run(self, x: ArrayLike, *, lengths: ArrayLike | None = None, trace: bool = False) -> Result:
         """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format.
 
         Parameters:
+            lengths: as `run_integers`.
             trace: keep every tensor on the way; the whole batch is then computed at once.
         """
-        integers, record = self.integers(x), Recorder()
-        if trace:
-            for layer in self.layers:
-                integers = layer(integers, record)
+        integers = self.integers(x)
+        if not trace:
+            integers = self.run_integers(integers, lengths)
+            return Result(integers, self.output_format.real(integers))
+        known = self.lengths(integers, lengths)
+        record = Recorder(lengths=known is not None)
+        if known is None:
+            integers = chained(self.layers, integers, record)
         else:
-            integers = self.run_integers(integers)
+            order = descending(known)
+            found = chained(self.layers, integers[order, :int(known.max())], record, known[order])
+            integers = self._outputs(integers)
+            integers[order, :found.shape[1]] = found
         return Result(integers, self.output_format.real(integers), record.tensors)
+
+    def lengths(self, x: NDArray[Any], lengths: ArrayLike | None) -> Lengths | None:
+        """The lengths (N,) of sequences x (N, T, inputs); None where all have T steps.
+
+        Raises:
+            Refusal: when a ragged network is given none; as `check_lengths`.
+        """
+        what = f"Inputs of network {self.name!r}"
+        if lengths is not None and not self.sequence:
+            raise Refusal(f"{what} must be sequences to have lengths, but it takes samples of one size; leave the "
+                          "lengths out, and cut or fill all samples alike")
+        if lengths is not None:
+            return check_lengths(what, lengths, x.shape)
+        if self.ragged:
+            raise Refusal(f"{what} must come with lengths (N,), the steps of each sequence, because it was made of "
+                          f"sequences of different lengths, but {x.shape} came without; give lengths, such as "
+                          "lengths=data.test_lengths")
+        return None
 
     def integers(self, x: ArrayLike) -> Integers:
         """Real inputs (N, T, inputs), (N, inputs) or (N, *shape) as integers (N, T, inputs), (N, inputs) or, of images,
@@ -152,21 +181,47 @@ class Network:
         return self.input_format.quantize(check_data(
             f"Inputs of network {self.name!r}", x, self.flow, self.shape))
 
-    def run_integers(self, x: Integers) -> Integers:
+    def run_integers(self, x: Integers, lengths: ArrayLike | None = None) -> Integers:
         """Golden outputs for inputs that are integers of the input format already, those of images (N, height, width,
-        channels) or (N, height · width, channels)."""
-        outputs, grid = [], self.flow.grid
+        channels) or (N, height · width, channels).
+
+        Parameters:
+            lengths: (N,), the steps of each sequence; None where all have T. The outputs are those of each sequence by
+                itself, and 0 beyond its end.
+
+        Raises:
+            Refusal: as `lengths`.
+        """
+        known = self.lengths(x, lengths)
+        if known is not None:
+            return self._ragged(x, known)
+        grid = self.flow.grid
         if grid is not None:
             x, batch = x.reshape(len(x), *grid, self.inputs), max(1, IMAGES // math.prod(grid))
         else:
-            widest = max(max(layer.inputs, layer.outputs) for layer in self.layers)
-            batch = min(BATCH, max(64, VALUES // (math.prod(x.shape[1:-1]) * widest or 1)))
-        for start in range(0, max(1, len(x)), batch):
-            values = x[start:start + batch]
-            for layer in self.layers:
-                values = layer(values)
-            outputs.append(values)
+            batch = self._batch(math.prod(x.shape[1:-1]))
+        outputs = [chained(self.layers, x[start:start + batch], None) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
+
+    def _ragged(self, x: Integers, lengths: Lengths) -> Integers:
+        """Golden outputs for sequences of these lengths: those of like length side by side."""
+        outputs, order, start = self._outputs(x), descending(lengths), 0
+        while start < len(order):
+            longest = int(lengths[order[start]])
+            some = order[start:start + self._batch(longest)]
+            found = chained(self.layers, x[some, :longest], None, lengths[some])
+            outputs[some, :found.shape[1]] = found
+            start += len(some)
+        return outputs
+
+    def _outputs(self, x: Integers) -> Integers:
+        """Zeros in the place of the outputs for sequences x."""
+        return np.zeros((*x.shape[:2 if self.per_step else 1], self.outputs), np.int64)
+
+    def _batch(self, steps: int) -> int:
+        """Sequences of so many steps that are computed side by side."""
+        widest = max(max(layer.inputs, layer.outputs) for layer in self.layers)
+        return min(BATCH, max(64, VALUES // (steps * widest or 1)))
 
     def with_argmax(self) -> "Network":
         """This network and behind it the choice of the largest output, as hardware and C may have it.
@@ -181,11 +236,11 @@ class Network:
         name = next(name for name in itertools.chain(["argmax"], map("argmax_{}".format, itertools.count(1)))
                     if name not in names)
         choice = Argmax(name, self.outputs, self.output_format)
-        return Network(self.name, self.inputs, self.sequence, (*self.layers, choice), self.shape)
+        return Network(self.name, self.inputs, self.sequence, (*self.layers, choice), self.shape, self.ragged)
 
     def chosen(self, vectors: Vectors) -> Vectors:
         """The test vectors of the network without the choice at its end as those of this one."""
-        return Vectors(vectors.inputs, self.layers[-1](vectors.outputs), self.hash)
+        return replace(vectors, outputs=self.layers[-1](vectors.outputs), network=self.hash)
 
     def initial(self, count: int) -> list[Any]:
         """The states of all layers that ``count`` sequences start from; None for a layer that keeps nothing."""
@@ -212,15 +267,21 @@ class Network:
         return x, following
 
     @public
-    def vectors(self, x: ArrayLike) -> Vectors:
+    def vectors(self, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Vectors:
         """Test vectors for the hardware: the integer inputs of real ``x``, and the outputs expected.
 
         An image is the sequence of its pixels, row by row.
+
+        Parameters:
+            lengths: as `run_integers`; inputs beyond them become 0.
         """
         inputs = self.integers(x)
+        known = self.lengths(inputs, lengths)
+        if known is not None:
+            inputs[~valid(known, inputs.shape[1])] = 0
         if self.flow.grid is not None:
             inputs = inputs.reshape(len(inputs), -1, self.inputs)
-        return Vectors(inputs, self.run_integers(inputs), self.hash)
+        return Vectors(inputs, self.run_integers(inputs, known), self.hash, known)
 
     @public
     def save(self, folder: str | Path) -> None:
@@ -247,7 +308,8 @@ class Network:
                           "network's; quantize again")
         try:
             layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
-            made = cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]))
+            made = cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]),
+                       body.get("ragged", False))
         except Refusal as refusal:
             raise Refusal(f"{path}: {refusal}") from None
         if made.hash != body["hash"]:  # What says the same twice in the file contradicts itself.
@@ -262,6 +324,7 @@ class Network:
 
     @cached_property
     def _body(self) -> dict[str, Any]:
+        ragged = {"ragged": True} if self.ragged else {}  # Networks from before it was there keep their hash.
         return {"name": self.name, "inputs": self.inputs, "sequence": self.sequence,
-                "shape": list(self.shape), "weights": artifact.digest_arrays(self._arrays),
+                "shape": list(self.shape), **ragged, "weights": artifact.digest_arrays(self._arrays),
                 "layers": [layer_as_json(layer) for layer in self.layers]}

@@ -25,37 +25,43 @@ from circulant.sim.recurrent import check_one_block_size
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
+from circulant.sim.sequences import check_lengths
 
 __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
 
-def calibrate(model: reference.Model, calibration: ArrayLike) -> Peaks:
+def calibrate(model: reference.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
     """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
 
+    Parameters:
+        lengths: (N,), the steps of each sequence; None where all are valid.
+
     Raises:
-        Refusal: when the data is empty, not finite, or of the wrong shape.
+        Refusal: when the data is empty, not finite, or of the wrong shape; as `check_lengths`.
     """
     data = reference.check_data("Calibration data", calibration, model.flow, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
-    return Peaks(model, data)
+    return Peaks(model, data, None if lengths is None else check_lengths("Calibration data", lengths, data.shape))
 
 
-def quantize(model: reference.Model, calibration: ArrayLike | Peaks, **widths: Any) -> Network:
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, *, lengths: ArrayLike | None = None,
+             **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
     Parameters:
         calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
+        lengths: (N,), the steps of each sequence; with them the network is `ragged <Network>`.
         widths: the fields of `Widths`.
 
     Raises:
         Refusal: when a width is out of range, or names what the network does not have; as `calibrate`.
     """
     bits = Widths(**widths)
-    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
     layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
     bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-    return Network(model.name, model.inputs, model.sequence, layers, model.shape)
+    return Network(model.name, model.inputs, model.sequence, layers, model.shape, peaks.ragged)
 
 
 def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:

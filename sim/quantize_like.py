@@ -42,7 +42,7 @@ def quantize_like(model: reference.Model, rule: Network) -> Network:
         raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
                       "with formats of its own")
     layers = tuple(_layer(layer, like) for layer, like in zip(model.layers, rule.layers, strict=True))
-    network = Network(model.name, model.inputs, model.sequence, layers, model.shape)
+    network = Network(model.name, model.inputs, model.sequence, layers, model.shape, rule.ragged)
     check_structure(rule, network)
     return network
 

@@ -58,17 +58,20 @@ class Range:
                 "count": self.count, "ends": self.ends, "sqnr_db": self.sqnr, "bits": list(self.bits)}
 
 
-def analyse(network: Network, x: ArrayLike, model: Model | None = None) -> list[Range]:
+def analyse(network: Network, x: ArrayLike, model: Model | None = None, *,
+            lengths: ArrayLike | None = None) -> list[Range]:
     """The ranges of all tensors for real inputs x (N, T, inputs) or (N, inputs), in the order of computation.
 
     Parameters:
         model: what ``network`` was quantized from.
+        lengths: (N,), the steps of each sequence; None where all have T.
 
     Raises:
         Refusal: as `Network.run`.
     """
-    trace, exact = network.run(x, trace=True).trace, {} if model is None else _taps(model, x)
-    steps = np.shape(x)[1] if network.sequence else 1
+    trace = network.run(x, lengths=lengths, trace=True).trace
+    exact = {} if model is None else _taps(model, x, lengths)
+    steps = (np.shape(x)[1] if lengths is None else int(np.max(lengths))) if network.sequence else 1
     worst = worst_cases(network, steps)
     return [_range(name, tensor, worst[name], exact.get(_tap(name))) for name, tensor in trace.items()]
 
@@ -92,7 +95,7 @@ def _range(name: str, tensor: Tensor, worst: float, exact: list[Reals] | None) -
     real = form.real(values)
     sqnr = None
     if exact is not None:
-        reference = np.stack(exact, axis=1) if exact[0].ndim < values.ndim else exact[0]
+        reference = np.stack(exact, axis=1) if exact[0].ndim < values.ndim else np.concatenate(exact)
         signal, noise = float(np.sum(reference ** 2)), float(np.sum((real - reference) ** 2))
         sqnr = 10 * math.log10(signal / noise) if signal and noise else None
     return Range(name, form, float(real.min()), float(real.max()), worst, values.size,
@@ -106,9 +109,9 @@ def _bits(values: Integers, width: int) -> tuple[int, ...]:
     return tuple(np.bincount(np.minimum(taken, width - 1).reshape(-1), minlength=width).tolist())
 
 
-def _taps(model: Model, x: ArrayLike) -> dict[str, list[Reals]]:
+def _taps(model: Model, x: ArrayLike, lengths: ArrayLike | None) -> dict[str, list[Reals]]:
     seen: dict[str, list[Reals]] = {}
-    model.run(x, lambda name, values: seen.setdefault(name, []).append(values))
+    model.run(x, lambda name, values: seen.setdefault(name, []).append(values), lengths=lengths)
     return seen
 
 

@@ -10,6 +10,7 @@ from circulant.sim.circulant import dense, pack, pad
 from circulant.sim.fixed import Reals
 from circulant.sim.recurrent import check_directions, check_reset, check_returns
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Ended, Lengths, backward, counts
 
 __all__ = ["Bidirectional", "Gru", "Linear", "Lstm", "Tap", "ignore", "spectra"]
 
@@ -140,19 +141,20 @@ class Gru:
         check_returns(self.name, self.returns)
         check_reset(self.name, self.reset)
 
-    def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
-        h = np.zeros((x.shape[0], self.hidden))
-        states = np.empty((*x.shape[:2], self.hidden))
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        h, ended = np.zeros((x.shape[0], self.hidden)), Ended(0)
+        states = np.zeros((*x.shape[:2], self.hidden))
         bias = self.bias_ih + self.bias_hh
         squash, bend = _functions(self.hard)
-        for t in range(x.shape[1]):
-            gates = self._rows("gates", slice(0, 2), bias, tap, input_product=x[:, t], recurrent_product=h)
+        for t, n in enumerate(counts(lengths, *x.shape[:2])):
+            h, = ended.cut((h,), n)
+            gates = self._rows("gates", slice(0, 2), bias, tap, input_product=x[:n, t], recurrent_product=h)
             r, z = squash(gates[:, 0]), squash(gates[:, 1])
-            n = bend(before := self._candidate(x[:, t], h, r, tap))
-            h = states[:, t] = n + z * (h - n)
-            for tensor, values in (("tanh.input", before), ("r", r), ("z", z), ("n", n), ("h", h)):
+            new = bend(before := self._candidate(x[:n, t], h, r, tap))
+            h = states[:n, t] = new + z * (h - new)
+            for tensor, values in (("tanh.input", before), ("r", r), ("z", z), ("n", new), ("h", h)):
                 tap(f"{self.name}.{tensor}", values)
-        return states if self.returns == "sequence" else h
+        return states if self.returns == "sequence" else ended.whole((h,))[0]
 
     def _candidate(self, x: Reals, h: Reals, r: Reals, tap: Tap) -> Reals:
         """What n is the tanh of."""
@@ -212,13 +214,13 @@ class Lstm:
             _check(self.name, peephole=(self.peephole, (3, self.hidden)))
         check_returns(self.name, self.returns)
 
-    def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         y, c = np.zeros((x.shape[0], self.outputs)), np.zeros((x.shape[0], self.hidden))
-        ys = np.empty((*x.shape[:2], self.outputs))
-        for t in range(x.shape[1]):
-            y, c = self._step(x[:, t], y, c, tap)
-            ys[:, t] = y
-        return ys if self.returns == "sequence" else y
+        ys, ended = np.zeros((*x.shape[:2], self.outputs)), Ended(0)
+        for t, n in enumerate(counts(lengths, *x.shape[:2])):
+            y, c = self._step(x[:n, t], *ended.cut((y, c), n), tap)
+            ys[:n, t] = y
+        return ys if self.returns == "sequence" else ended.whole((y, c))[0]
 
     def _step(self, x: Reals, y: Reals, c: Reals, tap: Tap) -> tuple[Reals, Reals]:
         gates = _product(f"{self.name}.gates", self.bias_ih + self.bias_hh, tap, {
@@ -272,6 +274,6 @@ class Bidirectional:
     def returns(self) -> str:
         return self.forward.returns
 
-    def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
-        ahead, back = self.forward(x, tap), self.backward(x[:, ::-1], tap)
-        return np.concatenate([ahead, back[:, ::-1] if self.returns == "sequence" else back], axis=-1)
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        ahead, back = self.forward(x, tap, lengths), self.backward(backward(x, lengths), tap, lengths)
+        return np.concatenate([ahead, backward(back, lengths) if self.returns == "sequence" else back], axis=-1)

@@ -3,7 +3,7 @@
 All matrices of a recurrent layer go through one array: vectors are transformed once, and sums over several vectors are
 made in the spectral domain. So they share block size, twiddle bits, and the formats on the way.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from circulant.sim.circulant import JointProduct, Product
 from circulant.sim.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Ended
 
 __all__ = ["RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices", "check_one_block_size",
            "check_reset", "check_returns", "check_state", "padded", "through"]
@@ -117,16 +118,19 @@ def check_state(name: str, state: Integers, rule: Integers) -> None:
                       "what run returned")
 
 
-def through(step: Callable[..., tuple[Integers, ...]], steps: int, state: tuple[Integers, ...],
+def through(step: Callable[..., tuple[Integers, ...]], steps: Sequence[int], state: tuple[Integers, ...],
             returns: str) -> tuple[Integers, tuple[Integers, ...]]:
     """The outputs (k, q, N) of the last step or (k, q, T, N) of all, and the state behind them.
 
     Parameters:
-        step: from step number and state to the next state, each part of it (k, q, N); the first one is the output.
+        step: from step number and state to the next state, each part of it (k, q, n); the first one is the output.
+        steps: how many sequences have each step; they are the first ones. Outputs of the others are 0.
     """
-    every = np.empty((*state[0].shape[:2], steps, state[0].shape[2]), np.int64) if returns == "sequence" else None
-    for t in range(steps):
-        state = step(t, *state)
+    shape, ended = (*state[0].shape[:2], len(steps), state[0].shape[2]), Ended(-1)
+    every = np.zeros(shape, np.int64) if returns == "sequence" else None
+    for t, count in enumerate(steps):
+        state = step(t, *ended.cut(state, count))
         if every is not None:
-            every[:, :, t] = state[0]
+            every[:, :, t, :count] = state[0]
+    state = ended.whole(state)
     return (state[0] if every is None else every), state

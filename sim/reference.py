@@ -14,10 +14,11 @@ from circulant.sim.fixed import Reals
 from circulant.sim.images import Conv, Flatten, Pool, Residual, Scale
 from circulant.sim.reals import Bidirectional, Gru, Linear, Lstm, Tap, ignore, spectra
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths, check_lengths, descending, flat, padded_again
 from circulant.sim.window import Flow, pixels
 
 __all__ = ["IMAGES", "RECURRENT", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "Pool",
-           "Residual", "Scale", "Tap", "check_chain", "check_data", "entry", "spectra"]
+           "Residual", "Scale", "Tap", "chained", "check_chain", "check_data", "entry", "spectra"]
 
 Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
 
@@ -131,6 +132,24 @@ def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = 
     return values
 
 
+def chained(layers: Sequence[Any], values: Any, observer: Any, lengths: Lengths | None = None) -> Any:
+    """The outputs of layers in a row, golden ones or those of a model; beyond the end of a sequence they are 0.
+
+    Parameters:
+        observer: the second argument of every layer: what is shown its tensors.
+        lengths: of sequences (N, T, …), in descending order; None where all have T steps.
+    """
+    for layer in layers:
+        if lengths is None:
+            values = layer(values, observer)
+        elif layer.kind in RECURRENT:
+            values = layer(values, observer, lengths)
+            lengths = lengths if layer.returns == "sequence" else None
+        else:
+            values = padded_again(layer(flat(values, lengths), observer), lengths, values.shape[1])
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A chain of layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
@@ -158,16 +177,28 @@ class Model:
         """What the first layer takes."""
         return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
-    def run(self, x: ArrayLike, tap: Tap = ignore) -> Reals:
+    def run(self, x: ArrayLike, tap: Tap = ignore, *, lengths: ArrayLike | None = None) -> Reals:
         """Outputs (N, outputs), or (N, T, outputs) where the last state is never taken.
 
-        Raises:
-            Refusal: as `check_data`.
-        """
-        return self.compute(check_data(f"Inputs of network {self.name!r}", x, self.flow, self.shape), tap)
+        Parameters:
+            lengths: (N,), the steps of each sequence; None where all have T. Outputs beyond them are 0, and ``tap``
+                sees the longest sequence first, of each step those alone that have it.
 
-    def compute(self, values: Reals, tap: Tap = ignore) -> Reals:
-        """Outputs for inputs as `check_data` gives them."""
-        for layer in self.layers:
-            values = layer(values, tap)
-        return values
+        Raises:
+            Refusal: as `check_data` and `check_lengths`.
+        """
+        what = f"Inputs of network {self.name!r}"
+        values = check_data(what, x, self.flow, self.shape)
+        if lengths is None:
+            return self.compute(values, tap)
+        steps = check_lengths(what, lengths, values.shape)
+        order = descending(steps)
+        found = self.compute(values[order, :int(steps.max())], tap, steps[order])
+        outputs = np.zeros((len(found), *(values.shape[1:2] if found.ndim == 3 else ()), found.shape[-1]))
+        outputs[order, :found.shape[1]] = found
+        return outputs
+
+    def compute(self, values: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        """Outputs for inputs as `check_data` gives them, with lengths the longest first and cut behind it."""
+        found: Reals = chained(self.layers, values, tap, lengths)
+        return found

@@ -65,4 +65,4 @@ LAYER: Rule = Kinds("kind", {
 })
 
 NETWORK = Table({"name": NAME, "inputs": SIZE, "sequence": Flag(), "shape": Listing(SIZE, most=3), "weights": SHA,
-                 "layers": Listing(LAYER, 1, 10_000)})
+                 "layers": Listing(LAYER, 1, 10_000)}, {"ragged": Flag()})

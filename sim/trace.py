@@ -18,7 +18,8 @@ class Tensor:
     """Integers and their format.
 
     Parameters:
-        integers: (N, …), or (N, T, …) where there is one for each step. Vectors are (…, n), the pre-activations of
+        integers: (N, …), or (N, T, …) where there is one for each step; of sequences with lengths, the longest first,
+            (steps of all sequences, …), step by step. Vectors are (…, n), the pre-activations of
             several gates (…, gates, n), spectra and sums (…, blocks, k).
     """
 
@@ -27,15 +28,20 @@ class Tensor:
 
 
 class Recorder:
-    """Collects what layers show of lanes (k, blocks, …, N), step by step or all steps at once."""
+    """Collects what layers show of lanes (k, blocks, …, N), step by step or all steps at once.
 
-    def __init__(self) -> None:
+    Parameters:
+        lengths: whether sequences may end before others.
+    """
+
+    def __init__(self, *, lengths: bool = False) -> None:
+        self._join = np.concatenate if lengths else lambda values: np.stack(values, axis=1)
         self._seen: dict[str, tuple[Format, list[Integers], bool]] = {}
 
     @property
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by name, in the order in which they were first seen; of a layer backwards in time as it is."""
-        return {name: Tensor(np.stack(values, axis=1) if stepwise else values[0], form)
+        return {name: Tensor(self._join(values) if stepwise else values[0], form)
                 for name, (form, values, stepwise) in self._seen.items()}
 
     def vector(self, name: str, x: Integers, size: int, form: Format, *, gates: int = 1, step: bool = True) -> None:

@@ -10,6 +10,7 @@ from circulant.sim.fixed import Integers
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.schema import Table, Text
+from circulant.sim.sequences import Lengths, check_lengths
 
 __all__ = ["Vectors"]
 
@@ -33,17 +34,20 @@ class Vectors:
 
     Parameters:
         network: hash of the network that computed the outputs.
+        lengths: (N,), the steps of each sequence, beyond which inputs and outputs do not count; None where all have T.
 
     Raises:
-        Refusal: when they are no integers of 64 bits or less, or the counts of inputs and outputs differ.
+        Refusal: when they are no integers of 64 bits or less, or the counts of inputs and outputs differ; as
+            `circulant.sim.sequences.check_lengths`.
     """
 
     inputs: Integers
     outputs: Integers
     network: str
+    lengths: Lengths | None = None
 
     KIND = "circulant-vectors"
-    VERSION = 1
+    VERSION = 2
 
     def __post_init__(self) -> None:
         for name, values in (("inputs", self.inputs), ("outputs", self.outputs)):
@@ -51,6 +55,15 @@ class Vectors:
         if len(self.inputs) != len(self.outputs):
             raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
                           f"{len(self.inputs)}; make them anew with Network.vectors")
+        if self.lengths is not None:
+            check_lengths("Vectors", self.lengths, self.inputs.shape)
+
+    @property
+    def steps(self) -> Lengths:
+        """Input vectors of each sequence (N,); 1 of single vectors."""
+        if self.lengths is not None:
+            return self.lengths
+        return np.full(len(self), self.inputs.shape[1] if self.inputs.ndim == 3 else 1)
 
     def __repr__(self) -> str:
         return (f"<Vectors {len(self)} × {self.inputs.shape[1:]} → {self.outputs.shape[1:]} of network "
@@ -59,25 +72,19 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def first(self, samples: int, streams: int = 1) -> "Vectors":
-        """The first so many; all of them for 0.
-
-        Raises:
-            Refusal: when they are less than two for each of the ``streams`` that a circuit takes in turns: its pace is
-                seen from the end of one to the end of the next.
-        """
+    def first(self, samples: int) -> "Vectors":
+        """The first so many; all of them for 0."""
         if not samples:
             return self
-        if samples < 2 * streams:
-            raise Refusal(f"simulation.samples must be at least {2 * streams}, two for each stream, to show the pace, "
-                          f"not {samples}; choose more, or 0 for all")
-        return replace(self, inputs=self.inputs[:samples], outputs=self.outputs[:samples])
+        return replace(self, inputs=self.inputs[:samples], outputs=self.outputs[:samples],
+                       lengths=None if self.lengths is None else self.lengths[:samples])
 
     @public
     def save(self, path: str | Path) -> str:
         """Write ``vectors.npz``; returns its hash."""
-        return artifact.write_npz(path, self.KIND, self.VERSION, {"inputs": self.inputs, "outputs": self.outputs},
-                                  network=self.network)
+        lengths = {} if self.lengths is None else {"lengths": self.lengths}
+        return artifact.write_npz(path, self.KIND, self.VERSION,
+                                  {"inputs": self.inputs, "outputs": self.outputs, **lengths}, network=self.network)
 
     @classmethod
     @public
@@ -85,9 +92,10 @@ class Vectors:
         """Read what `save` wrote.
 
         Raises:
-            Refusal: when the file is missing, damaged or of another version.
+            Refusal: when the file is missing, damaged or of another version; those of version 1 knew no lengths, so
+                that padding may have counted in them.
         """
         arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION, Table({"network": Text(64)}, open=True))
         if missing := {"inputs", "outputs"} - arrays.keys():
             raise Refusal(f"{path} must hold 'inputs' and 'outputs', but {min(missing)!r} is missing; write it anew")
-        return cls(arrays["inputs"], arrays["outputs"], meta["network"])
+        return cls(arrays["inputs"], arrays["outputs"], meta["network"], arrays.get("lengths"))

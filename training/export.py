@@ -28,20 +28,22 @@ TOLERANCE = 1e-6
 
 
 @public(more=Widths)
-def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, weight_bits: int = 12, activation_bits: int = 16,
-           name: str | None = None, **widths: Any) -> Network:
+def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: ArrayLike | Tensor | None = None,
+           weight_bits: int = 12, activation_bits: int = 16, name: str | None = None, **widths: Any) -> Network:
     """The golden model of a torch model, its formats fitted to sample inputs.
 
     Parameters:
         sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
             calibration.
+        lengths: (N,), the steps of each sequence where they differ; the network then asks for those of its inputs, too.
         widths: further fields of `circulant.sim.quantize.Widths`.
 
     Raises:
         Refusal: as `reference` and `circulant.sim.quantize.quantize`.
     """
     sample = _sample(sample_inputs)
-    return quantization.quantize(reference(model, sample, name=name), sample, weight_bits=weight_bits,
+    known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths
+    return quantization.quantize(reference(model, sample, name=name), sample, lengths=known, weight_bits=weight_bits,
                                  activation_bits=activation_bits, **widths)
 
 

@@ -1,18 +1,22 @@
-"""The metric of the golden model, which takes sequences of one length, on data whose sequences have several."""
+"""The metric of golden outputs: of the very vectors that the hardware is compared with."""
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
+from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths
+from circulant.sim.vectors import Vectors
 from circulant.training.batches import Part
 from circulant.training.data import Dataset
-from circulant.training.loop import feels_padding
 from circulant.training.task import Task, task_of
 
 __all__ = ["Judged", "judge", "score"]
+
+BATCH = 256
+"""Sequences of different lengths in one array."""
 
 
 class Judged(NamedTuple):
@@ -23,55 +27,52 @@ class Judged(NamedTuple):
         metric: of a list of outputs (N, …) for them.
         valid: by array the outputs (N, T) that count, where sequences have several lengths and give one each step;
             None where all do.
+        lengths: by array those of its sequences (N,); None where all have T steps.
     """
 
     inputs: list[NDArray]
     metric: Callable[[Sequence[NDArray]], float]
     valid: list[NDArray | None]
+    lengths: list[Lengths | None]
 
 
-def score(run: Callable[[NDArray], NDArray], model: nn.Module, data: Dataset, outputs: NDArray) -> float:
-    """The metric of a network on the test part.
+def score(vectors: Vectors, data: Dataset) -> float:
+    """The metric of the outputs of test vectors, which are those of the whole test part.
 
-    Parameters:
-        run: outputs (N, …) of the network for inputs (N, T, features).
-        model: what the network was made from; it says whether padding would reach the outputs that count.
-        outputs: of the whole test part as it is padded; they are judged where padding does no harm. Elsewhere the
-            sequences of each length are run by themselves.
+    Raises:
+        Refusal: when the vectors have other samples than the test part, or other lengths.
     """
-    task = task_of(data)
-    if data.test_lengths is None or not feels_padding(model, task):
-        return task.score(outputs, data)
-    part = Part(data, "test", torch.device("cpu"), exact=True)
-    right = of = 0.0
-    for chosen in part.order(len(part)):
-        batch = part.take(chosen)
-        some, all_ = task.tally(torch.from_numpy(run(batch.x.numpy())), batch)
-        right, of = right + some, of + all_
-    return right / of
+    given, due = vectors.steps, data.test_lengths
+    if due is None:
+        due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
+    if given.shape != due.shape or (given != due).any():
+        raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {data.name!r}, with its "
+                      f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
+                      "them with network.vectors(data.test_x, lengths=data.test_lengths)")
+    return task_of(data).score(vectors.outputs, data)
 
 
-def judge(task: Task, data: Dataset, which: str, samples: int = 0, *,
-          batch: int | None = None) -> Judged:
+def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:
     """Inputs of a part of the data, and what judges outputs for them.
+
+    Sequences of several lengths are in the order of these, in arrays of `BATCH` that are padded to their longest; other
+    samples are in one array.
 
     Parameters:
         which: "train" or "test".
         samples: how many of them, chosen at random and the same every time; 0 for all.
-        batch: samples of an array of inputs, which are then in the order of their lengths and padded to the longest
-            among them; None for all in one.
     """
-    part = Part(data, which, torch.device("cpu"))
+    part, lengths = Part(data, which, torch.device("cpu")), getattr(data, f"{which}_lengths")
     chosen = torch.from_numpy(np.random.default_rng(0).permutation(len(part))[:samples or None])
-    if batch is not None:
-        chosen = chosen[np.argsort(getattr(data, f"{which}_lengths")[chosen.numpy()], kind="stable")]
-    batches = [part.take(some) for some in chosen.split(batch or len(chosen))]
+    if lengths is not None:
+        chosen = chosen[np.argsort(lengths[chosen.numpy()], kind="stable")]
+    batches = [part.take(some) for some in chosen.split(len(chosen) if lengths is None else BATCH)]
 
     def metric(outputs: Sequence[NDArray]) -> float:
         counts = np.sum([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)], 0)
         return float(counts[0] / counts[1])
 
-    steps = [each.lengths.numpy() if task.pads and each.lengths is not None else None for each in batches]
+    steps = [None if each.lengths is None else each.lengths.numpy() for each in batches]
     return Judged([np.asarray(each.x, np.float64) for each in batches], metric,
-                  [None if known is None else np.arange(each.x.shape[1]) < known[:, None]
-                   for known, each in zip(steps, batches, strict=True)])
+                  [None if known is None or not task.pads else np.arange(each.x.shape[1]) < known[:, None]
+                   for known, each in zip(steps, batches, strict=True)], steps)

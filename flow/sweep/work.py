@@ -16,7 +16,7 @@ from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import extras
-from circulant.integers import golden, widths
+from circulant.integers import calibration, golden, widths
 from circulant.preparation import baseline, inspected
 from circulant.records import sha256
 from circulant.sim import artifact
@@ -175,14 +175,14 @@ def _data(table: str) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _calibrated(folder: Path, table: str, name: str) -> tuple[Any, Any]:
+def _calibrated(folder: Path, table: str, name: str, samples: int) -> tuple[Any, Any]:
     """The reference of a trained model, and what its widths have to hold."""
     from circulant import training
     from circulant.sim.quantize import calibrate
 
-    x = _data(table).train_x
-    reference = training.reference(training.load_trained(folder / "model.pt").model, x[:FEW], name=name)
-    return reference, calibrate(reference, x)
+    data = _data(table)
+    reference = training.reference(training.load_trained(folder / "model.pt").model, data.train_x[:FEW], name=name)
+    return reference, calibrate(reference, *calibration(data, samples))
 
 
 def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
@@ -197,9 +197,10 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
                          name=point.experiment.name, settings=_settings(point.training)).network
     else:
-        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name), **widths(bits).as_dict())
-    vectors = network.vectors(data.test_x)
-    return network, vectors, training.task_of(data).score(vectors.outputs, data)
+        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
+                           **widths(bits).as_dict())
+    vectors = network.vectors(data.test_x, lengths=data.test_lengths)
+    return network, vectors, training.score(vectors, data)
 
 
 def _weights(network: Network) -> Found:
@@ -249,7 +250,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         fits(device(experiment.board.device), counted)
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
-            design, vectors.first(experiment.simulation.samples, experiment.hardware.streams))
+            design, vectors.first(experiment.simulation.samples))
     return found
 
 

@@ -1,15 +1,18 @@
 """Judges what the harness recorded: the rules of the stream first, then every word against the golden model."""
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Port
-from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.plan import PLAYED, Run
 
-__all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "measure", "require_stream_rules"]
+__all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "measure", "pace",
+           "require_stream_rules"]
+
+LONG = 6
+"""Steps from which a sequence shows the pace of its steps."""
 
 # What the harness stops at, as sentences about the output port.
 FAULTS = {
@@ -64,59 +67,67 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Figures:
-    """Cycles between handshakes.
+    """Cycles between handshakes, back to back but for the latency.
 
     Parameters:
-        step: median between the acceptance of the last beats of successive steps, sequences back to back, the first
-            interval of a sequence left out where there are others; for single vectors, of successive vectors. Of
-            interleaved streams, from a step to the next one of the same stream, divided by the streams. It is the pace
-            of the first layer, as long as what lies between the layers takes what it gives.
-        sequence: mean between the last output beats of successive sequences, back to back, in the second half of them:
-            the pace of the slowest layer.
-        latency: median from the acceptance of the last input beat to the last output beat, the circuit empty before.
+        sequence: mean from the last output beat of a sequence to that of the next one, over the later ones (`_later`):
+            the pace of the slowest layer, once all that lies between the layers is full. Of interleaved streams, from
+            one turn of them to the next, divided by the streams. No latency, also of a single sequence, which is
+            played several times.
+        steps: mean steps of the sequences that ``sequence`` is measured on; 1 of single vectors and images.
+        latency: from the acceptance of the last input beat of a longest sequence to its last output beat, the circuit
+            empty before; the median of several ones.
     """
 
-    step: float
     sequence: float
+    steps: float
     latency: float
 
 
-def compare(runs: Sequence[Run], outcome: Outcome, port: Port, expected: NDArray[np.int64], steps: int,
-            streams: int = 1) -> Comparison:
-    """Compare the outputs (N, vectors, elements) of all sequences that came, in the order of the runs.
+def compare(job: Job, outcome: Outcome, port: Port, played: Played, runs: int | None = None) -> Comparison:
+    """Compare the outputs of all sequences that came, in the order of the runs, or of the first so many of these.
 
     A run that broke off is compared as far as it came.
     """
     words = mismatches = 0
     first = None
-    vectors = expected.shape[1]
-    for run, recording in zip(runs, outcome.recordings, strict=False):
+    for run, recording in zip(job.runs[:runs], outcome.recordings, strict=False):
         if run.silent:
             continue
-        golden = expected[list(run.sequences)].reshape(-1, port.elements)
+        golden = np.concatenate([played.outputs[i] for i in run.sequences])
         got = _vectors(recording, port)[: len(golden), : port.elements]
         wrong = np.argwhere(got != golden[: len(got)])
         words += got.size
         mismatches += len(wrong)
         if first is None and len(wrong):
             vector, word = (int(i) for i in wrong[0])
-            group, vector_of = run.sequences[vector // vectors], steps - vectors + vector % vectors
-            first = Mismatch(group * streams + vector_of % streams, vector_of // streams, word,
-                             int(golden[vector, word]), int(got[vector, word]), run.name)
+            first = Mismatch(*_place(job, run, vector, played), word, int(golden[vector, word]),
+                             int(got[vector, word]), run.name)
     return Comparison(words, mismatches, first)
 
 
-def require_stream_rules(job: Job, outcome: Outcome, port: Port, expected: NDArray[np.int64]) -> None:
+def _place(job: Job, run: Run, vector: int, played: Played) -> tuple[int, int]:
+    """Sequence of the data, and step, of an output vector of a run."""
+    ends = job.given(run.sequences) // job.output_beats
+    at = int(np.searchsorted(ends, vector, side="right"))
+    one = run.sequences[at]
+    input_vector = vector - int(ends[at]) + job.steps[one]  # The vectors that come belong to the last that went in.
+    return int(played.members[one, input_vector % job.streams]), input_vector // job.streams
+
+
+def require_stream_rules(job: Job, outcome: Outcome, port: Port, played: Played | None = None) -> None:
     """See that the circuit kept the rules of its output stream.
 
     Raises:
-        SimulationError: with the first rule that it broke; words that were wrong until then are counted.
+        SimulationError: with the first rule that it broke; words of ``played`` that were wrong until then are counted.
     """
     broken = broken_rule(job, outcome, port)
     if broken is None:
         return
     sentence, index = broken
-    until = compare(job.runs[: index + 1], outcome, port, expected, job.input_vectors, job.streams)
+    if played is None:
+        raise SimulationError(sentence)
+    until = compare(job, outcome, port, played, index + 1)
     if until.first is not None:
         sentence += f"; of the {until.words} words that came {until.mismatches} differ, first {until.first}"
     raise SimulationError(sentence)
@@ -146,23 +157,48 @@ def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | Non
 
 def measure(job: Job, outcome: Outcome) -> Figures:
     """The figures of complete recordings, of which the first is back to back and the third of isolated sequences."""
-    steps, output_beats = job.input_vectors, job.output_beats
+    run, recording = job.runs[0], outcome.recordings[0]
+    done = recording.cycles[job.given(run.sequences) - 1]
+    later = _later(job, run)
+    steps = np.array([job.steps[i] for i in run.sequences[-later:]]) / job.streams
+    alone = job.runs[2].sequences
+    lengths = np.array([job.steps[i] for i in alone])
+    isolated = outcome.recordings[2]
+    waits = isolated.cycles[job.given(alone) - 1] - isolated.accepted[job.sent(alone) - 1]
+    return Figures(float(done[-1] - done[-1 - later]) / later / job.streams, float(steps.mean()),
+                   float(np.median(waits[lengths == lengths.max()])))
 
-    def ends(i: int) -> NDArray[np.int64]:
-        accepted = outcome.recordings[i].accepted
-        return accepted.reshape(len(job.runs[i].sequences), steps, -1)[:, :, -1]  # (sequences, steps)
 
-    vectors = ends(0)
-    sequence_ends = vectors[:, -1]
-    latency = float(np.median(outcome.recordings[2].cycles[output_beats - 1 :: output_beats] - ends(2)[:, -1]))
-    done = outcome.recordings[0].cycles.reshape(len(sequence_ends), -1)[:, -1]
-    late = np.diff(done)[(len(done) - 1) // 2:]
-    sequence = float(late.mean()) / job.streams if late.size else latency
-    turn = job.streams
-    intervals = vectors[:, turn:] - vectors[:, :-turn] if steps > turn else np.diff(sequence_ends)[None]
-    if intervals.shape[1] > turn:
-        intervals = intervals[:, turn:]
-    return Figures(float(np.median(intervals)) / turn if intervals.size else latency, sequence, latency)
+def pace(job: Job, outcome: Outcome) -> float | None:
+    """Median cycles from a step to the next one of the same sequence, of the first run, which is back to back.
+
+    It is seen where vectors are taken, in the second half of each sequence of `LONG` steps or more: there the queue
+    before the first layer is full, and no step is the first one of its sequence, which waits for no state. So it is the
+    pace of the first layer, as long as what lies between the layers takes what it gives, whatever the lengths. Of
+    interleaved streams, from a step to the next one of the same stream, divided by the streams. None where no sequence
+    is long.
+    """
+    run, turn = job.runs[0], job.streams
+    ends = job.sent(run.sequences)
+    long = [n for n, i in enumerate(run.sequences) if job.steps[i] >= LONG * turn]
+    found = []
+    for n in [n for n in long if n >= len(run.sequences) - _later(job, run)] or long[-1:]:
+        vectors = job.steps[run.sequences[n]]
+        taken = outcome.recordings[0].accepted[ends[n] - vectors * job.input_beats:ends[n]]
+        taken = taken[job.input_beats - 1::job.input_beats]
+        found.append((taken[turn:] - taken[:-turn])[(vectors // turn // 2 - 1) * turn:])
+    return float(np.median(np.concatenate(found))) / turn if found else None
+
+
+def _later(job: Job, run: Run) -> int:
+    """How many of the sequences of a run that is back to back, the last ones, show their pace: half of them, or where
+    they are played several times half of these times, so that each of them counts alike; of many with different lengths
+    all but a few, as halves may differ."""
+    count = len(set(run.sequences))
+    times = len(run.sequences) // count
+    if times > 1:
+        return count * (times // 2)
+    return count - min((count + 1) // 2, PLAYED) if len({job.steps[i] for i in run.sequences}) > 1 else count // 2
 
 
 def _vectors(recording: Recording, port: Port) -> NDArray[np.int64]:
@@ -172,24 +208,34 @@ def _vectors(recording: Recording, port: Port) -> NDArray[np.int64]:
 
 
 def _misplaced_last(run: Run, recording: Recording, job: Job, port: Port) -> str:
+    if run.silent:
+        return ""
     last = recording.last[: job.due(run)]
-    due = np.resize(job.last_beats(job.output_beats, job.output_vectors), len(last)) & run.ends
-    wrong = np.flatnonzero(last != due)
+    due = np.concatenate([job.last_beats(job.results[i], job.output_beats) for i in run.sequences]) & run.ends
+    wrong = np.flatnonzero(last != due[: len(last)])
     if not len(wrong):
         return ""
-    sequence, beat = divmod(int(wrong[0]), job.output_beats)
-    return (f"{port.prefix}_tlast must be set on the last of the {job.output_beats} output beats of a sequence and on "
-            f"no other, but sequence {run.sequences[sequence]} has it {'set' if last[wrong[0]] else 'clear'} on beat "
-            f"{beat}")
+    sequence, beat = _beat(run, int(wrong[0]), job)
+    beats, has = job.results[sequence] * job.output_beats, "set" if last[wrong[0]] else "clear"
+    return (f"{port.prefix}_tlast must be set on the last of the {beats} output beats of a sequence and on no other, "
+            f"but sequence {sequence} has it {has} on beat {beat}")
+
+
+def _beat(run: Run, beat: int, job: Job) -> tuple[int, int]:
+    """The sequence that an output beat of a run belongs to, and its number in it."""
+    ends = job.given(run.sequences)
+    at = int(np.searchsorted(ends, beat, side="right"))
+    sequence = run.sequences[at]
+    return sequence, beat - int(ends[at]) + job.results[sequence] * job.output_beats
 
 
 def _padding(run: Run, recording: Recording, job: Job, port: Port) -> str:
-    vectors = _vectors(recording, port)[: len(run.sequences) * job.output_vectors]
+    vectors = _vectors(recording, port)[: job.due(run) // job.output_beats]
     wrong = np.argwhere(vectors[:, port.elements :])
     if not len(wrong):
         return ""
     vector, element = (int(i) for i in wrong[0])
-    sequence = run.sequences[vector // job.output_vectors]
+    sequence, _ = _beat(run, vector * job.output_beats, job)
     return (f"The last beat of a vector must be filled up with zeros, but sequence {sequence} has "
             f"{vectors[vector, port.elements + element]} in element {port.elements + element}")
 
@@ -200,8 +246,8 @@ def _surplus(run: Run, recording: Recording, job: Job) -> str:
 
 
 def _whereabouts(run: Run, recording: Recording, job: Job) -> str:
-    sequence, beat = divmod(len(recording.data), job.output_beats)
-    taken = f"{len(recording.accepted)} of {len(run.sequences) * job.beats.shape[1]} input beats were taken"
-    if sequence >= len(run.sequences):
+    taken = f"{len(recording.accepted)} of {job.sent(run.sequences)[-1]} input beats were taken"
+    if len(recording.data) >= job.due(run):
         return f", after the outputs of the last sequence; {taken}"
-    return f": output beat {beat} of sequence {run.sequences[sequence]} is missing; {taken}"
+    sequence, beat = _beat(run, len(recording.data), job)
+    return f": output beat {beat} of sequence {sequence} is missing; {taken}"

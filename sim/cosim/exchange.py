@@ -1,6 +1,7 @@
 """Proves a reloadable design under Verilator: networks are exchanged between two sequences, states saved, restored."""
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ from circulant.sim.configuration import Configuration, Operation, state_parts
 from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
-from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
-from circulant.sim.cosim.simulate import Progress, interleaved, job_of, simulate
+from circulant.sim.cosim.simulate import Progress, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.files import read_text, reason
 from circulant.sim.fixed import Integers
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import Lengths
 
 __all__ = ["Exchange", "exchange"]
 
@@ -51,7 +53,7 @@ class Exchange:
 
 
 def exchange(folder: str | Path, network: Network, other: Network, writes: Writes, inputs: Integers, *,
-             progress: Progress | None = None, patience: int | None = None) -> Exchange:
+             lengths: Lengths | None = None, progress: Progress | None = None, patience: int | None = None) -> Exchange:
     """Simulate the reloadable design in ``folder`` while its network is exchanged and its state taken away.
 
     All sequences are played with its network, with the other one, and with the first one again, which is loaded from
@@ -62,6 +64,7 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
         network: that of the design.
         other: what ``writes`` load, as `circulant.hw.writes` gives them.
         inputs: integers (N, T, inputs) or (N, inputs), as in the vectors of the network.
+        lengths: (N,), the steps of each sequence; None where all have T.
         progress, patience: see `circulant.sim.cosim.verify`.
 
     Raises:
@@ -82,10 +85,10 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
     tell("build", 1, 1)
     words = mismatches = values = wrong = cycles = 0
     first = None
-    for job, expected, states in session.jobs(inputs):
+    for job, played, states in session.jobs(inputs, lengths):
         outcome = simulate(manifest, toolchain, built.folder, job, tell)
-        check.require_stream_rules(job, outcome, manifest.output, expected)
-        compared = check.compare(job.runs, outcome, manifest.output, expected, job.input_vectors, job.streams)
+        check.require_stream_rules(job, outcome, manifest.output, played)
+        compared = check.compare(job, outcome, manifest.output, played)
         words, mismatches = words + compared.words, mismatches + compared.mismatches
         first, cycles = first or compared.first, cycles + outcome.cycles
         for got, golden in session.read(outcome, states):
@@ -117,11 +120,12 @@ class _Session:
     load_other: list[Operation]
     patience: int | None
 
-    def jobs(self, inputs: NDArray[np.int64]) -> Iterator[tuple[Job, NDArray[np.int64], list[Any]]]:
-        """Jobs, the outputs (sequences, vectors, elements) of their sequences, and the states that are read in turn."""
-        yield *self._whole(inputs), []
+    def jobs(self, inputs: NDArray[np.int64], lengths: Lengths | None) -> Iterator[tuple[Job, Played, list[Any]]]:
+        """Jobs, what they play, and the states that are read in turn."""
+        yield *self._whole(inputs, lengths), []
         if self.config.states and inputs.ndim == 3:
-            yield self._pieces(inputs)
+            group = np.arange(self.manifest.streams) % len(inputs)
+            yield self._pieces(inputs[group] if lengths is None else inputs[group, :int(lengths[group].min())])
 
     def read(self, outcome: Outcome, states: list[Any]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Parts of the states as they were read, and as they have to be."""
@@ -130,19 +134,18 @@ class _Session:
             yield from zip(state_parts(self.config.saved(words.tolist(), golden)), state_parts(golden),
                            strict=True)
 
-    def _whole(self, inputs: NDArray[np.int64]) -> tuple[Job, NDArray[np.int64]]:
+    def _whole(self, inputs: NDArray[np.int64], lengths: Lengths | None) -> tuple[Job, Played]:
         """Sequences under one network and the other."""
-        sent = self._turns(inputs.reshape(len(inputs), -1, self.network.inputs))
-        golden = [self._turns(self._vectors(each.run_integers(inputs))) for each in (self.network, self.other)]
-        own, others = tuple(range(len(sent))), tuple(range(len(sent), 2 * len(sent)))
+        mine, theirs = (self._played(inputs, each.run_integers(inputs, lengths), lengths)
+                        for each in (self.network, self.other))
+        own, others = tuple(range(len(mine))), tuple(range(len(mine), 2 * len(mine)))
         runs = (Run("own network", own), Run("other network", others, script=0),
                 Run("own network again", own, script=1))
-        return self._job(runs, np.concatenate([sent, sent]), np.concatenate(golden), [self.load_other, self.load])
+        return self._job(runs, [mine, theirs], [self.load_other, self.load])
 
-    def _pieces(self, inputs: NDArray[np.int64]) -> tuple[Job, NDArray[np.int64], list[Any]]:
+    def _pieces(self, group: NDArray[np.int64]) -> tuple[Job, Played, list[Any]]:
         """A sequence of each stream in pieces, and another one between them."""
         config, mine, streams = self.config, self.network, self.manifest.streams
-        group = inputs[np.arange(streams) % len(inputs)]
         half = max(1, group.shape[1] // 2)
         head, tail = group[:, :half], group[:, -half:]
         begun, early = mine.resume(head, mine.initial(streams))
@@ -163,18 +166,18 @@ class _Session:
         for n, (name, _, _, ends, script) in enumerate(acts):
             runs.append(Run(name, (n,), ends=ends, silent=not (ends or mine.per_step),
                             script=None if script is None else next(number)))
-        return (*self._job(tuple(runs), np.concatenate([self._turns(piece) for _, piece, *_ in acts]),
-                           np.concatenate([self._turns(self._vectors(y)) for _, _, y, *_ in acts]), scripts),
-                [saved, saved, early])
+        parts = [self._played(piece, y) for _, piece, y, *_ in acts]
+        return *self._job(tuple(runs), parts, scripts), [saved, saved, early]
 
-    def _job(self, runs: tuple[Run, ...], sent: NDArray[np.int64], expected: NDArray[np.int64],
-             scripts: Iterable[list[Operation]]) -> tuple[Job, NDArray[np.int64]]:
+    def _job(self, runs: tuple[Run, ...], parts: Iterable[Played],
+             scripts: Iterable[list[Operation]]) -> tuple[Job, Played]:
         """The scripts come while the design is held."""
-        played = tuple(np.array([*self.config.hold(), *script, *self.config.release()], np.int64) for script in scripts)
-        return job_of(self.manifest, runs, sent, expected, self.patience, played), expected
+        done = tuple(np.array([*self.config.hold(), *script, *self.config.release()], np.int64) for script in scripts)
+        played = reduce(Played.then, parts)
+        return job_of(self.manifest, runs, played, self.patience, done), played
 
-    def _turns(self, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-        return interleaved(vectors, self.manifest.streams)
-
-    def _vectors(self, outputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        return outputs.reshape(len(outputs), -1, self.network.outputs)
+    def _played(self, inputs: NDArray[np.int64], outputs: NDArray[np.int64],
+                lengths: Lengths | None = None) -> Played:
+        sent, golden = (vectors.reshape(len(vectors), -1, size) for vectors, size in (
+            (inputs, self.network.inputs), (outputs, self.network.outputs)))
+        return Played.of(sent, golden, lengths, streams=self.manifest.streams)

@@ -6,6 +6,7 @@ that is about 100,000 cycles a second, many times what a coroutine for each of t
 import math
 import random
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,7 @@ class Bench:
         self._input = Port.of(dut, job.input)
         self._output = Port.of(dut, job.output)
         self._config = Config(dut, job.config, self._step, job.patience) if job.config else None
-        last = job.last_beats(job.beats.shape[1], job.input_vectors).tolist()
-        self._beats = [[(int.from_bytes(beat.tobytes(), "little"), int(ends))
-                        for beat, ends in zip(sequence, last, strict=True)] for sequence in job.beats]
+        self._longest = max(job.steps), max(job.results)
         self._read = np.empty(0, np.int64)
         self._sequence_cycles = 1
         self._done = 0
@@ -75,8 +74,9 @@ class Bench:
                 self._read = np.array(await self._config.play(self._job.scripts[run.script].tolist()), np.int64)
             start = self.cycle
             await self._play(run, draw)
-            if index == 0:
-                self._sequence_cycles = max(1, (self.cycle - start) // len(run.sequences))
+            if index == 0:  # Of the longest sequence.
+                vectors = sum(self._job.steps[i] for i in run.sequences)
+                self._sequence_cycles = max(1, (self.cycle - start) * self._longest[0] // vectors)
 
     async def _play(self, run: Run, draw: random.Random) -> None:
         source, sink, monitor = self._ends(run, run.sequences, draw)
@@ -91,18 +91,18 @@ class Bench:
 
     async def _exchange(self, run: Run, source: Source, sink: Sink, monitor: Monitor) -> None:
         """All sequences of a run, and then as many cycles as a late beat might need."""
-        length, outputs = self._job.beats.shape[1], self._job.output_beats
-        before, start, patience = self._done, self.cycle, Patience(self._job.patience)
-        while len(source.accepted) < length * len(run.sequences) or len(monitor.cycles) < self._job.due(run):
+        sent, given = (ends.tolist() for ends in (self._job.sent(run.sequences), self._job.given(run.sequences)))
+        before, start, patience, due = self._done, self.cycle, Patience(self._job.patience), self._job.due(run)
+        while len(source.accepted) < sent[-1] or len(monitor.cycles) < due:
             await self._edge
             self.cycle += 1
             taken = monitor.edge(self.cycle)
             sink.edge()
             patience.edge(self.cycle, source.edge(self.cycle) or taken)
             if taken:
-                self._tell(before + min(len(monitor.cycles) // outputs, len(run.sequences)))
+                self._tell(before + bisect_right(given, len(monitor.cycles)))
             if run.isolated:
-                self._hold(source, monitor, start, len(run.sequences))
+                self._hold(source, monitor, start, sent, given)
         self._done = before + len(run.sequences)
         shortest, longest = DRAIN
         for _ in range(min(shortest + (self.cycle - start) // len(run.sequences), longest)):
@@ -111,15 +111,16 @@ class Bench:
             monitor.edge(self.cycle)
             sink.edge()
 
-    def _hold(self, source: Source, monitor: Monitor, start: int, sequences: int) -> None:
+    def _hold(self, source: Source, monitor: Monitor, start: int, sent: list[int], given: list[int]) -> None:
         """Let a sequence in when the one before is out, and its last vector a sequence's time after the others: what
-        then passes until its outputs are there is the latency, and no work of earlier vectors."""
-        length = self._job.beats.shape[1]
-        whole = min(len(monitor.cycles) // self._job.output_beats, sequences - 1)
-        final = length // self._job.input_vectors
-        limit = length * (whole + 1)
+        then passes until its outputs are there is the latency, and no work of earlier vectors.
+
+        Parameters:
+            sent, given: input and output beats up to the end of each sequence.
+        """
+        limit = sent[min(bisect_right(given, len(monitor.cycles)), len(given) - 1)]
         waited = self.cycle - (source.accepted or [start])[-1]
-        source.limit = limit if waited > self._sequence_cycles else max(source.limit, limit - final)
+        source.limit = limit if waited > self._sequence_cycles else max(source.limit, limit - self._job.input_beats)
 
     async def _interrupt(self, run: Run, draw: random.Random) -> None:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""
@@ -127,7 +128,8 @@ class Bench:
         if run.reset_after is None:
             sink, end, patience = Sink(self._output, pause=None), math.inf, Patience(self._job.patience)
         else:
-            end, patience = self.cycle + max(1, round(run.reset_after * self._sequence_cycles)), None
+            share = self._job.steps[run.interrupted[0]] / self._longest[0]
+            end, patience = self.cycle + max(1, round(run.reset_after * share * self._sequence_cycles)), None
         while self.cycle < end and not (run.reset_after is None and monitor.waiting):
             await self._edge
             self.cycle += 1
@@ -157,16 +159,17 @@ class Bench:
         self._reset.value = 0
 
     def _ends(self, run: Run, sequences: Sequence[int], draw: random.Random) -> tuple[Source, Sink, Monitor]:
-        beats = [(beat, last & run.ends) for i in sequences for beat, last in self._beats[i]]
-        job = self._job
-        source = Source(self._input, beats, wait=self._spells(run.idle, job.input_vectors, job.beats.shape[1], draw),
+        job, (steps, results) = self._job, self._longest
+        beats = [(int.from_bytes(beat.tobytes(), "little"), int(last & run.ends))
+                 for i in sequences for beat, last in zip(*job.offered(i), strict=True)]
+        source = Source(self._input, beats, wait=self._spells(run.idle, steps, steps * job.input_beats, draw),
                         limit=0 if run.isolated else len(beats))
-        sink = Sink(self._output, pause=self._spells(run.pause, job.output_vectors, job.output_beats, draw),
+        sink = Sink(self._output, pause=self._spells(run.pause, results, results * job.output_beats, draw),
                     until_valid=run.pause == "until valid")
         return source, sink, Monitor(self._output)
 
     def _spells(self, kind: str, vectors: int, beats: int, draw: random.Random) -> Callable[[], int]:
-        """Spells of a run's ``idle`` or ``pause`` before each of a sequence's beats.
+        """Spells of a run's ``idle`` or ``pause`` before each of the longest sequence's beats.
 
         Half of them are of length 0. Of a vector of many beats only a few spells are long, and the others short: with
         every one long it would take hundreds of times its time.

@@ -1,6 +1,8 @@
 """What goes into the simulator's process and what comes out of it: files of the run folder."""
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,53 @@ from numpy.typing import NDArray
 from circulant.sim import artifact
 from circulant.sim.cosim.plan import Run
 
-__all__ = ["Job", "Outcome", "Recording"]
+__all__ = ["Job", "Outcome", "Played", "Recording"]
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """Sequences as a circuit takes them, each by itself or several of one length interleaved, a vector of each in turn.
+
+    Parameters:
+        inputs, outputs: of each, its vectors (vectors, elements) in their order.
+        members: (played ones, streams), the places of their sequences in the data.
+    """
+
+    inputs: tuple[NDArray[np.int64], ...]
+    outputs: tuple[NDArray[np.int64], ...]
+    members: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, inputs: NDArray[np.int64], outputs: NDArray[np.int64], lengths: NDArray[np.int64] | None = None, *,
+           streams: int = 1) -> "Played":
+        """Sequences (N, T, elements) with outputs (N, 1 or T, elements).
+
+        Parameters:
+            lengths: (N,), the steps of each; None where all have T. Interleaved ones are then in the order of these.
+            streams: how many are interleaved; the first ones of a length fill up its last group.
+        """
+        count, steps = inputs.shape[:2]
+        every = np.full(count, steps) if lengths is None else lengths
+        groups = []
+        for length in np.unique(every) if streams > 1 else [None]:
+            some = np.arange(count) if length is None else np.flatnonzero(every == length)
+            groups.append(some[np.arange(-(-len(some) // streams) * streams) % len(some)].reshape(-1, streams))
+        members = np.concatenate(groups)
+        each = every if outputs.shape[1] == steps else np.ones(count, np.int64)
+
+        def turns(vectors: NDArray[np.int64], group: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+            return vectors[group, :length].swapaxes(0, 1).reshape(length * streams, -1)
+
+        return cls(tuple(turns(inputs, group, every[group[0]]) for group in members),
+                   tuple(turns(outputs, group, each[group[0]]) for group in members), members)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def then(self, other: "Played") -> "Played":
+        """These and behind them others."""
+        return Played(self.inputs + other.inputs, self.outputs + other.outputs,
+                      np.concatenate([self.members, other.members]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,10 +66,10 @@ class Job:
         input, output: prefixes of the ports.
         streams: a sequence is that many interleaved ones, a vector of each in turn. tlast is set on the last beat of
             the last vector of each of them.
-        output_beats, output_bytes: beats that a sequence gives, bytes of a beat.
-        input_vectors, output_vectors: how many a sequence takes and gives.
+        input_beats, output_beats, output_bytes: beats of a vector that goes in, of one that comes out, bytes of these.
+        steps, results: by sequence, how many vectors it takes and gives.
         patience: cycles without a beat after which the circuit counts as stuck.
-        beats: (sequences, beats, bytes), little-endian.
+        beats: (beats of all sequences, bytes), little-endian.
         config: signals of the configuration port, see `Manifest`.
         scripts: operations (n, 4) of that port, as `circulant.sim.configuration.Operation` has them.
     """
@@ -30,10 +78,11 @@ class Job:
     reset: str
     input: str
     output: str
+    input_beats: int
     output_beats: int
     output_bytes: int
-    input_vectors: int
-    output_vectors: int
+    steps: tuple[int, ...]
+    results: tuple[int, ...]
     patience: int
     streams: int
     runs: tuple[Run, ...]
@@ -41,18 +90,35 @@ class Job:
     config: dict[str, str] = field(default_factory=dict)
     scripts: tuple[NDArray[np.int64], ...] = ()
 
+    def sent(self, sequences: Sequence[int]) -> NDArray[np.int64]:
+        """Input beats up to the end of each of these, one behind the other."""
+        return np.cumsum([self.steps[i] for i in sequences], dtype=np.int64) * self.input_beats
+
+    def given(self, sequences: Sequence[int]) -> NDArray[np.int64]:
+        """Output beats up to the end of each of these, one behind the other."""
+        return np.cumsum([self.results[i] for i in sequences], dtype=np.int64) * self.output_beats
+
     def due(self, run: Run) -> int:
         """Output beats of a run."""
-        return 0 if run.silent else len(run.sequences) * self.output_beats
+        return 0 if run.silent else int(self.given(run.sequences)[-1])
 
-    def last_beats(self, beats: int, vectors: int) -> NDArray[np.bool_]:
-        """Which of a sequence's ``beats``, those of its ``vectors``, carry tlast."""
-        each = beats // vectors
-        place = np.arange(1, beats + 1)
-        return np.asarray((place % each == 0) & (place > beats - self.streams * each))
+    def offered(self, sequence: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """The input beats of a sequence, and which of them carry tlast."""
+        end = self._ends[sequence]
+        vectors = self.steps[sequence]
+        return self.beats[end - vectors * self.input_beats:end], self.last_beats(vectors, self.input_beats)
+
+    def last_beats(self, vectors: int, each: int) -> NDArray[np.bool_]:
+        """Which beats of so many vectors, of ``each`` beats, carry tlast."""
+        place = np.arange(1, vectors * each + 1)
+        return np.asarray((place % each == 0) & (place > (vectors - self.streams) * each))
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return self.sent(range(len(self.steps)))
 
     def save(self, folder: Path) -> None:
-        body = {name: value for name, value in vars(self).items() if name not in ("beats", "scripts")}
+        body = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("beats", "scripts")}
         body["runs"] = [asdict(run) for run in self.runs]
         (folder / "job.json").write_text(json.dumps(body))
         np.save(folder / "beats.npy", self.beats)
@@ -63,6 +129,7 @@ class Job:
         body = json.loads((folder / "job.json").read_text())
         runs = tuple(Run(**run | {name: tuple(run[name]) for name in ("sequences", "interrupted")})
                      for run in body.pop("runs"))
+        body |= {name: tuple(body[name]) for name in ("steps", "results")}
         with np.load(folder / "scripts.npz") as scripts:
             return cls(runs=runs, beats=np.load(folder / "beats.npy"), scripts=tuple(scripts.values()), **body)
 

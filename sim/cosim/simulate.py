@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from circulant.sim import artifact
 from circulant.sim.cosim import worker
-from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["Progress", "drive", "interleaved", "job_of", "simulate"]
+__all__ = ["Progress", "drive", "job_of", "simulate"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
@@ -28,28 +28,21 @@ PATIENCE = 100_000
 """Cycles without a beat after which a circuit counts as stuck: more than a step at few multipliers."""
 
 
-def interleaved(vectors: NDArray[np.int64], streams: int) -> NDArray[np.int64]:
-    """Sequences (N, T, elements) as groups (⌈N / streams⌉, T · streams, elements), a vector of each in turn; the first
-    ones fill up the last group."""
-    count, steps, elements = vectors.shape
-    filled = vectors[np.arange(-(-count // streams) * streams) % count]
-    return filled.reshape(-1, streams, steps, elements).swapaxes(1, 2).reshape(-1, steps * streams, elements)
-
-
-def job_of(manifest: Manifest, runs: tuple[Run, ...], inputs: NDArray[np.int64], outputs: NDArray[np.int64],
-           patience: int | None, scripts: tuple[NDArray[np.int64], ...] = ()) -> Job:
-    """The job of playing sequences (N, vectors, elements), for outputs of that form.
+def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: int | None,
+           scripts: tuple[NDArray[np.int64], ...] = ()) -> Job:
+    """The job of playing sequences.
 
     Parameters:
         patience: None chooses. Where a sequence goes in as a whole before anything comes out, as in layers of both
             directions, that is twice the time which all layers need for it, one after the other.
     """
+    steps, results = (tuple(map(len, vectors)) for vectors in (played.inputs, played.outputs))
     if patience is None:
-        patience = PATIENCE + 2 * manifest.gathered * inputs.shape[1]
-    port, sent = manifest.output, manifest.input.pack(inputs)
-    return Job(manifest.clock, manifest.reset, manifest.input.prefix, port.prefix, outputs.shape[1] * port.beats,
-               port.beat_bytes, inputs.shape[1], outputs.shape[1], patience, manifest.streams, runs,
-               sent.reshape(len(inputs), -1, manifest.input.beat_bytes), manifest.config, scripts)
+        patience = PATIENCE + 2 * manifest.gathered * max(steps)
+    taken, given = manifest.input, manifest.output
+    return Job(manifest.clock, manifest.reset, taken.prefix, given.prefix, taken.beats, given.beats, given.beat_bytes,
+               steps, results, patience, manifest.streams, runs,
+               taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), manifest.config, scripts)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
@@ -79,10 +72,10 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS], "cwd": str(folder)}
 
     def save(folder: Path) -> None:
-        last = job.last_beats(job.beats.shape[1], job.input_vectors) & run.ends
-        beats = job.beats[list(run.sequences)]
-        marks = np.broadcast_to(last[:, None], (*beats.shape[:2], 1)).astype(np.uint8)
-        (folder / "beats.bin").write_bytes(np.concatenate([beats, marks], axis=-1).tobytes())
+        with (folder / "beats.bin").open("wb") as file:
+            for i in run.sequences:
+                beats, last = job.offered(i)
+                file.write(np.column_stack([beats, (last & run.ends).astype(np.uint8)]).tobytes())
 
     def load(folder: Path) -> Outcome:
         try:

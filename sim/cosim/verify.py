@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from circulant.sim.cosim import check, plan
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
+from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import Progress, drive, interleaved, job_of, simulate
+from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
@@ -29,11 +30,14 @@ class Verification:
         words_compared: of all runs; stalled and interrupted ones repeat some sequences.
         mismatches: how many of these differ from the golden model.
         first: the first that does.
-        cycles_per_step, cycles_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`; an image is both
-            a step and a sequence.
+        cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.check.pace`; sequences
+            that are too short to show it are joined for that to one. Of single vectors and images that of a sequence.
+        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
         sequences_per_s: of those that were played back to back.
+
+    Sequences are played at their lengths; what vectors hold beyond these is neither sent nor compared.
     """
 
     sequences: int
@@ -44,6 +48,7 @@ class Verification:
     simulator: str
     cycles_per_step: float
     cycles_per_sequence: float
+    steps_per_sequence: float
     latency_cycles: float
     cycles: int
     seconds_build: float
@@ -65,7 +70,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     Parameters:
         folder: with ``manifest.json``, Verilog and memory images.
-        vectors: inputs (N, T, elements) or (N, elements), and the outputs of the network the design was made from.
+        vectors: inputs (N, T, elements) or (N, elements), and the outputs of the network the design was made from; with
+            the lengths of the sequences where they have different ones.
         progress: called with "build" or "simulate", how much is done, and of how much (of sequences).
         patience: cycles without a beat after which the circuit counts as stuck; None chooses.
 
@@ -77,31 +83,53 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = (interleaved(array, manifest.streams) for array in _fitted(manifest, vectors))
+    inputs, outputs = _fitted(manifest, vectors)
+    played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
     tell("build", 1, 1)
 
-    runs = plan.make(len(inputs), stalls, 1 if manifest.over_images else inputs.shape[1])
-    job = job_of(manifest, runs, inputs, outputs, patience)
+    lengths = list(map(len, played.inputs))
+    runs = plan.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)))
+    job = job_of(manifest, runs, played, patience)
     total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
     outcome = first if first.fault is not None else first.then(
         simulate(manifest, toolchain, built.folder, replace(job, runs=runs[1:]),
-                 lambda stage, done, _: tell(stage, len(inputs) + done, total)))
+                 lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
     seconds = time.monotonic() - start
 
-    check.require_stream_rules(job, outcome, manifest.output, outputs)
-    comparison = check.compare(runs, outcome, manifest.output, outputs, job.input_vectors, job.streams)
-    figures = check.measure(job, outcome)
-    return Verification(len(vectors), vectors.outputs.size, comparison.words, comparison.mismatches, comparison.first,
-                        toolchain.simulator, figures.sequence if manifest.over_images else figures.step,
-                        figures.sequence, figures.latency, outcome.cycles, built.seconds, seconds,
-                        len(vectors) / first.seconds)
+    check.require_stream_rules(job, outcome, manifest.output, played)
+    comparison = check.compare(job, outcome, manifest.output, played)
+    figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
+    if vectors.inputs.ndim == 3 and not manifest.over_images:
+        step = check.pace(job, outcome)
+        if step is None and (joined := _joined(manifest, played)) is not None:
+            job = job_of(manifest, (plan.Run("joined", (0, 0)),), joined, patience)
+            outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
+            check.require_stream_rules(job, outcome, manifest.output)
+            step, cycles = check.pace(job, outcome), cycles + outcome.cycles
+    words = int(vectors.steps.sum() if manifest.per_step else len(vectors)) * manifest.output.elements
+    return Verification(len(vectors), words, comparison.words, comparison.mismatches, comparison.first,
+                        toolchain.simulator, figures.sequence if step is None else step, figures.sequence,
+                        1 if manifest.over_images else figures.steps, figures.latency, cycles, built.seconds, seconds,
+                        len(runs[0].sequences) * manifest.streams / first.seconds)
+
+
+def _joined(manifest: Manifest, played: Played) -> Played | None:
+    """One sequence of the vectors of several, which is long enough to show the pace of its steps; its outputs, of which
+    only the number is right, are not to be compared. None where the design takes none so long."""
+    steps = min(2 * check.LONG, manifest.max_steps or 2 * check.LONG)
+    if steps < check.LONG:
+        return None
+    count = steps * manifest.streams
+    vectors = np.resize(np.concatenate(played.inputs), (count, manifest.input.elements))
+    outputs = np.zeros((count if manifest.per_step else manifest.streams, manifest.output.elements), np.int64)
+    return Played((vectors,), (outputs,), played.members[:1])
 
 
 def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -118,9 +146,10 @@ def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], ND
                       f"{inputs.shape}; make them anew with Network.vectors")
     inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     count, steps, _ = inputs.shape
-    if manifest.max_steps is not None and steps > manifest.max_steps:
+    longest = int(vectors.steps.max()) if vectors.lengths is not None else steps
+    if manifest.max_steps is not None and longest > manifest.max_steps:
         raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
-                      f"not {steps}; generate the design anew with hardware.max_steps={steps}")
+                      f"not {longest}; generate the design anew with hardware.max_steps={longest}")
     outputs = np.asarray(vectors.outputs, np.int64)
     size = (steps if manifest.per_step else 1) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:

@@ -115,7 +115,8 @@ def test_by_default_the_test_part_is_not_looked_at(data, tmp_path):
 def test_margins_of_padded_steps_do_not_count():
     model, known = transcribed()
     made = integers.golden(model, known, TABLE | {"budget": 2.0, "pick": ("weight_bits",)})
-    exact, found = made.model.run(known.train_x), made.network.run(known.train_x).real
+    exact, found = (run(known.train_x, lengths=known.train_lengths) for run in (made.model.run, made.network.run))
+    found = found.real
     valid = np.arange(known.train_x.shape[1]) < known.train_lengths[:, None]
     assert not valid.all()
     assert made.picking["lost"] == pytest.approx(margins.lost(margins.taken(exact, found)[valid]))
@@ -136,7 +137,8 @@ def test_phones_of_sequences_of_different_lengths():
         "budget": 3.0, "pick_on": "test", "pick_by": "metric", "pick": ("weight_bits",)})
     task = training.task_of(known)
     rates = [task.score(outputs.astype(np.float32), known) for outputs in (
-        made.model.run(known.test_x), made.network.run(known.test_x).real)]
+        made.model.run(known.test_x, lengths=known.test_lengths),
+        made.network.run(known.test_x, lengths=known.test_lengths).real)]
     assert made.picking["lost"] == pytest.approx(100 * (rates[1] - rates[0]))
     assert made.picking["lost"] <= 3
 

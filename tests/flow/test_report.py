@@ -26,7 +26,8 @@ def test_report_json_holds_every_figure(finished):
         "sequences": 7, "words": 21, "mismatches": 0, "simulator": "Verilator 5.48.0"}
     assert report["hardware"] == {
         "multipliers": 20, "memory_bits": 4000, "multiplications_per_step": 130, "cycles_per_step": 10.0,
-        "floor_cycles": 7, "cycles_per_sequence": 52.0, "floor_cycles_sequence": 34, "latency_cycles": 40.0,
+        "floor_cycles": 7, "cycles_per_sequence": 52.0, "steps_per_sequence": 5.0,
+        "floor_cycles_sequence": 34, "latency_cycles": 40.0,
         "layers": LAYERS}
     assert report["experiment"] == json.loads(json.dumps(finished.experiment.tables()))
     assert report["hashes"]["network"] == Network.load(finished.folder).hash

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ def test_round_trip(tmp_path):
     np.testing.assert_array_equal(read.inputs, vectors().inputs)
     np.testing.assert_array_equal(read.outputs, vectors().outputs)
     assert (read.network, read.inputs.dtype, read.outputs.dtype) == ("abc", np.int64, np.int64)
-    assert artifact.read_npz(path, "circulant-vectors", 1)[1] == {"network": "abc", "hash": sha}
+    assert artifact.read_npz(path, "circulant-vectors", 2)[1] == {"network": "abc", "hash": sha}
 
 
 def test_hash_covers_everything(tmp_path):
@@ -42,14 +44,26 @@ def test_init_wrong_counts(outputs):
 
 def test_the_first_samples():
     vectors = Vectors(np.arange(20).reshape(10, 2), np.arange(10)[:, None], "abc")
-    some = vectors.first(4, streams=2)
+    some = vectors.first(4)
     assert (some.inputs.tolist(), some.outputs.tolist(), some.network) == (
         [[0, 1], [2, 3], [4, 5], [6, 7]], [[0], [1], [2], [3]], "abc")
-    assert vectors.first(0, streams=8) is vectors
+    assert vectors.first(0) is vectors
     assert len(vectors.first(100)) == 10
-    with pytest.raises(Refusal, match=r"^simulation.samples must be at least 4, two for each stream, to show the pace, "
-                                      r"not 3; choose more, or 0 for all$"):
-        vectors.first(3, streams=2)
+    assert vectors.steps.tolist() == [1] * 10
+
+
+def test_lengths_go_along(tmp_path):
+    whole = vectors()
+    assert whole.steps.tolist() == [3, 3, 3, 3]
+    some = replace(whole, lengths=np.array([3, 1, 2, 3]))
+    path = tmp_path / "vectors.npz"
+    assert some.save(path) != whole.save(path), "they belong to the contents"
+    some.save(path)
+    read = Vectors.load(path)
+    assert read.steps.tolist() == [3, 1, 2, 3]
+    assert read.first(2).lengths.tolist() == [3, 1]
+    with pytest.raises(Refusal, match=r"^Vectors must have lengths from 1 to their 3 steps, not from 1 to 4; "):
+        replace(whole, lengths=np.array([3, 1, 2, 4]))
 
 
 @pytest.mark.parametrize(("write", "sentence"), [
@@ -58,8 +72,8 @@ def test_the_first_samples():
      " must be a circulant-vectors archive, but it is not (File is not a zip file); write it anew"),
     (lambda path: artifact.write_npz(path, "circulant-weights", 1, {}),
      ": field 'format' must be 'circulant-vectors', not 'circulant-weights'; give the right file"),
-    (lambda path: artifact.write_npz(path, "circulant-vectors", 2, {}),
-     ": field 'version' must be 1, not 2; write the file anew with this version of circulant"),
+    (lambda path: artifact.write_npz(path, "circulant-vectors", 1, {}),
+     ": field 'version' must be 2, not 1; write the file anew with this version of circulant"),
 ], ids=["missing", "empty", "format", "version"])
 def test_load_wrong_file(tmp_path, write, sentence):
     path = tmp_path / "vectors.npz"

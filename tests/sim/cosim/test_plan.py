@@ -8,7 +8,8 @@ from circulant.sim.cosim.plan import make
 @pytest.mark.parametrize("steps", [1, 99, 100, 306])
 def test_every_sequence_and_every_disturbance(count, steps):
     runs = make(count, True, steps)
-    assert runs[0].sequences == tuple(range(count)), "the first run is all of them, back to back"
+    times = {1: 8, 3: 3, 300: 1}[count]
+    assert runs[0].sequences == tuple(range(count)) * times, "the first run is all of them, until their pace shows"
     assert all(0 <= i < count for run in runs for i in (*run.sequences, *run.interrupted))
     stalled = [run for run in runs if (run.idle, run.pause) != ("none", "none")]
     assert {(run.idle, run.pause) for run in stalled} == {
@@ -19,6 +20,11 @@ def test_every_sequence_and_every_disturbance(count, steps):
     assert any(run.isolated for run in runs)
     assert {run.reset_after for run in runs if run.interrupted} == {0.07, 0.31, 0.5, 0.77, 0.98, 1.2, None}
     assert len({run.name for run in runs}) == len(runs), "a name seeds what is drawn"
+
+
+def test_the_longest_sequence_shows_the_latency():
+    isolated, = (run for run in make(9, False, longest=7) if run.isolated)
+    assert isolated.sequences == (7, 8, 0, 1)
 
 
 def test_without_stalls():

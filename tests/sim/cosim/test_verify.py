@@ -1,6 +1,7 @@
 import json
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.cosim import SimulationError, Verification, verify
+from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import job_of
 from circulant.sim.refusal import Refusal, ToolError
@@ -119,9 +121,48 @@ def test_single_vectors_are_sequences_of_one_step(tmp_path: Path) -> None:
     assert result.cycles_per_step == result.cycles_per_sequence == STEP + 2
 
 
-def test_one_sequence_is_enough(tmp_path: Path) -> None:
-    result = verify(write(tmp_path / "design"), vectors(1))
-    assert (result.mismatches, result.cycles_per_step, result.cycles_per_sequence) == (0, STEP, LATENCY)
+@pytest.mark.parametrize(("lengths", "per"), [([4], "sequence"), ([1, 1], "step"), ([2, 9, 1], "sequence")])
+def test_few_and_short_sequences_show_every_figure(tmp_path: Path, per: str, lengths: list[int]) -> None:
+    """The circuit takes STEP cycles for a step and 2 for its output beats, of a sequence or of each step."""
+    design = write(tmp_path / "design", per=per)
+    result = verify(design, vectors(per=per, lengths=lengths), stalls=False)
+    step, more = (STEP + 2, 0) if per == "step" else (STEP, 2)
+    assert (result.mismatches, result.sequences) == (0, len(lengths))
+    assert result.words == 5 * (sum(lengths) if per == "step" else len(lengths)), "padding is no word"
+    assert result.cycles_per_step == step
+    assert result.steps_per_sequence == sum(lengths) / len(lengths)
+    assert result.cycles_per_sequence == pytest.approx(step * sum(lengths) / len(lengths) + more)
+    assert result.latency_cycles == LATENCY
+
+
+def test_sequences_of_different_lengths_are_played_at_theirs(tmp_path: Path) -> None:
+    design, golden = write(tmp_path / "design"), vectors(lengths=[3, 1, 7, 2, 2, 5, 1, 4, 6, 3])
+    result = verify(design, golden)
+    assert (result.mismatches, result.first) == (0, None)
+    assert result.words_compared > 3 * result.words
+    padded = Vectors(golden.inputs, golden.outputs, NETWORK)
+    assert verify(design, padded, stalls=False).mismatches > 0, "padding would be seen"
+
+
+@pytest.mark.parametrize(("per", "step", "place"), [("step", 1, (5, 1)), ("sequence", 0, (5, 4))])
+def test_a_wrong_word_is_found_at_its_step(tmp_path: Path, per: str, step: int, place: tuple[int, int]) -> None:
+    golden = vectors(per=per, lengths=[3, 1, 7, 2, 2, 5, 1, 4, 6, 3])
+    wrong = golden.outputs.copy()
+    wrong[(5, step, 2) if per == "step" else (5, 2)] += 1
+    found = verify(write(tmp_path / "design", per=per), replace(golden, outputs=wrong), stalls=False).first
+    assert found is not None
+    assert (found.sequence, found.step, found.word) == (*place, 2)
+
+
+def test_interleaved_sequences_have_one_length() -> None:
+    lengths = np.array([3, 2, 3, 1, 3, 2])
+    inputs = np.arange(6 * 3).reshape(6, 3, 1)
+    played = Played.of(inputs, inputs, lengths, streams=2)
+    assert played.members.tolist() == [[3, 3], [1, 5], [0, 2], [4, 0]], "the first ones of a length fill up its turns"
+    assert [vectors[:, 0].tolist() for vectors in played.inputs] == [
+        [9, 9], [3, 15, 4, 16], [0, 6, 1, 7, 2, 8], [12, 0, 13, 1, 14, 2]]
+    assert [len(each) for each in Played.of(inputs, inputs[:, :1], lengths, streams=2).outputs] == [2, 2, 2, 2]
+    assert Played.of(inputs, inputs, lengths).members[:, 0].tolist() == [0, 1, 2, 3, 4, 5], "or the order stays"
 
 
 def test_vectors_are_read_from_their_file(tmp_path: Path) -> None:
@@ -216,5 +257,5 @@ def test_patience_is_longer_where_a_sequence_goes_in_as_a_whole_first(tmp_path: 
                                                                     asked: int | None, chosen: int) -> None:
     manifest = Manifest.load(write(tmp_path / "design", max_steps=max_steps, layers=[{"cycles": 30}, {"cycles": 40}]))
     played = vectors()
-    job = job_of(manifest, (), played.inputs, played.outputs[:, None], asked)
+    job = job_of(manifest, (), Played.of(played.inputs, played.outputs[:, None]), asked)
     assert job.patience == chosen

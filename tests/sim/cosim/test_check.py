@@ -1,0 +1,61 @@
+"""The figures of recordings that an ideal circuit would give, with a queue before it, and a first step that waits for
+nothing."""
+import numpy as np
+import pytest
+
+from circulant.sim.cosim.check import measure, pace
+from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.plan import make
+
+FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2
+"""Cycles of the first step of a sequence, of another one, from the last step to the output; vectors that may wait."""
+
+
+def played(lengths: list[int], streams: int, beats: int = 1) -> tuple[Job, Outcome]:
+    """A job of sequences of these steps, and what comes of its runs; a step is done in its own time for each stream."""
+    steps = tuple(streams * length for length in lengths)
+    runs = make(len(steps), False, max(steps), int(np.argmax(steps)))[:3]
+    job = Job("clk", "rst", "s", "m", beats, 1, 8, steps, (streams,) * len(steps), 1000, streams, runs,
+              np.zeros((0, 8), np.uint8))
+    recordings = []
+    for run in runs:
+        now, done, taken, came = 0, [], [], []
+        for i in run.sequences:
+            for vector in range(steps[i]):
+                taken.append(max(now, done[len(taken) - QUEUE] if len(taken) >= QUEUE else 0))
+                now = max(now, taken[-1]) + (FIRST if vector < streams else STEP)
+                done.append(now)
+            came += [done[-1] + LATE - n for n in reversed(range(streams))]
+            if run.isolated:
+                now += 1000
+        accepted = np.repeat(taken, beats) - np.tile(np.arange(beats)[::-1], len(taken))
+        data, last = np.zeros((len(came), 8), np.uint8), np.ones(len(came), bool)
+        recordings.append(Recording(accepted, np.array(came), data, last))
+    return job, Outcome(tuple(recordings), None, 0)
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("lengths", [[9], [8, 8], [1], [1, 1], [2, 2, 2], [1, 2, 4], [3, 12, 1, 2], [6] * 30,
+                                     [1] * 20 + [7]])
+def test_figures_of_few_short_and_mixed_sequences(lengths: list[int], streams: int) -> None:
+    figures = measure(*played(lengths, streams))
+    counted = lengths if len(lengths) < 8 else lengths[8:]
+    assert figures.steps == pytest.approx(np.mean(counted))
+    if len(counted) == len(lengths) or len(set(counted)) == 1:
+        assert figures.sequence == pytest.approx(FIRST + STEP * (np.mean(counted) - 1)), "not its latency"
+
+
+@pytest.mark.parametrize("beats", [1, 3])
+@pytest.mark.parametrize(("lengths", "seen"), [
+    ([9], True), ([6], True), ([8, 8], True), ([3, 12, 1, 2], True), ([12] + [1] * 40, True), ([6] * 30, True),
+    ([5] * 30, False), ([1], False), ([2, 4, 1], False)])
+@pytest.mark.parametrize("streams", [1, 3])
+def test_the_pace_of_steps_is_seen_in_long_sequences_alone(lengths: list[int], seen: bool, streams: int,
+                                                           beats: int) -> None:
+    assert pace(*played(lengths, streams, beats)) == (STEP if seen else None)
+
+
+def test_the_latency_is_that_of_the_longest() -> None:
+    job, outcome = played([2, 9, 3], 1)
+    assert job.runs[2].sequences[0] == 1
+    assert measure(job, outcome).latency == outcome.recordings[2].cycles[0] - outcome.recordings[2].accepted[8]
