@@ -28,7 +28,9 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
     for path in paths:
         if path.exists():
             found = artifact.read_json(path, KIND, VERSION)
-            if _tables(parse(found["experiment"])) == _tables(_experiment(row, seed)):
+            tables = found["experiment"]
+            tables = {**tables, "training": {"start": "random"} | tables["training"]}  # Before there was a choice.
+            if _tables(parse(tables)) == _tables(_experiment(row, seed)):
                 return found
             click.echo(f"{path} is left out: it was trained with other settings than {row.experiment} has for row "
                        f"{row.label} now; delete it to train anew", err=True)
@@ -57,6 +59,9 @@ def _experiment(row: Row, seed: int) -> Any:
 def _tables(experiment: Any) -> dict[str, Any]:
     """What a training obeys: not where its dense baseline lies, nor what its circulant model would, were there one."""
     tables: dict[str, Any] = experiment.tables(TABLES)
+    settings = experiment.training
+    inherits = settings.method == "direct" and settings.start != "random" and (settings.dense_epochs or settings.dense)
+    tables["training"]["start"] = "dense" if inherits else "random"
     del tables["training"]["dense"]
     if experiment.compression.block_size == 1:
         del tables["model"]["dense"]

@@ -94,7 +94,9 @@ class Training(Table):
     """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
 
     method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
-                      "directly, its first columns trained from random ones", choices=("admm", "direct"))
+                      "directly, by training its first columns alone", choices=("admm", "direct"))
+    start: str = key("auto", "what direct training starts from: the dense baseline, or random first columns; auto "
+                     "takes the baseline where there is one", choices=("auto", "dense", "random"))
     dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)

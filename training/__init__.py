@@ -10,6 +10,7 @@ from circulant.training.constraint import (
     block_sizes,
     compress,
     decompress,
+    inherit,
     initialise,
     storage,
 )
@@ -29,7 +30,8 @@ from circulant.training.task import Task, task_of
 from circulant.training.train import Trained, train, train_admm, train_direct
 
 __all__ = [
-    "BlockCirculant", "compress", "decompress", "initialise", "clone", "block_sizes", "assign", "storage", "Storage",
+    "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",
+    "Storage",
     "PeepholeLstm", "ResetBeforeGru",
     "inspect", "ConversionReport", "Entry",
     "Admm", "Residuals", "Muon",

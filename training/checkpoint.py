@@ -27,7 +27,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, about: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        self._about = json.loads(json.dumps(about))
+        self._about = _whole(json.loads(json.dumps(about)))
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Write a state: tensors, numbers, texts, and lists and dictionaries of them."""
@@ -77,7 +77,12 @@ class Checkpoint:
             if header[field] != rule:
                 raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {header[field]!r}; train anew")
         state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-        return json.loads(header["about"]), state
+        return _whole(json.loads(header["about"])), state
+
+
+def _whole(about: dict[str, Any]) -> dict[str, Any]:
+    """What a training is, with what was the only way before it could be chosen."""
+    return about | {"training": {"start": "random"} | about["training"]} if "training" in about else about
 
 
 def _changes(was: Any, now: Any, path: str = "") -> Any:

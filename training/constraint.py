@@ -1,4 +1,4 @@
-"""The block-circulant constraint on whole models: into the set, out of it, and the right initial weights inside it."""
+"""The block-circulant constraint on whole models: into the set, out of it, and what to start with inside it."""
 from collections.abc import Mapping
 
 import torch
@@ -20,7 +20,7 @@ from circulant.training.matrices import (
 )
 
 __all__ = ["BlockCirculant", "Matrix", "Storage", "assign", "block_sizes", "compress", "constraint_of", "decompress",
-           "initialise", "matrices", "resolve", "storage"]
+           "inherit", "initialise", "matrices", "resolve", "storage"]
 
 
 @public
@@ -91,6 +91,38 @@ def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Modu
             else:
                 first.mul_(constraint.counts.sqrt())
     return model
+
+
+@torch.no_grad()
+def inherit(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
+    """A compressed copy of a trained model, ready to train first columns that begin as its projections.
+
+    The mean over a wrapped diagonal leaves about 1/√c of c entries that do not agree, so a bare projection is about √k
+    too small for the layers around it. Here each of the stacked matrices (gates, positions of a kernel) gets its former
+    Frobenius norm back. A matrix of the set stays as it is, and so does everything that is not compressed.
+
+    Parameters:
+        model: trained.
+        block_size: as for `compress`.
+
+    Raises:
+        Refusal: as `compress`.
+    """
+    norms = {name: _norms(matrix.constraint(1), matrix.weight) for name, matrix in matrices(model).items()
+             if constraint_of(matrix) is None}
+    model = compress(model, block_size)
+    for name, matrix in matrices(model).items():
+        constraint = constraint_of(matrix)
+        if constraint is not None and name in norms:
+            projected = _norms(constraint, matrix.weight)
+            matrix.first.mul_(torch.where(projected > 0, norms[name] / projected, 1).to(matrix.first.dtype))
+    return model
+
+
+def _norms(constraint: BlockCirculant, weight: Tensor) -> Tensor:
+    """Frobenius norm of each of the stacked matrices of a weight in the set, (groups, 1, 1, 1)."""
+    first = constraint.right_inverse(weight).double()
+    return (constraint.counts * first.square()).sum((1, 2, 3), keepdim=True).sqrt()
 
 
 def _is_orthonormal(matrix: Matrix) -> bool:

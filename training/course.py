@@ -12,7 +12,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.admm import Admm
 from circulant.training.checkpoint import Checkpoint
 from circulant.training.clone import clone
-from circulant.training.constraint import block_sizes, compress, initialise, resolve
+from circulant.training.constraint import block_sizes, compress, inherit, initialise, resolve
 from circulant.training.data import Dataset
 from circulant.training.hints import layers
 from circulant.training.loop import Fit, Metrics, Recipe, evaluate
@@ -37,14 +37,16 @@ class Course:
     """A training in progress.
 
     Parameters:
-        model: dense; it is trained, except by the phase "direct", which starts from a copy of its initial weights.
+        model: dense; it is trained, except by the phase "direct", which starts from the dense baseline or from a copy
+            of the model's initial weights; see `TrainingSettings.start`.
         phases: "dense", "admm", "retrain", "direct", in their order.
         checkpoint: file of the last good epoch.
         about: what else than data, settings and initial weights makes this training another one.
         dense: state dict of a dense baseline, which the first phase then starts from.
 
     Raises:
-        Refusal: when a block size fits no matrix, a distillation has no dense baseline, or hints no layers.
+        Refusal: when a block size fits no matrix, a distillation or a dense start has no dense baseline, or hints have
+            no layers.
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
@@ -70,6 +72,10 @@ class Course:
         if self._teacher is not None and dense is None and untaught:
             raise Refusal(f"training.distillation must have a dense baseline to learn from, but there is none before "
                           f"phase {phases[-1]!r}, not {settings.distillation}; choose 0, or train one")
+        self._inherits = "direct" in phases and settings.start != "random" and not (dense is None and untaught)
+        if "direct" in phases and settings.start == "dense" and not self._inherits:
+            raise Refusal("training.start = 'dense' must have a dense baseline, but there is none before phase "
+                          "'direct'; choose 'random', or train one")
         if settings.hints:
             layers(model)
         self._run: nn.Module | None = None
@@ -81,6 +87,7 @@ class Course:
         if checkpoint is not None:
             initial = {name: value.cpu().numpy() for name, value in model.state_dict().items()}
             kept = {name: value for name, value in asdict(settings).items() if name not in FREE}
+            kept["start"] = "dense" if self._inherits else "random"
             self._checkpoint = Checkpoint(checkpoint, {
                 "phases": phases, "data": {"name": data.name, "hash": data.digest()[:12]}, **(about or {}),
                 "training": kept, "block_size": block_size, "processes": team.size,
@@ -123,7 +130,10 @@ class Course:
         """Make the model of a phase from that of the phase before; a resumed one gets its weights afterwards."""
         self._admm = None
         if phase == "direct":
-            self._model, self._known = initialise(self._fresh, self._block_size), None
+            if self._inherits:
+                self._fresh.load_state_dict(self.dense)
+            self._model = (inherit if self._inherits else initialise)(self._fresh, self._block_size)
+            self._known = None
         elif phase == "retrain":
             self._model = compress(self._model, self._block_size)
             if any(k > 1 for k in block_sizes(self._model).values()):

@@ -14,12 +14,14 @@ from circulant.training.place import DEVICES, PRECISIONS
 __all__ = ["METHODS", "TrainingSettings"]
 
 METHODS = {"admm": ("dense", "admm", "retrain"), "direct": ("dense", "direct")}
-"""The phases of each method. "direct" trains the first columns from random ones, as CirCNN does; its dense model is
-only the baseline."""
+"""The phases of each method. "direct" trains first columns alone: from the dense baseline, or from random ones, as
+CirCNN does."""
+
+STARTS = ("auto", "dense", "random")
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "method": tuple(METHODS), "optimizer": tuple(OPTIMIZERS), "decay": tuple(DECAYS), "rho_schedule": SCHEDULES,
-    "augment": tuple(AUGMENTS), "device": DEVICES, "precision": tuple(PRECISIONS),
+    "method": tuple(METHODS), "start": STARTS, "optimizer": tuple(OPTIMIZERS), "decay": tuple(DECAYS),
+    "rho_schedule": SCHEDULES, "augment": tuple(AUGMENTS), "device": DEVICES, "precision": tuple(PRECISIONS),
 }
 INTEGERS = {"dense_epochs": 0, "admm_epochs": 0, "retrain_epochs": 0, "direct_epochs": 0, "batch_size": 1,
             "admm_interval": 1, "warmup_epochs": 0, "evaluate_epochs": 1, "checkpoint_epochs": 1, "seed": 0}
@@ -34,6 +36,9 @@ class TrainingSettings:
 
     Parameters:
         method: "admm" from the dense baseline, or "direct": first columns from the start; see `METHODS`.
+        start: what direct training starts from: "dense", the projections of the dense baseline, as large as it was, and
+            all that is not compressed (see `inherit`); "random" (see `initialise`); "auto", the baseline where there is
+            one that was trained or given.
         dense_epochs, admm_epochs, retrain_epochs, direct_epochs: the greatest length of each phase; 0 leaves it out.
         learning_rate: of every phase but the retraining, decaying within each.
         retrain_rate: learning rate of the retraining.
@@ -66,6 +71,7 @@ class TrainingSettings:
     """
 
     method: str = "admm"
+    start: str = "auto"
     dense_epochs: int = 40
     admm_epochs: int = 40
     retrain_epochs: int = 40

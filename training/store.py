@@ -66,8 +66,8 @@ def load_trained(path: str | Path) -> Trained:
     settings = ModelSettings(**meta["model"])
     model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
     model.load_state_dict(states["circulant"])
-    return Trained(model_settings=settings, settings=TrainingSettings(**meta["settings"]), dense=states["dense"],
-                   model=model, **{name: meta[name] for name in SCALARS})
+    return Trained(model_settings=settings, settings=TrainingSettings(**{"start": "random"} | meta["settings"]),
+                   dense=states["dense"], model=model, **{name: meta[name] for name in SCALARS})
 
 
 def _plain(state: dict[str, Tensor]) -> dict[str, Tensor]:

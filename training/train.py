@@ -132,10 +132,11 @@ def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[s
                  batch: int = TrainingSettings.batch_size, seed: int = 0, loss: Loss | None = None,
                  on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
                  **settings: Any) -> nn.Module:
-    """A block-circulant model trained from the start (CirCNN), from an untrained model, which stays as it is.
+    """A block-circulant model trained by its first columns alone, from a model which stays as it is.
 
     Parameters:
-        model: straight from its constructor, as for `initialise`.
+        model: straight from its constructor, as for `initialise` (CirCNN); with ``start="dense"`` trained, which makes
+            it the dense baseline, as for `inherit`.
         loss, checkpoint, resume, settings: as for `train_admm`.
 
     Raises:
@@ -143,16 +144,17 @@ def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[s
     """
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               **settings)
-    return _alone(model, data, chosen, ("direct",), block_size, loss, on_epoch, checkpoint, resume)
+    dense = model.state_dict() if chosen.start == "dense" else None
+    return _alone(model, data, chosen, ("direct",), block_size, loss, on_epoch, checkpoint, resume, dense)
 
 
 def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: tuple[str, ...],
            block_size: int | Mapping[str, int], loss: Loss | None, progress: Progress | None,
-           checkpoint: str | Path | None, resume: bool) -> nn.Module:
+           checkpoint: str | Path | None, resume: bool, dense: Mapping[str, Tensor] | None = None) -> nn.Module:
     task = task_of(data, loss=loss, smoothing=settings.label_smoothing)
     with joined() as team:
         course = Course(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
-                        checkpoint=checkpoint)
+                        checkpoint=checkpoint, dense=dense)
         return course.run(resume=resume)
 
 

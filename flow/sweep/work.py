@@ -103,7 +103,7 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
 
     inspected(point.experiment, data).require_exportable()
     named, state = tables["training"]["dense"], None
-    if dense is not None:
+    if dense is not None and epochs(point, dense=True):
         state = training.load_trained(dense["folder"] / "model.pt").dense
     elif named:
         state = baseline(point.experiment, Path(named))

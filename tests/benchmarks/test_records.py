@@ -1,4 +1,5 @@
 """Records of trainings: those of run folders, those that the repository keeps, and which of them still count."""
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -14,13 +15,16 @@ def row(label: str) -> Row:
     return next(row for row in rows("fsdd-gru") if row.label == label)
 
 
-def trained(label: str, below, *more: str, seed: int = 0) -> None:
-    _, name, *words = row(label).arguments(seed, below)
+def trained(label: str, below, *more: str, seed: int = 0, of: Row | None = None, without: str = "") -> None:
+    which = of or row(label)
+    _, name, *words = which.arguments(seed, below)
     experiment = load(name, [*(word for before, word in pairwise(words) if before == "--set"), *more])
-    folder = row(label).folder(seed, below)
+    folder = which.folder(seed, below)
     folder.mkdir(parents=True)
+    tables = experiment.tables(("data", "model", "compression", "training"))
+    tables["training"].pop(without, None)
     artifact.write_json(folder / "training.json", "circulant-training", 1, {
-        "experiment": experiment.tables(("data", "model", "compression", "training")), "metric": "accuracy",
+        "experiment": tables, "metric": "accuracy",
         "accuracy": {"circulant": 0.98}, "history": [{"loss": 0.5, "matrices": {"gru.weight_ih_l0": {"rho": 1.0}}}]})
 
 
@@ -46,6 +50,24 @@ def test_a_baseline_does_not_depend_on_what_comes_behind_it(tmp_path):
     assert records.record(row("start"), 0, tmp_path, None) is not None
     trained("k8", tmp_path, "training.distillation=0.5")
     assert records.record(row("k8"), 0, tmp_path, None) is None
+
+
+def test_a_record_without_a_start_is_of_random_columns(tmp_path):
+    blocks = next(row for row in rows("speech-gru") if row.label == "k8")
+    trained("k8", tmp_path, of=blocks, without="start")
+    assert records.record(blocks, 0, tmp_path, None) is not None, "the experiment starts at random, as all did then"
+    other = replace(blocks, sets=(*blocks.sets, "training.start=dense"))
+    assert records.record(other, 0, tmp_path, None) is None
+    trained("k8", tmp_path, without="start")
+    assert records.record(row("k8"), 0, tmp_path, None) is not None, "ADMM has one start"
+
+
+@pytest.mark.parametrize(("start", "fits"), [("auto", True), ("dense", True), ("random", False)])
+def test_a_record_says_what_direct_training_started_from(tmp_path, start, fits):
+    blocks = next(row for row in rows("speech-gru") if row.label == "k8")
+    trained("k8", tmp_path, "training.start=dense", of=blocks)
+    other = replace(blocks, sets=(*blocks.sets, f"training.start={start}"))
+    assert (records.record(other, 0, tmp_path, None) is not None) == fits
 
 
 @pytest.mark.parametrize(("finished", "expected"), [

@@ -39,6 +39,14 @@ def test_of_another_training(kept, change, message):
     assert not other.fits()
 
 
+def test_a_file_from_before_direct_training_had_a_choice_started_at_random(kept):
+    for start in ("random", "dense"):
+        now = Checkpoint(kept.path, {**ABOUT, "training": {**ABOUT["training"], "start": start}})
+        assert now.fits() == (start == "random")
+    with pytest.raises(Refusal, match=r"made with training\.start = 'random', not 'dense'"):
+        now.load()
+
+
 def test_missing(tmp_path):
     with pytest.raises(Refusal, match=r"training\.pt must exist to go on from it, but it is missing; train anew$"):
         Checkpoint(tmp_path / "training.pt", ABOUT).load()

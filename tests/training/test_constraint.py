@@ -14,6 +14,7 @@ from circulant.training.constraint import (
     compress,
     constraint_of,
     decompress,
+    inherit,
     initialise,
     matrices,
 )
@@ -268,6 +269,52 @@ def test_orthogonal_matrices_become_orthogonal_members_of_the_set(cell, k):
     dense, scaled = cell.weight_ih_l0.detach(), made.weight_ih_l0.detach()
     torch.testing.assert_close(scaled, compress(cell, k).weight_ih_l0.detach() * k**0.5)
     assert scaled.shape == dense.shape
+
+
+SHAPES = [
+    pytest.param(lambda: nn.GRU(16, 24), id="gates"), pytest.param(lambda: nn.Linear(27, 18), id="ragged"),
+    pytest.param(lambda: nn.Conv2d(8, 16, 3), id="positions"),
+]
+
+
+@pytest.mark.parametrize("make", SHAPES)
+def test_inherited_matrices_are_projections_of_the_former_norm(make):
+    torch.manual_seed(0)
+    model = make()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "weight" in name:  # Gates, or positions, whose sizes differ as those of trained ones do.
+                weight.mul_(torch.linspace(0.1, 2, weight.shape[0]).view(-1, *(1,) * (weight.ndim - 1)))
+    small, bare = inherit(model, 4), compress(model, 4)
+    for name, matrix in matrices(small).items():
+        first, projected = matrix.first.detach(), matrices(bare)[name].first.detach()
+        scales = (first / projected).flatten(1)
+        assert (scales - scales[:, :1]).abs().max() < 1e-4, f"{name}: one factor for each stacked matrix"
+        assert scales.min() > 1.5, f"{name}: the projection alone is too small by about √4, not by 1/{scales.min()}"
+        before, after = (matrix.constraint(1).right_inverse(weight.detach()).square().sum((1, 2, 3))
+                         for weight in (model.get_parameter(name), matrix.weight))
+        torch.testing.assert_close(after, before, rtol=1e-4, atol=0, msg=f"{name} must have its former norms")
+
+
+def test_what_is_not_compressed_is_inherited_as_it_is():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(8, 8), nn.Linear(8, 3))
+    model(torch.randn(16, 4, 3, 3))
+    small, before = inherit(model, {"3": 8}), model.state_dict()
+    kept = {name: value for name, value in small.state_dict().items() if "parametrizations" not in name}
+    assert set(before) - set(kept) == {"3.weight"}
+    assert all(torch.equal(value, before[name]) for name, value in kept.items()), "batch norm and biases, too"
+
+
+def test_members_of_the_set_are_inherited_as_they_are():
+    member = decompress(compress(classifier(), 8))
+    with torch.no_grad():
+        member.linear.weight.zero_()
+    small = inherit(member, 8)
+    for name, matrix in matrices(small).items():
+        torch.testing.assert_close(matrix.weight, member.get_parameter(name), msg=f"{name} was in the set")
+    again = inherit(small, {"gru.weight_hh_l0": 4})
+    assert torch.equal(matrices(again)["gru.weight_ih_l0"].first, matrices(small)["gru.weight_ih_l0"].first)
 
 
 def test_a_deep_stack_of_initialised_layers_keeps_its_signal():

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
+from circulant.training.constraint import inherit, initialise
 from circulant.training.data import Dataset, load_data
 from circulant.training.loop import evaluate
-from circulant.training.models import ModelSettings, SequenceClassifier
+from circulant.training.models import ModelSettings, SequenceClassifier, build
 from circulant.training.settings import TrainingSettings
 from circulant.training.train import Trained, train, train_admm, train_direct
 
@@ -53,6 +54,7 @@ def assert_same(one: Trained, other: Trained) -> None:
 @pytest.mark.parametrize(("change", "epochs"), [
     ({}, 7),
     ({"method": "direct", "distillation": 0.5}, 5),
+    ({"method": "direct", "start": "random", "distillation": 0.5}, 5),
     ({"distillation": 1.0}, 7),
     ({"method": "direct", "distillation": 0.5, "hints": 0.5}, 5),
     ({"optimizer": "muon", "weight_decay": 0.1}, 7),
@@ -240,8 +242,62 @@ def test_direct_training_learns():
     assert small.gru.parametrizations.weight_hh_l0.original.shape == (3, 4, 4, 8)
 
 
+def test_direct_training_starts_from_the_dense_baseline_where_there_is_one():
+    direct = dataclasses.replace(SHORT, method="direct", direct_epochs=1, learning_rate=1e-8)
+    for start, block_size in (("auto", 8), ("dense", {"gru": 8})):
+        trained = run(None, dataclasses.replace(direct, start=start), dense=run(None).dense, block_size=block_size)
+        wanted = inherit(trained.dense_model(), block_size).state_dict()
+        for name, value in trained.model.state_dict().items():
+            torch.testing.assert_close(value, wanted[name], msg=f"{start}: {name} must be that of the dense model")
+    fresh = run(None, dataclasses.replace(direct, start="random"), dense=run(None).dense)
+    wanted = initialise(build(ModelSettings(hidden=16), (8, 8), 10, seed=0), 8).state_dict()
+    for name, value in fresh.model.state_dict().items():
+        torch.testing.assert_close(value, wanted[name], msg=f"{name} must be random")
+
+
+def test_a_start_from_the_dense_baseline_needs_one():
+    settings = dataclasses.replace(SHORT, method="direct", start="dense", dense_epochs=0)
+    with pytest.raises(Refusal, match=r"^training\.start = 'dense' must have a dense baseline, but there is none "
+                                      r"before phase 'direct'; choose 'random', or train one$"):
+        run(None, settings)
+
+
+def test_direct_training_of_a_trained_model_of_ones_own():
+    data = tiny()
+    model, same = SequenceClassifier(8, 16, 10), {"epochs": 1, "lr": 1e-8}
+    taught = train_direct(model, data, start="dense", distillation=0.5, **same)
+    wanted, found = inherit(model, 8).state_dict(), taught.state_dict()
+    for name, value in wanted.items():
+        torch.testing.assert_close(found[name], value, msg=f"{name} must be that of the model")
+    other = train_direct(model, data, **same).state_dict()
+    assert (other["gru.bias_ih_l0"] - found["gru.bias_ih_l0"]).abs().max() < 1e-6, "biases are the model's own anyway"
+    first = "gru.parametrizations.weight_hh_l0.original"
+    assert not torch.allclose(other[first], found[first]), "without a word the model is untrained"
+
+
+@pytest.mark.parametrize(("was", "now", "message"), [
+    ("dense", "random", r"training\.start = 'dense', not 'random'"),
+    ("random", "auto", r"training\.start = 'random', not 'dense'"), ("dense", "auto", None)])
+def test_a_checkpoint_says_from_what_direct_training_started(tmp_path, was, now, message):
+    path, settings = tmp_path / "training.pt", dataclasses.replace(SHORT, method="direct")
+    with pytest.raises(Stop):
+        run(path, dataclasses.replace(settings, start=was), stop=3)
+    other = dataclasses.replace(settings, start=now)
+    if message is None:
+        assert_same(run(path, other, resume=True), run(None, other))
+    else:
+        with pytest.raises(Refusal, match=message):
+            run(path, other, resume=True)
+
+
+def test_the_start_of_direct_training_is_nothing_to_admm(tmp_path):
+    with pytest.raises(Stop):
+        run(tmp_path / "training.pt", stop=3)
+    assert_same(run(tmp_path / "training.pt", dataclasses.replace(SHORT, start="random"), resume=True), run(None))
+
+
 def test_direct_training_needs_no_dense_one():
-    settings = dataclasses.replace(SHORT, method="direct", dense_epochs=0)
+    settings = dataclasses.replace(SHORT, method="direct", dense_epochs=0, start="random")
     alone, beside = run(None, settings), run(None, dataclasses.replace(settings, dense_epochs=2))
     assert [entry["phase"] for entry in alone.history] == ["direct"] * 3
     assert [entry["phase"] for entry in beside.history] == ["dense"] * 2 + ["direct"] * 3

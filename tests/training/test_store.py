@@ -6,10 +6,13 @@ import pytest
 import torch
 
 from circulant.sim.refusal import Refusal
+from circulant.training import store
 from circulant.training.data import load_data
 from circulant.training.models import ModelSettings
 from circulant.training.store import load_trained, save_trained
 from circulant.training.train import Trained, TrainingSettings, train
+
+STATES = ("dense", "circulant")
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,15 @@ def test_round_trip(trained, tmp_path):
     x = torch.rand(2, 8, 8)
     assert torch.equal(got.model(x), trained.model(x))
     assert torch.equal(got.dense_model()(x), trained.dense_model()(x))
+
+
+def test_a_training_from_before_there_was_a_choice_started_at_random(trained, tmp_path):
+    path = tmp_path / "model.pt"
+    save_trained(path, trained)
+    document = torch.load(path, weights_only=True)
+    assert document["meta"]["settings"].pop("start") == "auto"
+    torch.save(document | {"hash": store._digest(document["meta"], {name: document[name] for name in STATES})}, path)
+    assert load_trained(path).settings == dataclasses.replace(trained.settings, start="random")
 
 
 def test_nothing_but_the_file_is_left(trained, tmp_path):

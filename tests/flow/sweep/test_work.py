@@ -89,6 +89,21 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     assert train(points[0], {"reason": "no baseline"}) == {"reason": "no baseline"}
 
 
+def test_direct_training_starts_at_random_where_the_baseline_has_no_epochs(sweep_file):
+    path = sweep_file("block_size = [4]")
+    with open(path) as file:
+        text = file.read().replace("dense_epochs=1", "dense_epochs=0").replace(
+            '_epochs=1"]', '_epochs=1", "training.method=direct", "training.direct_epochs=1"]').replace(
+            'set = [', 'set = ["training.distillation=0", ')
+    with open(path, "w") as file:
+        file.write(text)
+    point, = read(path).points
+    dense = train(point.baseline)
+    found = train(point, dense)
+    assert "scores" in found, found
+    assert found["scores"].keys() == {"circulant"}, "nothing was trained to start from"
+
+
 def test_a_training_that_fails(sweep_file):
     point, = read(sweep_file("block_size = [64]")).points
     assert set(train(point)) == {"reason", "code"}
