@@ -1,14 +1,22 @@
-"""What is said to a user whose input is refused."""
+"""What is said to a user whose input is refused, and to one whose tools fail."""
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["Refusal", "nearest"]
+__all__ = ["Refusal", "ToolError", "nearest"]
 
 
 class Refusal(ValueError):
     """Input that is refused, never guessed at. The message is one sentence: the rule, what was given, the way out.
 
     The command line prints it on stderr and exits with code 2.
+    """
+
+
+class ToolError(Exception):
+    """A tool, the disk or the program itself that failed, though the input was in order.
+
+    The message names the file or the tool, the tool's last lines, and the next step. The command line prints it on
+    stderr and exits with code 3.
     """
 
 
