@@ -16,7 +16,7 @@ from circulant.sim.cosim.toolchain import find
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "verify"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = (interleaved(array, manifest.streams) for array in _fitted(manifest, vectors))
+    inputs, outputs = (interleaved(array, manifest.streams) for array in fitted(manifest, vectors))
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
@@ -101,7 +101,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
                         len(vectors) / first.seconds)
 
 
-def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Inputs (N, T, elements) and outputs (N, 1 or T, elements), which fit the ports."""
     where = manifest.folder / "manifest.json"
     if vectors.network != manifest.network:
