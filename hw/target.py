@@ -45,7 +45,9 @@ module {name} #(
   output reg [WIDTH-1:0] data{ports}
 );
   (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
-  initial $readmemh(IMAGE, mem);
+  generate if (IMAGE != "") begin : contents
+    initial $readmemh(IMAGE, mem);
+  end endgenerate
 {write}  always @(posedge clk) if (en) data <= mem[addr];
 endmodule
 """
@@ -87,7 +89,13 @@ class VerilogTarget:
         return file
 
     def get_memory(self, mem: memory.Memory) -> Any:
-        """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook."""
+        """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook.
+
+        Raises:
+            ValueError: when it has contents, which the Verilog would not have.
+        """
+        if any(mem.init):
+            raise ValueError("A memory must start without contents, since Verilog gives it none; take a Rom")
         if mem.depth > 1:
             asynchronous = any(port.domain == "comb" for port in mem.read_ports)
             mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))

@@ -18,7 +18,6 @@ _ASSIGN = re.compile(rf"  assign ({NAME})\s*= (.*);$")
 _NEXT = re.compile(rf"    ({NAME})\s*<= (.*);$")
 _CLOCKED = "  always @(posedge clk)"
 _COMPARISON = re.compile(r"(?:[!&|] [^ ].*|[^?]* (?:==|!=|<|<=|>|>=) [^?]*)")
-_MEMORY_WORD = re.compile(rf"    ({NAME}\s*)\[(\d+)\] = (\d+'h0+);$")
 
 
 def tidied(verilog: str) -> str:
@@ -57,7 +56,7 @@ def _module(text: str) -> str:
             rest.append(line)
         at += 1
     named = {name for _, _, name in ports}
-    rest = list(_joined(_instances(_memories(rest))))
+    rest = list(_joined(_instances(rest)))
     _inline(values, clocked, rest, {name: _width(width) for name, (_, width, _) in declared.items()}, named)
     body = [*head, *_declarations(ports, declared, values, clocked, rest, named)]
     body += [f"  assign {name} = {_closed(value)};" for name, value in values.items()]
@@ -199,22 +198,3 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
             yield held
         held = line
     yield held
-
-
-def _memories(lines: list[str]) -> Iterator[str]:
-    """A memory that starts as zeros, word by word, in a loop."""
-    at = 0
-    while at < len(lines):
-        if lines[at] == "  initial begin":
-            end = next(n for n in range(at, len(lines)) if lines[n] == "  end")
-            words = [_MEMORY_WORD.match(line) for line in lines[at + 1:end]]
-            found = [word for word in words if word]
-            if len(found) == len(words) > 3 and len({(word[1], word[3]) for word in found}) == 1:
-                name, _, value = found[0].groups()
-                yield f"  integer clear_{at};"
-                yield (f"  initial for (clear_{at} = 0; clear_{at} < {len(found)}; clear_{at} = clear_{at} + 1) "
-                       f"{name}[clear_{at}] = {value};")
-                at = end + 1
-                continue
-        yield lines[at]
-        at += 1

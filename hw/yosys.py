@@ -1,4 +1,10 @@
-"""Verilog from RTLIL, by the Yosys that Amaranth brings or finds."""
+"""Verilog from RTLIL, by the Yosys that Amaranth brings or finds.
+
+The Verilog means the same to simulators of two states and of four. It has no ``always @*``, which SystemVerilog never
+runs where it only reads constants. It gives no register and no memory an initial value: what a circuit needs to start,
+its reset sets, so a simulator that knows X, or one that starts at random, finds out what is missing.
+"""
+import re
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,14 +24,16 @@ LONG = """\
 read_rtlil <<rtlil
 {rtlil}
 rtlil
-proc -nomux -norom
+proc -norom
+delete t:$meminit_v2
 memory_collect
-attrmap -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding
+attrmap -remove generator -remove top -remove src -remove init
+attrmap -remove amaranth.hierarchy -remove amaranth.decoding
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding
 write_verilog -norename
 delete *
 """
-"""What amaranth.back.verilog.convert does."""
+"""What amaranth.back.verilog.convert does, but for the processes and the initial values."""
 
 SHORT = """\
 read_rtlil <<rtlil
@@ -40,14 +48,18 @@ proc -norom
 opt_expr
 opt_merge
 opt_clean -purge
+delete t:$meminit_v2
 memory_collect
-attrmap -remove generator -remove top -remove src -remove unused_bits -remove full_case -remove parallel_case
-attrmap -remove amaranth.hierarchy -remove amaranth.decoding
+attrmap -remove generator -remove top -remove src -remove init
+attrmap -remove unused_bits -remove full_case -remove parallel_case -remove amaranth.hierarchy -remove amaranth.decoding
 attrmap -modattr -remove keep_hierarchy
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy
 write_verilog -norename -noparallelcase
 delete *
 """
+
+_FUNCTION = re.compile(r"\\\$procmux\$(\d+)(?= )")
+"""A function that chooses among many values, as Yosys names it: to Icarus a name with $ is one of its own functions."""
 
 
 class Yosys:
@@ -115,6 +127,7 @@ class Yosys:
         if self._process.wait():
             raise ToolError(f"Yosys must write the Verilog, but it failed ({_last(self._words.result().strip())}); try "
                             "another version of it, and report the fault")
+        written = _FUNCTION.sub(r"choice$\1", written)
         return tidied(written) if self._short else written
 
 

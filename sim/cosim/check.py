@@ -21,6 +21,9 @@ FAULTS = {
                "cycle {cycle}",
     "reset": "{port}_tvalid must be clear during reset, but it was set in cycle {cycle}",
     "deaf": "The configuration port must answer within {patience} cycles, but it had not by cycle {cycle}",
+    "ready": "{source}_tready must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
+    "valid": "{port}_tvalid must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
+    "beat": "{port}_tdata and {port}_tlast of a beat must be 0 or 1 in every bit, but one was unknown in cycle {cycle}",
     "stuck": "A beat must move at least every {patience} cycles, but none had by cycle {cycle}",
 }
 
@@ -146,7 +149,7 @@ def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | Non
     if outcome.fault is not None:
         kind, index, cycle = outcome.fault
         run = job.runs[index]
-        sentence = FAULTS[kind].format(port=job.output, cycle=cycle, patience=job.patience)
+        sentence = FAULTS[kind].format(port=job.output, source=job.input, cycle=cycle, patience=job.patience)
         if index < len(outcome.recordings):
             sentence += _whereabouts(run, outcome.recordings[index], job)
         elif run.interrupted:

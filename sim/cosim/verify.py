@@ -18,7 +18,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "verify"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = _fitted(manifest, vectors)
+    inputs, outputs = fitted(manifest, vectors)
     played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
@@ -132,7 +132,7 @@ def _joined(manifest: Manifest, played: Played) -> Played | None:
     return Played((vectors,), (outputs,), played.members[:1])
 
 
-def _fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Inputs (N, T, elements) and outputs (N, 1 or T, elements), which fit the ports."""
     where = manifest.folder / "manifest.json"
     if vectors.network != manifest.network:

@@ -65,11 +65,3 @@ def test_declarations_stand_side_by_side_and_unused_ones_go():
                          wires=wire(1, 7, 8, width=5)))
     assert "input [3:0] a , b ;" in text
     assert "\\$7" not in text
-
-
-def test_a_memory_of_zeros_is_cleared_in_a_loop():
-    words = "".join(f"    mem[{n}] = 4'h0;\n" for n in range(9))
-    text = tidied(module("  reg [3:0] mem [8:0];\n  initial begin\n" + words + "  end"))
-    assert re.search(r"initial for \((\w+) = 0; \1 < 9; \1 = \1 \+ 1\) mem\[\1\] = 4'h0;", text)
-    other = words.replace("mem[3] = 4'h0", "mem[3] = 4'h1")
-    assert "mem[3] = 4'h1;" in tidied(module("  reg [3:0] mem [8:0];\n  initial begin\n" + other + "  end"))

@@ -1,0 +1,196 @@
+"""A design in Icarus Verilog, a simulator with unknown values: every register and memory word starts as X, as it may in
+silicon, until the reset or the circuit itself gives it a value.
+
+It plays fewer vectors than `circulant.sim.cosim.verify`, some hundred cycles a second, but needs no compiler: the test
+bench is ``bench.v`` with the names of the design, and files of beats.
+"""
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim import child
+from circulant.sim.cosim import check
+from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.manifest import INPUTS, Manifest
+from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.simulate import interleaved, job_of
+from circulant.sim.cosim.verify import fitted
+from circulant.sim.refusal import Refusal, ToolError
+from circulant.sim.vectors import Vectors
+
+__all__ = ["FourState", "available", "run"]
+
+TOOLS = ("iverilog", "vvp")
+LANGUAGE = "-g2012"  # What cocotb's runner passes; an ``always @*`` that reads nothing never runs in it.
+LOG = "icarus.log"
+COMPILE_SECONDS, SIMULATE_SECONDS = 300.0, 1800.0
+
+STALLED, CUT = 2, 2
+SHORT, LONG, LONG_ODDS = 3, 40, 0.02
+SHORTEST_DRAIN, LONGEST_DRAIN = 64, 600
+
+
+@dataclass(frozen=True)
+class FourState:
+    """The result of `run`.
+
+    Parameters:
+        words: that were compared, those of stalled sequences and of one after a second reset included.
+        mismatches: how many of them differ from the golden model.
+        first: the first that does.
+        cycles: all that were simulated.
+    """
+
+    words: int
+    mismatches: int
+    first: check.Mismatch | None
+    cycles: int
+
+
+def available() -> bool:
+    """Whether Icarus Verilog is on the PATH."""
+    return all(map(shutil.which, TOOLS))
+
+
+def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, seed: int = 0,
+        patience: int | None = None, seconds: float = SIMULATE_SECONDS) -> FourState:
+    """Simulate the design in ``folder`` with Icarus Verilog and compare every output word.
+
+    After a reset of one cycle all sequences are played back to back; with ``stalls`` some once more with idle input
+    and a hesitant output, and two others after a reset that cuts off the sequence before.
+
+    Parameters:
+        folder, vectors: as of `circulant.sim.cosim.verify`.
+        seed: of idle cycles and pauses.
+        patience: cycles without a beat after which the circuit counts as stuck; None chooses.
+        seconds: limit of the simulation.
+
+    Raises:
+        Refusal: when files are missing, damaged or do not belong together, Icarus is missing, or it does not compile
+            the Verilog.
+        SimulationError: when the circuit breaks a rule of its streams, or shows an unknown bit after its reset.
+        ToolError: when Icarus fails or exceeds its time.
+    """
+    if not available():
+        raise Refusal(f"A simulation with unknown values needs Icarus Verilog, but PATH has no {' and no '.join(TOOLS)}"
+                      "; install it (on Debian: apt-get install iverilog)")
+    manifest = Manifest.load(folder)
+    if not isinstance(vectors, Vectors):
+        vectors = Vectors.load(vectors)
+    inputs, outputs = (interleaved(array, manifest.streams) for array in fitted(manifest, vectors))
+    runs = [Run("back-to-back", tuple(range(len(inputs))))]
+    if stalls:
+        some = [n % len(inputs) for n in range(STALLED + CUT)]
+        runs += [Run("stalled", tuple(some[:STALLED]), idle="short", pause="short"),
+                 Run("after reset in the middle of a sequence", tuple(some[:CUT]), interrupted=tuple(some[CUT:]))]
+    job = job_of(manifest, tuple(runs), inputs, outputs, patience)
+    with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
+        work = Path(temporary)
+        for file in (*manifest.verilog, *manifest.images):
+            shutil.copyfile(file, work / file.name)
+        _write(work, manifest, job, np.random.default_rng(seed))
+        _simulate(work, manifest, seconds)
+        outcome = _outcome(work / "recorded.txt", job)
+    check.require_stream_rules(job, outcome, manifest.output, outputs)
+    compared = check.compare(job.runs, outcome, manifest.output, outputs, job.input_vectors, job.streams)
+    return FourState(compared.words, compared.mismatches, compared.first, outcome.cycles)
+
+
+def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -> None:
+    """The test bench, its beats and its pauses."""
+    marks = job.last_beats(job.beats.shape[1], job.input_vectors)
+    beats: list[str] = []
+    pauses: list[int] = []
+    calls: list[str] = []
+    for one in job.runs:
+        for sequences, cut in ((one.interrupted, True), (one.sequences, False)):
+            first, due, stalled = len(beats), len(pauses), one.idle != "none"
+            for sequence in sequences:
+                words, idle = job.beats[sequence], _spells(rng, len(marks), stalled)
+                beats += [f"{int(wait) << 1 | int(last):05x}{word[::-1].tobytes().hex()}"
+                          for wait, last, word in zip(idle, marks, words, strict=True)]
+            if cut and sequences:
+                calls += [f"cut({first}, {len(beats)}, (done * {int(rng.integers(20, 120))}) / 100);", "reset(1);"]
+            elif not cut:
+                pauses += _spells(rng, job.due(one), stalled).tolist()
+                calls += [f"play({first}, {len(beats)}, {due}, {len(pauses)});"]
+                if one is job.runs[0]:
+                    calls += [f"done = busy / {len(sequences)};"]
+    (work / "beats.mem").write_text("\n".join(beats) + "\n")
+    (work / "pauses.mem").write_text("".join(f"{pause:04x}\n" for pause in pauses))
+    names = {
+        "TOP": manifest.top, "CLOCK": manifest.clock, "RESET": manifest.reset, "S": job.input, "M": job.output,
+        "INPUT_BITS": 8 * job.beats.shape[-1], "OUTPUT_BITS": 8 * job.output_bytes, "SENT": len(beats),
+        "DUE": len(pauses), "PATIENCE": job.patience, "SHORTEST": SHORTEST_DRAIN, "LONGEST": LONGEST_DRAIN,
+        "IDLE": " ".join(f".{name}(0)," for what, name in job.config.items() if what in INPUTS),
+        "RUNS": "\n".join(f"    {call}" for call in calls)}
+    text = Path(__file__).with_name("bench.v").read_text()
+    (work / "bench.v").write_text(re.sub(r"@(\w+)@", lambda found: str(names[found[1]]), text))
+
+
+def _spells(rng: np.random.Generator, count: int, stalled: bool) -> NDArray[np.int64]:
+    """Cycles of waiting before each of so many beats: none before half of them, a few before most others."""
+    spells = np.where(rng.random(count) < LONG_ODDS, rng.integers(1, LONG, count), rng.integers(1, SHORT + 1, count))
+    return np.asarray(spells * (rng.random(count) < 0.5) * stalled, np.int64)
+
+
+def _simulate(work: Path, manifest: Manifest, seconds: float) -> None:
+    where = ", ".join(str(file) for file in manifest.verilog)
+    compiled = child.run(["iverilog", LANGUAGE, "-s", "circulant_bench", "-o", "design.vvp", "bench.v",
+                          *(file.name for file in manifest.verilog)],
+                         step=f"compiling {where}", seconds=COMPILE_SECONDS, folder=work)
+    if compiled.returncode:
+        said = [line for line in compiled.stderr.splitlines() if line.strip()] or ["it said nothing"]
+        raise Refusal(f"The Verilog of {manifest.folder} must compile with Icarus Verilog, but it does not "
+                      f"({said[0].strip()}); generate the design anew")
+    done = child.run(["vvp", "-n", "design.vvp"], step=f"simulating {where}", seconds=seconds, folder=work)
+    if done.returncode:
+        last = (f"{done.stdout}\n{done.stderr}".strip().splitlines() or ["it said nothing"])[-1]
+        raise ToolError(f"vvp must run {where} to its end, but it ended with exit code {done.returncode} ({last}); "
+                        "generate the design anew")
+
+
+def _outcome(file: Path, job: Job) -> Outcome:
+    """What the test bench recorded.
+
+    Raises:
+        ToolError: when it has not come to its end.
+    """
+    recordings: list[Recording] = []
+    accepted: list[int] = []
+    given: list[tuple[int, bool, bytes]] = []
+    fault, cycles, ended, cutting = None, 0, False, False
+
+    def close() -> None:
+        recordings.append(Recording(
+            np.array(accepted, np.int64), np.array([cycle for cycle, _, _ in given], np.int64),
+            np.frombuffer(b"".join(beat for _, _, beat in given), np.uint8).reshape(-1, job.output_bytes),
+            np.array([last for _, last, _ in given], np.bool_), np.empty(0, np.int64)))
+
+    started = False
+    for line in file.read_text().splitlines() if file.is_file() else ():
+        kind, *rest = line.split()
+        if kind in ("run", "cut", "end") and started and not cutting:
+            close()
+        if kind in ("run", "cut"):
+            accepted, given = [], []
+            started, cutting = True, kind == "cut"
+        elif kind == "i":
+            accepted.append(int(rest[0]))
+        elif kind == "o":
+            given.append((int(rest[0]), rest[1] == "1", bytes.fromhex(rest[2])[::-1]))
+        elif kind == "fault":
+            fault, cycles, ended = (rest[0], len(recordings), int(rest[1])), int(rest[1]), True
+            if started and not cutting:
+                close()
+        else:
+            cycles, ended = int(rest[0]), True
+    if not ended:
+        raise ToolError("vvp must run the test bench to its end, but its record breaks off; see whether the disk of "
+                        "the temporary folder is full")
+    return Outcome(tuple(recordings), fault, cycles)

@@ -1,0 +1,90 @@
+"""Whole networks as Verilog in a simulator that knows X, where nothing has a value before its reset: every output word
+equals golden."""
+import sys
+
+import numpy as np
+import pytest
+
+from circulant.hw import generate
+from circulant.sim import reals, reference
+from circulant.sim.cosim import icarus
+from circulant.sim.quantize import quantize
+from circulant.sim.reference import Model
+from circulant.sim.window import Window
+from tests.hw import golden
+
+pytestmark = pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
+
+BITS = {"activation_bits": 10, "weight_bits": 8}
+RNG = np.random.default_rng(21)
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "RNG", np.random.default_rng(21))
+
+
+def matrix(rows, columns, k, *first):
+    return RNG.normal(0, 1 / np.sqrt(columns * max(1, np.prod(first[1:]))), (*first, -(-rows // k), -(-columns // k), k))
+
+
+def linear(name, inputs, outputs, k):
+    return reals.Linear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
+
+
+def gru(name, inputs, hidden, k, returns):
+    return reals.Gru(name, inputs, hidden, matrix(hidden, inputs, k, 3), matrix(hidden, hidden, k, 3),
+                     *RNG.normal(0, 0.5, (2, 3, hidden)), returns)
+
+
+def lstm(name, inputs, hidden, projection, k):
+    return reals.Lstm(name, inputs, hidden, projection, matrix(hidden, inputs, k, 4), matrix(hidden, projection, k, 4),
+                      *RNG.normal(0, 0.5, (2, 4, hidden)), matrix(projection, hidden, k),
+                      RNG.normal(0, 0.5, (3, hidden)), "last")
+
+
+def conv(name, inputs, outputs, size, k, window):
+    return reference.Conv(name, inputs, outputs, (size, size), window, matrix(outputs, inputs, k, window.positions),
+                          RNG.normal(0, 0.3, outputs), True)
+
+
+def lenet():
+    """The kinds, kernels and block sizes of LeNet-5, over images of 12 × 12."""
+    window, half = Window((5, 5), padding=(2, 2)), Window((2, 2), (2, 2))
+    return (conv("conv1", 1, 4, 12, 1, window), reference.Pool("pool1", 4, (12, 12), half, "max"),
+            conv("conv2", 4, 6, 6, 2, Window((5, 5))), reference.Pool("pool2", 6, (2, 2), half, "max"),
+            reference.Flatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
+            linear("fc3", 12, 10, 1))
+
+
+CASES = {  # Layers, shape of a sample, options of `generate`.
+    "the GRU of digits-gru": (lambda: (gru("gru", 8, 64, 8, "last"), linear("out", 64, 10, 8)), (3, 8),
+                              {"multipliers": 64}),
+    "an LSTM with projection and peepholes": (lambda: (lstm("lstm", 5, 12, 7, 4), linear("out", 7, 5, 2)), (5, 5),
+                                              {"multipliers": 40}),
+    "interleaved streams": (lambda: (gru("gru", 4, 6, 2, "sequence"),), (3, 4), {"multipliers": 20, "streams": 2}),
+    "both directions": (lambda: (reals.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
+                                                               ("forward", "backward"))), linear("out", 12, 3, 2)),
+                        (4, 4), {"multipliers": 40, "max_steps": 6}),
+    "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
+    layers, shape, options = CASES[name]
+    images = len(shape) == 3
+    x = RNG.uniform(-1, 1, (2, *shape))
+    made = Model("drawn", shape[0] if images else shape[-1], not images, layers(), *([shape] if images else []))
+    network = quantize(made, x, **BITS)
+    design = generate(network, **options)
+    found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
+    assert (found.mismatches, found.first) == (0, None)
+    assert found.words >= (2 + 2 + 2) * network.outputs
+
+
+def test_a_reloadable_network_equals_golden_from_an_unknown_start(tmp_path):
+    network = golden.network(2, 4, 3, outputs=2, **BITS)
+    design = generate(network, multipliers=20, reloadable=True)
+    found = icarus.run(design.write(tmp_path / "design"), network.vectors(RNG.normal(0, 1, (3, 4, 3))))
+    assert (found.mismatches, found.first) == (0, None)
