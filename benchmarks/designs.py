@@ -92,7 +92,7 @@ def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
     Parameters:
         note: told each design before it is generated.
     """
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name in names:
         note(name)
         made, seconds = network(name), []

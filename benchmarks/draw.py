@@ -158,14 +158,14 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
     """Convolutions, with poolings, scales and residual sums between them; then vectors, or steps where ``rows``."""
     layers: list[Layer] = []
     for n in range(int(rng.integers(1, 4))):
-        outputs = int(rng.integers(1, 9))
-        layers.append(_conv(rng, f"conv{n}", channels, outputs, grid, _window(rng, grid)))
-        channels, grid = outputs, layers[-1].output_grid
+        outputs, window = int(rng.integers(1, 9)), _window(rng, grid)
+        layers.append(_conv(rng, f"conv{n}", channels, outputs, grid, window))
+        channels, grid = outputs, window.outputs("", grid)
         after = rng.random()
         if after < 0.3:
             window = _window(rng, grid, pool=True)
             layers.append(reference.Pool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
-            grid = layers[-1].output_grid
+            grid = window.outputs("", grid)
         elif after < 0.5:
             layers.append(_scale(rng, f"scale{n}", channels))
         elif after < 0.7:

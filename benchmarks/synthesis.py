@@ -141,7 +141,7 @@ def _large(point: Point) -> dict[str, Any]:
     assert isinstance(chosen, LayerPlan), "one layer of one direction"
     return {"point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": chosen.multipliers,
             "dsps_predicted": expected.dsps, "block_rams_predicted": expected.block_rams,
-            "dsps_held": held.multipliers, "block_rams_held": held.memory_bits // (36 * 1024)}
+            "dsps_held": held.dsps, "block_rams_held": held.block_rams}
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from circulant.sim import child
 from circulant.sim.cosim import check
-from circulant.sim.cosim.job import Job, Outcome, Recording
+from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.plan import Run
-from circulant.sim.cosim.simulate import interleaved, job_of
+from circulant.sim.cosim.simulate import job_of
 from circulant.sim.cosim.verify import fitted
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
@@ -82,13 +82,14 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = (interleaved(array, manifest.streams) for array in fitted(manifest, vectors))
-    runs = [Run("back-to-back", tuple(range(len(inputs))))]
+    inputs, outputs = fitted(manifest, vectors)
+    played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
+    runs = [Run("back-to-back", tuple(range(len(played))))]
     if stalls:
-        some = [n % len(inputs) for n in range(STALLED + CUT)]
+        some = [n % len(played) for n in range(STALLED + CUT)]
         runs += [Run("stalled", tuple(some[:STALLED]), idle="short", pause="short"),
                  Run("after reset in the middle of a sequence", tuple(some[:CUT]), interrupted=tuple(some[CUT:]))]
-    job = job_of(manifest, tuple(runs), inputs, outputs, patience)
+    job = job_of(manifest, tuple(runs), played, patience)
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
         work = Path(temporary)
         for file in (*manifest.verilog, *manifest.images):
@@ -96,14 +97,13 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
         _write(work, manifest, job, np.random.default_rng(seed))
         _simulate(work, manifest, seconds)
         outcome = _outcome(work / "recorded.txt", job)
-    check.require_stream_rules(job, outcome, manifest.output, outputs)
-    compared = check.compare(job.runs, outcome, manifest.output, outputs, job.input_vectors, job.streams)
+    check.require_stream_rules(job, outcome, manifest.output, played)
+    compared = check.compare(job, outcome, manifest.output, played)
     return FourState(compared.words, compared.mismatches, compared.first, outcome.cycles)
 
 
 def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -> None:
     """The test bench, its beats and its pauses."""
-    marks = job.last_beats(job.beats.shape[1], job.input_vectors)
     beats: list[str] = []
     pauses: list[int] = []
     calls: list[str] = []
@@ -111,7 +111,8 @@ def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -
         for sequences, cut in ((one.interrupted, True), (one.sequences, False)):
             first, due, stalled = len(beats), len(pauses), one.idle != "none"
             for sequence in sequences:
-                words, idle = job.beats[sequence], _spells(rng, len(marks), stalled)
+                words, marks = job.offered(sequence)
+                idle = _spells(rng, len(marks), stalled)
                 beats += [f"{int(wait) << 1 | int(last):05x}{word[::-1].tobytes().hex()}"
                           for wait, last, word in zip(idle, marks, words, strict=True)]
             if cut and sequences:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circulant.sim import artifact
+from circulant.sim import artifact, design
 from circulant.sim.cosim import SimulationError, icarus
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
@@ -56,8 +56,9 @@ def write(folder: Path, *change: str, constants: tuple[str, ...] = ("0005", "fff
         text = text.replace(*change)
     (folder / "adder.v").write_text(text)
     (folder / "constants.hex").write_text("\n".join(constants) + "\n")
-    artifact.write_json(folder / "manifest.json", "circulant-design", 1, {
-        "name": "adder", "network": NETWORK, "top": "adder", "verilog": ["adder.v"], "images": ["constants.hex"],
+    files = design.hashes({name: (folder / name).read_bytes() for name in ("adder.v", "constants.hex")})
+    artifact.write_json(folder / "manifest.json", design.KIND, design.VERSION, {
+        "files": files, "name": "adder", "network": NETWORK, "top": "adder", "verilog": ["adder.v"], "images": ["constants.hex"],
         "clock": "clk", "reset": "rst", "streams": 1, "max_steps": None, "layers": [],
         "input": port("s_axis"), "output": port("m_axis") | {"per": "step"}})
     return folder
