@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from circulant.hw.flatten import in_order
+from circulant.hw.linecost import image_cycles, reaches
 from circulant.hw.lines import LineShape
 from circulant.hw.tile import TileShape, tiles_fit
 from circulant.sim.argmax import Argmax
@@ -102,7 +103,8 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
                 for fold in (1, *(n for n in FOLDS if n < 2 * multiplications(k))) if alone else (1,):
                     shape = _drained(layer, positions, blocks, rows, fold)
                     beats = -(-p // shape.chains)
-                    yield ConvPlan(shape, shape.array.multipliers(k), max(come, go * max(shape.cycles, beats)))
+                    yield ConvPlan(shape, shape.array.multipliers(k), max(
+                        come, go * max(shape.cycles, beats), _padded(shape, max(shape.cycles, beats))))
 
 
 def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
@@ -117,7 +119,8 @@ def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
         for positions in _shares(layer.window.kernel[0]):
             shape = TileShape(layer, pixels, positions, rows)
             come = prod(layer.grid) // pixels
-            yield ConvPlan(shape, shape.multipliers, max(come, leave, shape.tiles * shape.cycles))
+            yield ConvPlan(shape, shape.multipliers, max(
+                come, leave, shape.tiles * shape.cycles, _padded(shape, shape.cycles)))
 
 
 def pooled_aside(pool: object, pixels: int) -> int:
@@ -128,6 +131,11 @@ def pooled_aside(pool: object, pixels: int) -> int:
     whole = pixels % aside == 0 and pool.grid[1] % pixels == 0 and pool.output_grid[1] * aside == pool.grid[1]
     fits = side_by_side(pool) and whole
     return pixels // aside if fits else 0
+
+
+def _padded(shape: LineShape | TileShape, cycles: int) -> int:
+    """Cycles of an image where its lines have to wait for padding; 0 where they never do."""
+    return image_cycles(shape.walk, lines=shape.lines, cycles=cycles) if reaches(shape.layer.window) else 0
 
 
 def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> LineShape:

@@ -17,6 +17,7 @@ from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.fixed import constant_product
 from circulant.hw.parts import Memory
+from circulant.hw.linecost import reaches
 from circulant.hw.pipeline import block, delay
 from circulant.hw.storage import Ram
 from circulant.hw.target import instances
@@ -155,7 +156,7 @@ class Lines(wiring.Component):
         last_line, last_column = (Mux(place > size - 1, size - 1, place)
                                   for place, size in ((bottom, height), (right, width)))
         seen, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
-        if any(pad >= size for pad, size in zip(window.padding, window.kernel, strict=True)):
+        if reaches(window):
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
         m.d.comb += [

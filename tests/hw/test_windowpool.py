@@ -11,6 +11,7 @@ from tests.hw.test_pool import GIVEN, pool
 
 @pytest.mark.parametrize(("mode", "window", "stalls"), [
     ("max", Window((3, 3), (2, 2), (1, 1)), (0.0, 0.0)), ("average", Window((3, 2), (1, 1)), (0.4, 0.5)),
+    ("max", Window((2, 2), (1, 1), (1, 1)), (0.0, 0.0)),  # The most padding that there is: half of the kernel.
     ("max", Window((2, 2), (2, 2), (1, 0)), (0.0, 0.7)), ("average", Window((2, 3), (2, 3), (1, 1)), (0.5, 0.0))])
 def test_equals_golden(mode, window, stalls):
     layer = pool(mode, (5, 6), window)
