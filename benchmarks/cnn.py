@@ -80,7 +80,7 @@ def _made(case: Case, model: str, epochs: int, subset: int, calibration: int, we
     if weights is None:
         _trained(network, data, epochs, subset, seed)
     else:
-        network.load_state_dict(torch.load(Path(weights)))
+        network.load_state_dict(torch.load(Path(weights), weights_only=True))
     golden = training.export(network.eval(), data.train_x[_some(len(data.train_x), calibration, seed)], name=model)
     judged = _some(len(data.test_x), tested, seed)
     return golden, golden.vectors(data.test_x[judged]), data.test_y[judged]

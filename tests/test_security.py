@@ -1,0 +1,111 @@
+"""What docs/security.md promises: what is read is data, and nothing of it is executed."""
+import ast
+import io
+import os
+import pickle
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from circulant.sim import artifact
+from circulant.sim.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+from circulant.training.checkpoint import Checkpoint
+from circulant.training.data.files import load_array, load_npz
+from circulant.training.store import load_trained
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [path for folder in ("flow", "training", "sim", "hw", "boards", "benchmarks", "examples")
+           for path in sorted((ROOT / folder).rglob("*.py"))]
+CALLS = {path: [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+         for path in SOURCES}
+"""All calls of our own sources."""
+
+
+class Bomb:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self._path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self._path,)
+
+
+def called(node):
+    """The full name of what is called, as far as it is written out."""
+    return ast.unparse(node.func)
+
+
+def keyword(node, name):
+    return next((ast.unparse(each.value) for each in node.keywords if each.arg == name), None)
+
+
+def test_the_bomb_goes_off(tmp_path):
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "struck")))
+    assert (tmp_path / "struck").is_dir()
+
+
+@pytest.mark.parametrize("read", [load_trained, lambda path: Checkpoint(path, {}).load()], ids=["model", "checkpoint"])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_pickle_in_a_model_is_refused_and_not_executed(read, legacy, tmp_path):
+    path = tmp_path / "model.pt"
+    torch.save({"format": Bomb(tmp_path / "struck")}, path, _use_new_zipfile_serialization=not legacy)
+    with pytest.raises(Refusal, match="cannot be read"):
+        read(path)
+    assert not (tmp_path / "struck").exists()
+
+
+def test_an_array_of_objects_is_refused_and_not_executed(tmp_path):
+    """In ``weights.npz`` of a network, in vectors, and in data of one's own."""
+    member = io.BytesIO()
+    np.save(member, np.array([Bomb(tmp_path / "struck")], dtype=object), allow_pickle=True)
+    for name in ("weights.npz", "vectors.npz"):
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            file.writestr("header.npy", member.getvalue())
+    (tmp_path / "data.npy").write_bytes(member.getvalue())
+    with pytest.raises(Refusal):
+        Vectors.load(tmp_path / "vectors.npz")
+    with pytest.raises(Refusal):
+        artifact.read_npz(tmp_path / "weights.npz", "circulant-weights", Network.VERSION)
+    with pytest.raises(Refusal):
+        load_array(tmp_path / "data.npy")
+    with pytest.raises(Refusal, match="holds Python objects"):
+        load_npz(tmp_path / "vectors.npz")
+    assert not (tmp_path / "struck").exists()
+
+
+def test_every_reader_of_torch_and_numpy_refuses_pickles():
+    loads = [(path, node) for path, calls in CALLS.items() for node in calls
+             if called(node) in ("torch.load", "np.load")]
+    assert len(loads) >= 5
+    for path, node in loads:
+        if called(node) == "torch.load":
+            assert keyword(node, "weights_only") == "True", f"{path}, line {node.lineno}"
+        assert keyword(node, "allow_pickle") in (None, "False"), f"{path}, line {node.lineno}"
+
+
+def test_nothing_of_ours_unpickles_evaluates_or_connects():
+    forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml", "urllib", "http", "requests", "socket"}
+    for path in SOURCES:
+        tree = ast.parse(path.read_text("utf-8"))
+        modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not {module.partition(".")[0] for module in modules} & forbidden, path
+        for node in CALLS[path]:
+            assert called(node) not in ("eval", "exec", "os.system", "os.popen"), f"{path}, line {node.lineno}"
+            assert keyword(node, "shell") in (None, "False"), f"{path}, line {node.lineno}"
+
+
+def test_a_report_escapes_what_it_shows_and_loads_nothing():
+    made = [node for path, calls in CALLS.items() if path.is_relative_to(ROOT / "flow") for node in calls
+            if called(node) == "jinja2.Environment"]
+    assert made and all(keyword(node, "autoescape") == "True" for node in made)
+    for page in (ROOT / "flow/templates").glob("*.html"):
+        text = re.sub(r"'[^'{}]*' \| safe\b", "", page.read_text("utf-8"))  # Text of the template's own may be.
+        assert not re.search(r"<script|https?://|\|\s*safe\b", text), page
