@@ -187,10 +187,11 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _prune(store: Path) -> None:
-    """Keep the entries that were used last."""
+    """Keep the entries that were used last; what a build of an earlier version left is removed after a day."""
     entries = sorted((path for path in store.iterdir() if path.is_dir() and not path.name.startswith(".")),
                      key=lambda path: _used(path), reverse=True)
-    for path in entries[KEPT:]:
+    stale = [path for path in store.glob(".building-*") if time.time() - _used(path) > STALE_SECONDS]
+    for path in (*entries[KEPT:], *stale):
         shutil.rmtree(path, ignore_errors=True)
     names = {path.name for path in entries[:KEPT]}
     for lock in store.glob("*.lock"):

@@ -2,6 +2,7 @@
 import hashlib
 import io
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ __all__ = ["KEPT", "cached"]
 
 KEPT = 12
 """Entries that stay; the largest shipped one (CIFAR-10, decoded) has 184 MB."""
+
+
+STALE_SECONDS = 24 * 3600
 
 
 def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, NDArray[Any]]]
@@ -58,7 +62,8 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
 
 def _prune(store: Path) -> None:
     entries = sorted(store.glob("*.npz"), key=_used, reverse=True)
-    for path in entries[KEPT:]:
+    stale = [path for path in store.glob(".*.npz.*") if time.time() - _used(path) > STALE_SECONDS]
+    for path in (*entries[KEPT:], *stale):
         path.unlink(missing_ok=True)
 
 
