@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 
 from circulant.boards.device import devices
-from circulant.sim import artifact
+from circulant.sim import artifact, files
 from circulant.sim.refusal import Refusal, nearest
 from circulant.tables import Table, key, keys, read
 
@@ -26,6 +26,9 @@ __all__ = [
 
 FILE = "experiment.toml"
 """The name under which a run folder keeps its experiment."""
+
+LIMIT = 1 << 20
+"""Bytes of an experiment."""
 
 DEFAULT = "digits-gru"
 
@@ -261,8 +264,8 @@ def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experim
     name, origin, text = _find(str(source))
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Refusal(f"{origin} must be TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
+        raise Refusal(f"{origin} must be TOML: {files.reason(error)}") from None
     for override in overrides:
         _merge(tables, _parse_override(override))
     return parse(tables, name, origin)
@@ -332,11 +335,11 @@ def _find(source: str) -> tuple[str, str, str]:
     else:
         name = path.stem
     try:
-        return name, str(path), path.read_text("utf-8")
+        return name, str(path), files.read_text(path, LIMIT)
     except UnicodeDecodeError as error:
         raise Refusal(f"{path} must be TOML in UTF-8: {error}") from None
     except OSError as error:
-        raise Refusal(f"{path} cannot be read: {error.strerror}") from None
+        raise Refusal(f"{path} cannot be read: {files.reason(error)}") from None
 
 
 def _parse_override(text: str) -> dict[str, Any]:
@@ -346,7 +349,7 @@ def _parse_override(text: str) -> dict[str, Any]:
         for spelling in (value, json.dumps(value)):  # A word that is no TOML value stands for itself.
             try:
                 tables = tomllib.loads(f"{word} = {spelling}")
-            except tomllib.TOMLDecodeError:
+            except (ValueError, RecursionError):
                 continue
             if all(isinstance(entry, dict) for entry in tables.values()):
                 return tables

@@ -65,7 +65,7 @@ def require_verified(run: Run, quantized: Mapping[str, Any], generated: Mapping[
     vectors, sha = vectors_of(run, quantized), design_hash(run, generated)
     now = {"design": sha, "vectors": quantized["hashes"]["vectors"]}
     for name, value in now.items():
-        if simulated.get("hashes", {}).get(name) != value:
+        if simulated["hashes"][name] != value:
             raise Refusal(f"{run.path('verification.json')} must say that it verified the {name} {value[:12]}… "
                           f"beside it, but it does not; run {run.command('simulate')} again")
     return vectors

@@ -4,7 +4,6 @@ Each step ends by writing a record: a JSON file with the tables of the experimen
 record of the step before, and its results. So a step can tell a missing, a damaged and a stale file apart, and names
 the command that makes it anew.
 """
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -13,8 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from circulant.experiment import FILE, Experiment, save
-from circulant.sim import artifact
+from circulant.recordrules import rule_of
+from circulant.sim import artifact, files
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import require as check
 
 __all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
 
@@ -110,6 +111,7 @@ def recorded(run: Run, step: str) -> dict[str, Any]:
         for name in (*_ALL[step].files, _ALL[step].record):
             _exists(run, step, name)
     found = artifact.read_json(run.path(_ALL[step].record), _kind(step), VERSION)
+    check(rule_of(step, found), found, run.path(_ALL[step].record), f"run {run.command(step)} again")
     _check_tables(run, step, found["experiment"])
     if before and found["after"] != after:
         raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that was made "
@@ -130,8 +132,17 @@ def require(run: Run, step: str) -> dict[str, Any]:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        Refusal: when it is no regular file that can be read.
+    """
+    try:
+        return files.sha256(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Refusal(f"{path} must be a file, but it cannot be read ({files.reason(error)}); remove it") from None
 
 
 def _exists(run: Run, step: str, name: str) -> None:

@@ -16,8 +16,8 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.fixed import constant_product
-from circulant.hw.parts import Memory
 from circulant.hw.linecost import reaches
+from circulant.hw.parts import Memory
 from circulant.hw.pipeline import block, delay
 from circulant.hw.storage import Ram
 from circulant.hw.target import instances

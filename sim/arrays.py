@@ -23,7 +23,7 @@ HEADER = 10_000
 
 _DIRECTORY = re.compile(
     r"\{'descr': '(?P<type>[<>|=][biufcSU]\d{1,6})', 'fortran_order': (?P<fortran>True|False), "
-    r"'shape': \((?P<shape>(?:\d{1,18},? ?)*)\), \} *\n")
+    r"'shape': \((?P<shape>(?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n")
 
 
 class ArchiveError(ValueError):

@@ -1,10 +1,16 @@
-"""The user's cache folder: what is slow to make is kept there, under the hash of everything that it depends on."""
+"""The user's cache folder: what is slow to make is kept there, under the hash of everything that it depends on.
+
+A program or library that is kept has its own SHA-256 behind its last byte, where no loader looks. So an entry that is
+empty, cut or changed is noticed before it runs.
+"""
+import hashlib
 import os
 from pathlib import Path
 
+from circulant.sim import files, temporaries
 from circulant.sim.refusal import Refusal
 
-__all__ = ["cache_folder", "store"]
+__all__ = ["cache_folder", "damage", "sealed", "store"]
 
 
 def cache_folder() -> Path:
@@ -15,7 +21,8 @@ def cache_folder() -> Path:
 
 
 def store(kind: str) -> Path:
-    """The part of the cache that keeps one kind of thing; it is made where it is missing.
+    """The part of the cache that keeps one kind of thing, made where it is missing; what killed processes left in it is
+    swept.
 
     Raises:
         Refusal: when it cannot be written to.
@@ -28,4 +35,29 @@ def store(kind: str) -> Path:
     except OSError:
         raise Refusal(f"The cache folder {folder} must be writable, but it is not; name another one in "
                       "CIRCULANT_CACHE") from None
+    temporaries.sweep(folder)
     return folder
+
+
+def sealed(data: bytes) -> bytes:
+    """A program with its SHA-256 behind it."""
+    return data + hashlib.sha256(data).digest()
+
+
+def damage(path: Path, *, program: bool = False) -> str:
+    """What is wrong with an entry that `sealed` made, in a few words; empty for nothing.
+
+    Parameters:
+        program: whether it has to be executable.
+    """
+    try:
+        data = files.read_bytes(path)
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return files.reason(error)
+    if not data:
+        return "empty"
+    if data != sealed(data[:-32]):
+        return "cut or changed"
+    return "" if not program or os.access(path, os.X_OK) else "not executable"

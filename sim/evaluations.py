@@ -11,6 +11,7 @@ from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import Number, Table
 from circulant.sim.sequences import Lengths
 
 __all__ = ["Evaluations", "Judge"]
@@ -71,11 +72,11 @@ class Evaluations:
         if self._folder is None:
             return None
         try:
-            value = artifact.read_json(self._folder / f"{key}.json", KIND, VERSION)["value"]
+            found = artifact.read_json(self._folder / f"{key}.json", KIND, VERSION, Table({"value": Number()}))
         except Refusal:
             return None
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+        return float(found["value"])
 
     def _write(self, key: str, value: float) -> None:
-        if self._folder is not None:
+        if self._folder is not None and math.isfinite(value):
             artifact.write_json(self._folder / f"{key}.json", KIND, VERSION, {"value": value})

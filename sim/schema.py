@@ -14,7 +14,7 @@ from typing import Any
 from circulant.sim.refusal import Refusal
 
 __all__ = ["SHA", "Anything", "Choice", "Flag", "Int", "Kinds", "Later", "Listing", "Mapped", "Null", "Number", "Rule",
-           "Table", "Text", "WAY_OUT", "differing", "require", "shown"]
+           "Table", "Text", "WAY_OUT", "Where", "differing", "require", "shown"]
 
 WAY_OUT = "the file was changed or damaged: run the step that writes it again"
 
@@ -242,6 +242,26 @@ class Kinds(Rule):
         super().check(value, where)
         Table({self.key: Choice(tuple(self.tables))}, open=True).check(value, where)
         self.tables[value[self.key]].check(value, where)
+
+
+@dataclass(frozen=True)
+class Where(Rule):
+    """What another rule says, and a condition of the whole value, which ``words`` say."""
+
+    rule: Rule
+    condition: Callable[[Any], bool]
+    what: str
+
+    @property
+    def words(self) -> str:
+        return self.what
+
+    def holds(self, value: Any) -> bool:
+        return self.rule.holds(value) and self.condition(value)
+
+    def check(self, value: Any, where: str) -> None:
+        self.rule.check(value, where)  # First, so that the condition sees what it expects.
+        super().check(value, where)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
-from circulant.sim import artifact
+from circulant.sim import artifact, files
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import shown
+from circulant.training import archive
 
 __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 
@@ -65,19 +67,24 @@ class Checkpoint:
 
     def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
-            document = torch.load(self.path, map_location="cpu", weights_only=True)
+            document = archive.read(self.path)
             body = document["state"].numpy().tobytes()
             header = {field: document[field] for field in ("format", "version", "hash", "about")}
+            about = json.loads(header["about"])
         except FileNotFoundError:
             raise Refusal(f"{self.path} must exist to go on from it, but it is missing; train anew") from None
         except Exception as error:  # a damaged pickle may raise anything
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise Refusal(f"{self.path} must be a checkpoint, but it cannot be read ({reason}); train anew") from None
+            raise Refusal(f"{self.path} must be a checkpoint, but it cannot be read ({files.reason(error)}); train anew"
+                          ) from None
         for field, rule in (("format", FORMAT), ("version", VERSION), ("hash", hashlib.sha256(body).hexdigest())):
-            if header[field] != rule:
-                raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {header[field]!r}; train anew")
-        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-        return _whole(json.loads(header["about"])), state
+            if type(header[field]) is not type(rule) or header[field] != rule:
+                raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {shown(header[field])}; train anew")
+        try:
+            state = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+        except Exception as error:
+            raise Refusal(f"{self.path} must hold the state of a training, but it cannot be read "
+                          f"({files.reason(error)}); train anew") from None
+        return _whole(about), state
 
 
 def _whole(about: dict[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """The file of a finished training: one ``.pt`` with name, version and hash, read without running any of its code."""
 import dataclasses
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from circulant.sim import artifact
+from circulant.sim import artifact, files
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import Anything, Flag, Int, Listing, Mapped, Number, Table, Text, require, shown
+from circulant.training import archive
 from circulant.training.constraint import compress
 from circulant.training.models import ModelSettings, build
 from circulant.training.train import Trained, TrainingSettings
@@ -17,6 +20,12 @@ __all__ = ["load_trained", "save_trained"]
 
 FORMAT = "circulant-trained"
 VERSION = 2
+_SIZE = Int(1, 1 << 24)
+_META = Table({"data": Text(1000), "inputs": Listing(_SIZE, 1, 3), "classes": _SIZE,
+               "history": Listing(Mapped(Anything())), "metric": Text(100), "higher_is_better": Flag(),
+               "scores": Mapped(Number()), "model": Mapped(Anything()), "settings": Mapped(Anything()),
+               "block_sizes": Mapped(Int(1, 64))})
+
 SCALARS = ("data", "inputs", "classes", "history", "metric", "higher_is_better", "scores")
 
 
@@ -42,32 +51,58 @@ def load_trained(path: str | Path) -> Trained:
     """
     path = Path(path)
     try:
-        document = torch.load(path, map_location="cpu", weights_only=True)
+        document = archive.read(path)
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the training first") from None
     except Exception as error:  # a damaged pickle may raise anything
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Refusal(f"{path} must be a file of a training, but it cannot be read ({reason}); train again") from None
+        raise Refusal(f"{path} must be a file of a training, but it cannot be read ({files.reason(error)}); train again"
+                      ) from None
     fields: dict[str, Any] = document if isinstance(document, dict) else {}
     for field, rule in (("format", FORMAT), ("version", VERSION)):
-        if fields.get(field) != rule:
-            raise Refusal(f"{path}: field {field!r} must be {rule!r}, not {fields.get(field)!r}; "
+        if type(fields.get(field)) is not type(rule) or fields[field] != rule:
+            raise Refusal(f"{path}: field {field!r} must be {rule!r}, not {shown(fields.get(field))}; "
                           "train again with this version of circulant")
     meta: Any = fields.get("meta")
     states: dict[str, Any] = {part: fields.get(part) for part in ("dense", "circulant")}
     try:
         computed = _digest(meta, states)
-    except (AttributeError, TypeError, RuntimeError):
+        plain = json.loads(json.dumps(meta))
+    except (AttributeError, TypeError, ValueError, RuntimeError):
         raise Refusal(f"{path} must hold the fields 'meta', 'dense' and 'circulant' as written, but one is missing or "
                       "damaged; train again") from None
     if fields.get("hash") != computed:
         raise Refusal(f"{path}: field 'hash' must be that of the contents ({computed[:12]}…), not "
                       f"{str(fields.get('hash'))[:12]!r}; the file was changed or damaged: train again")
-    settings = ModelSettings(**meta["model"])
-    model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
-    model.load_state_dict(states["circulant"])
-    return Trained(model_settings=settings, settings=TrainingSettings(**{"start": "random"} | meta["settings"]),
-                   dense=states["dense"], model=model, **{name: meta[name] for name in SCALARS})
+    require(_META, plain, path, "train again")
+    try:
+        settings, training = ModelSettings(**meta["model"]), TrainingSettings(**{"start": "random"} | meta["settings"])
+        _check_shapes(settings, meta, states["dense"])
+        model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
+        model.load_state_dict(states["circulant"])
+    except Refusal as refusal:
+        raise Refusal(f"{path}: {refusal}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise Refusal(f"{path} must hold the weights of the model that it describes, but it does not "
+                      f"({files.reason(error)}); train again") from None
+    return Trained(model_settings=settings, settings=training, dense=states["dense"],
+                   model=model, **{name: meta[name] for name in SCALARS})
+
+
+def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str, Tensor]) -> None:
+    """See that the settings describe a model of the dense state's shapes, before it takes any memory.
+
+    Raises:
+        Refusal: when they do not.
+    """
+    depth = max(settings.layers, len(settings.widths))
+    if depth <= len(dense):  # Each layer has weights.
+        with torch.device("meta"):
+            described = build(settings, meta["inputs"], meta["classes"]).state_dict()
+        if {name: value.shape for name, value in described.items()} == {name: value.shape
+                                                                        for name, value in dense.items()}:
+            return
+    raise Refusal("the dense state must be that of the model which field 'meta.model' describes, but their shapes "
+                  "differ; train again")
 
 
 def _plain(state: dict[str, Tensor]) -> dict[str, Tensor]:

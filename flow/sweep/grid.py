@@ -21,8 +21,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import Compression, Experiment, Hardware, Quantization, load
+from circulant.experiment import LIMIT, Compression, Experiment, Hardware, Quantization, load
 from circulant.experiment import shipped as experiments
+from circulant.sim import files
 from circulant.sim.refusal import Refusal, nearest
 from circulant.tables import keys
 
@@ -111,8 +112,8 @@ def read(source: str) -> Sweep:
     name, folder, text = _find(source)
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Refusal(f"{source} must be TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
+        raise Refusal(f"{source} must be TOML: {files.reason(error)}") from None
     name = document.pop("name", name)
     measure, grids = document.pop("measure", "plan"), document.pop("grid", [])
     problems = [f"a sweep has no key {word!r}{nearest(word, ('name', 'measure', 'grid'))}; its keys are name, measure "
@@ -148,9 +149,9 @@ def _find(source: str) -> tuple[str, Path, str]:
         raise Refusal(f"A sweep must be a shipped one ({', '.join(shipped())}) or a .toml file, and {source!r} is "
                       f"neither{nearest(source, shipped())}")
     try:
-        return path.stem, path.parent, path.read_text("utf-8")
+        return path.stem, path.parent, files.read_text(path, LIMIT)
     except (UnicodeDecodeError, OSError) as error:
-        raise Refusal(f"{path} must be TOML in UTF-8, but cannot be read: {error}") from None
+        raise Refusal(f"{path} must be TOML in UTF-8, but cannot be read: {files.reason(error)}") from None
 
 
 def _grid(grid: Mapping[str, Any], folder: Path) -> tuple[list[Point], list[str]]:

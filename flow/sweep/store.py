@@ -15,11 +15,15 @@ from typing import Any
 from circulant import __version__
 from circulant.sim import artifact
 from circulant.sim import cache as folders
+from circulant.sim.files import discard
 from circulant.sim.refusal import Refusal
+from circulant.sim.schema import Anything, Mapped, Table
 
 __all__ = ["figures", "keep", "point_key", "training_folder"]
 
 KIND, VERSION = "circulant-point", 1
+
+_FIGURES = Table({"figures": Mapped(Anything())})
 
 def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     """The folder of a training, made where it is missing.
@@ -37,6 +41,8 @@ def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     key = artifact.digest({**tables, "training": kept, "digest": data, "circulant": __version__,
                            "torch": importlib.metadata.version("torch")})
     folder = folders.store("trained") / key
+    if not folder.is_dir():
+        discard(folder)
     folder.mkdir(exist_ok=True)
     return folder
 
@@ -54,7 +60,7 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
 def figures(key: str) -> dict[str, Any] | None:
     """What `keep` kept, or None where there is nothing or it is damaged."""
     try:
-        return dict(artifact.read_json(_path(key), KIND, VERSION)["figures"])
+        return dict(artifact.read_json(_path(key), KIND, VERSION, _FIGURES)["figures"])
     except Refusal:
         return None
 
@@ -65,7 +71,10 @@ def keep(key: str, found: Mapping[str, Any]) -> None:
     Raises:
         Refusal: when the cache cannot be written to.
     """
-    artifact.write_json(_path(key), KIND, VERSION, {"figures": dict(found)})
+    path = _path(key)
+    if path.is_dir():  # Whatever it is, it is no entry.
+        discard(path)
+    artifact.write_json(path, KIND, VERSION, {"figures": dict(found)})
 
 
 def _path(key: str) -> Path:

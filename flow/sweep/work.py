@@ -31,6 +31,7 @@ from circulant.sim.price import weight_bits
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
+from circulant.sim.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.steps import budget, words
 from circulant.sweep import store
 from circulant.sweep.grid import Point
@@ -44,6 +45,8 @@ Note = Callable[[int, str], None]
 """Called with the epochs that a training has done, and a remark."""
 
 KIND, VERSION = "circulant-sweep-training", 1
+
+_KEPT = Table({"model": SHA, "metric": Text(100), "higher_is_better": Flag(), "scores": Mapped(Number())}, open=True)
 
 FEW = 64
 """Samples on which the reference is compared with torch; it does not depend on them."""
@@ -134,7 +137,7 @@ def _kept(folder: Path) -> Found | None:
 
 
 def _read(folder: Path) -> Found:
-    found = artifact.read_json(folder / "training.json", KIND, VERSION)
+    found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
     return {"folder": folder} | {name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
 
 

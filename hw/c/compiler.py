@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from circulant.sim import cache
+from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files import discard
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["library"]
@@ -21,8 +23,10 @@ KEPT = 50
 def library(files: Mapping[str, str], main: str) -> Path:
     """The shared library of ``main``, one of ``files``: from the cache, else compiled for this very machine.
 
+    One in the cache that is empty, cut or changed is compiled anew.
+
     Raises:
-        Refusal: when there is no C compiler, or the cache cannot be written.
+        Refusal: when there is no C compiler, or the cache cannot be written or does not keep what was written.
         ToolError: when the compiler does not compile the files.
     """
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
@@ -31,9 +35,10 @@ def library(files: Mapping[str, str], main: str) -> Path:
                       "Debian: apt-get install gcc libc6-dev)")
     store = cache.store("c")
     made = store / f"{_key(compiler, files, main)}.so"
-    if made.is_file():
+    if not cache.damage(made):
         os.utime(made)
         return made
+    discard(made)
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
         folder = Path(temporary)
         for name, text in files.items():
@@ -44,11 +49,10 @@ def library(files: Mapping[str, str], main: str) -> Path:
         if done.returncode:
             raise ToolError(f"The emulator's C must compile with {compiler}, but it does not "
                             f"({_complaint(done.stderr)}); try another compiler")
-        # Into the folder under a name of its own first: whoever finds the entry finds a whole one.
-        handle, staged = tempfile.mkstemp(dir=store, prefix=".building-")
-        os.close(handle)
-        shutil.copyfile(fresh, staged)
-        os.replace(staged, made)
+        atomic_bytes(made, cache.sealed(fresh.read_bytes()))
+    if wrong := cache.damage(made):
+        raise Refusal(f"The cache must keep what is written to it, but {made} is {wrong} right after it was compiled; "
+                      "name another folder in CIRCULANT_CACHE")
     _prune(store)
     return made
 

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from circulant.sim import artifact, cache
+from circulant.sim import artifact, cache, temporaries
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
-from circulant.sim.refusal import ToolError
+from circulant.sim.files import discard, sync
+from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Build", "build"]
 
@@ -48,7 +49,7 @@ class Build:
     Parameters:
         folder: holds the executable, which has the name of the top module.
         seconds: what this call took.
-        cached: whether it was there already.
+        cached: whether it was there already, and whole.
     """
 
     folder: Path
@@ -59,11 +60,13 @@ class Build:
 def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] = lambda: None) -> Build:
     """The simulator of a design: from the cache, else compiled. Calls at the same time compile it once.
 
+    One in the cache that is empty, cut, changed or not executable is compiled anew.
+
     Parameters:
         poll: called a few times a second while it compiles.
 
     Raises:
-        Refusal: when the cache cannot be written.
+        Refusal: when the cache cannot be written, or does not keep what was written.
         ToolError: when the Verilog cannot be compiled.
     """
     start = time.monotonic()
@@ -71,11 +74,15 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
     key = _key(manifest, toolchain)
     entry = store / key
     with _locked(store / f"{key}.lock"):
-        cached = entry.is_dir()
+        cached = not cache.damage(entry / manifest.top, program=True)
         if cached:
             os.utime(entry)
         else:
+            discard(entry)
             _fill(entry, manifest, toolchain, poll)
+            if wrong := cache.damage(entry / manifest.top, program=True):
+                raise Refusal(f"The cache must keep what is written to it, but {entry / manifest.top} is {wrong} right "
+                              "after it was compiled; name another folder in CIRCULANT_CACHE")
     _prune(store)
     return Build(entry, time.monotonic() - start, cached)
 
@@ -113,16 +120,34 @@ def _ports(manifest: Manifest) -> str:
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:
-    """Compile in a folder of its own, which make wants to be without spaces, and move the executable into place."""
-    staging = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
+    """Compile in a folder of its own, and move the executable into place, with its hash behind it."""
+    staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
-        with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, artifact.naming(temporary):
+        with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, \
+                artifact.naming(temporary):
             executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll)
-            shutil.copy2(executable, staging / manifest.top)
-        os.chmod(staging, 0o755)
+            (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
+        for path in (staging / manifest.top, staging):
+            os.chmod(path, 0o755)
+            sync(path)
         os.rename(staging, entry)
+        sync(entry.parent)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _place(store: Path) -> Path:
+    """A folder to compile in, whose path make takes: it cannot have a space.
+
+    Raises:
+        Refusal: when there is none.
+    """
+    given = Path(tempfile.gettempdir())
+    for place in (given, store, Path("/tmp"), Path("/var/tmp")):
+        if not re.search(r"[\s#$%:'\"]", str(place.resolve())) and os.access(place, os.W_OK):
+            return place
+    raise Refusal(f"make needs a temporary folder in a path without spaces, but {str(given)!r} and the cache "
+                  f"{str(store)!r} have some; name another one in TMPDIR")
 
 
 def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
@@ -164,7 +189,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _prune(store: Path) -> None:
-    """Keep the entries that were used last; whatever a killed build left is removed after a day."""
+    """Keep the entries that were used last; what a build of an earlier version left is removed after a day."""
     entries = sorted((path for path in store.iterdir() if path.is_dir() and not path.name.startswith(".")),
                      key=lambda path: _used(path), reverse=True)
     stale = [path for path in store.glob(".building-*") if time.time() - _used(path) > STALE_SECONDS]

@@ -28,7 +28,9 @@ def run(tmp_path_factory):
     network = Network.load(this.folder)
     hw.generate(network, multipliers=40, reloadable=True).write(this.path("hardware"))
     sha = json.loads(this.path("hardware/manifest.json").read_text())["hash"]
-    record(this, "generate", {"hashes": {"network": made["hashes"]["network"], "design": sha}})
+    record(this, "generate", {
+        "hashes": {"network": made["hashes"]["network"], "design": sha}, "seconds": 1.0, "hardware": {
+            "multipliers": 40, "memory_bits": 1, "multiplications": {"per_step": 1, "per_sequence": 1}}})
     *before, last = network.layers
     turned = replace(last, product=replace(last.product, weights=last.product.weights[:, ::-1]))
     replace(network, name="other", layers=(*before, turned)).save(folder / "other")

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from circulant.sim import cache
 from circulant.sim.artifact import atomic_bytes
+from circulant.sim.files import discard, opened
 
 __all__ = ["KEPT", "cached"]
 
 KEPT = 12
 """Entries that stay; the largest shipped one (CIFAR-10, decoded) has 184 MB."""
+
 
 STALE_SECONDS = 24 * 3600
 
@@ -38,6 +40,8 @@ def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, 
     if (found := _read(entry)) is not None:
         os.utime(entry)
         return found
+    if entry.is_dir():
+        discard(entry)
     made = make()
     buffer = io.BytesIO()
     members: dict[str, Any] = dict(made)
@@ -50,7 +54,7 @@ def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, 
 def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
     """The arrays of an entry, or None where it is missing or damaged."""
     try:
-        with entry.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with opened(entry) as file, np.load(file, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except Exception:  # A damaged archive fails in a dozen ways; whichever it is, the entry is made anew.
         return None

@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from circulant.experiment import load
+from circulant.sim import artifact
 from circulant.sweep import store
 
 
@@ -52,3 +54,23 @@ def test_damaged_figures_are_as_none(tmp_path):
     assert store.figures("key") is None
     path.write_text("{")
     assert store.figures("key") is None
+    artifact.write_json(path, store.KIND, store.VERSION, {})
+    assert store.figures("key") is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_replaced(tmp_path, make):
+    store.keep("key", {"quantized": 0.5})
+    path = next((tmp_path / "cache" / "points").iterdir())
+    path.unlink()
+    make(path)
+    assert store.figures("key") is None
+    store.keep("key", {"quantized": 0.5})
+    assert store.figures("key") == {"quantized": 0.5}
+
+
+def test_a_training_whose_folder_is_a_file_is_made_anew():
+    folder = store.training_folder(tables(), "data")
+    folder.rmdir()
+    folder.touch()
+    assert store.training_folder(tables(), "data").is_dir()

@@ -42,6 +42,26 @@ def test_what_was_not_used_for_long_is_removed(cache, monkeypatch):
     assert sorted(path.name for path in cache.iterdir()) == sorted(["1.so", made.name])
 
 
+@pytest.mark.parametrize("damage", [
+    lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    lambda path: path.write_bytes(path.read_bytes()[:-40] + bytes(40)), lambda path: (path.unlink(), path.mkdir()),
+    lambda path: (path.unlink(), os.mkfifo(path))], ids=["empty", "cut", "changed", "folder", "pipe"])
+def test_a_library_that_is_damaged_is_compiled_again(cache, damage):
+    cache.mkdir(parents=True)
+    made = compiler.library(ANSWER, "answer.c")
+    damage(made)
+    assert compiler.library(ANSWER, "answer.c") == made
+    assert ctypes.CDLL(str(made)).answer() == 42
+    assert [path.name for path in cache.iterdir()] == [made.name]
+
+
+def test_a_cache_that_does_not_keep_what_is_written_is_named(cache, monkeypatch):
+    monkeypatch.setattr(compiler, "atomic_bytes", lambda path, data: path.write_bytes(data[:-1]))
+    with pytest.raises(Refusal, match=r"^The cache must keep what is written to it, but \S+\.so is cut or changed "
+                                      r"right after it was compiled; name another folder in CIRCULANT_CACHE$"):
+        compiler.library(ANSWER, "answer.c")
+
+
 def test_refuses_without_a_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refusal, match=r"^The emulator needs a C compiler, but PATH has none of gcc, clang, cc; install "

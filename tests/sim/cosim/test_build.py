@@ -1,4 +1,8 @@
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -6,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from circulant.sim import temporaries
 from circulant.sim.cosim import build as module
 from circulant.sim.cosim import objcache
 from circulant.sim.cosim.build import build
@@ -22,10 +27,12 @@ class Compiler:
 
     def __init__(self) -> None:
         self.calls = 0
+        self.folders: list[Path] = []
         self.error: BaseException | None = None
 
     def __call__(self, folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
         self.calls += 1
+        self.folders.append(folder)
         time.sleep(0.05)
         if self.error is not None:
             raise self.error
@@ -64,7 +71,7 @@ def test_a_second_build_comes_from_the_cache(compiler: Compiler, store: Path, de
     first, second = build(design, TOOLCHAIN), build(design, TOOLCHAIN)
     assert (first.cached, second.cached, compiler.calls) == (False, True, 1)
     assert first.folder == second.folder
-    assert (first.folder / design.top).read_bytes() == design.verilog[0].read_bytes()
+    assert (first.folder / design.top).read_bytes() == module.cache.sealed(design.verilog[0].read_bytes())
 
 
 def test_images_are_no_part_of_the_key_and_the_rest_is(compiler: Compiler, store: Path, design: Manifest) -> None:
@@ -120,6 +127,59 @@ def test_what_a_killed_build_left_is_removed_after_a_day(compiler: Compiler, sto
     assert (old.exists(), new.exists()) == (False, True)
 
 
+def test_what_a_killed_build_left_is_removed_at_once(compiler: Compiler, store: Path, design: Manifest) -> None:
+    """In the next process: each sweeps a folder once."""
+    dead = subprocess.Popen([sys.executable, "-c", "pass"])
+    dead.wait()
+    own = temporaries.prefix("x")
+    left = store / f"{own.replace(f'-{os.getpid()}.', f'-{dead.pid}.')}abcdefgh"
+    mine, foreign = store / f"{own}abcdefgh", store / f".x.00000000-{dead.pid}.abcdefgh"
+    for path in (left, mine, foreign):
+        path.mkdir(parents=True)
+        (path / "half").touch()
+    build(design, TOOLCHAIN)
+    assert [path.exists() for path in (left, mine, foreign)] == [False, True, True]
+
+
+@pytest.mark.parametrize("damage", [
+    lambda path: path.write_bytes(b""), lambda path: path.write_bytes(path.read_bytes()[:-7]),
+    lambda path: path.write_bytes(b"x" + path.read_bytes()[1:]), lambda path: path.chmod(0o644),
+    lambda path: path.unlink(), lambda path: (path.unlink(), path.mkdir()),
+    lambda path: (shutil.rmtree(path.parent), path.parent.touch()),
+], ids=["empty", "cut", "changed", "not executable", "missing", "folder", "file for a folder"])
+def test_a_damaged_simulator_is_compiled_again(compiler: Compiler, store: Path, design: Manifest,
+                                               damage: Callable[[Path], object]) -> None:
+    """Even root is told that a file is not executable."""
+    executable = build(design, TOOLCHAIN).folder / design.top
+    whole = executable.read_bytes()
+    damage(executable)
+    assert not build(design, TOOLCHAIN).cached
+    assert executable.read_bytes() == whole
+    assert os.access(executable, os.X_OK)
+    assert build(design, TOOLCHAIN).cached
+    assert compiler.calls == 2
+
+
+def test_a_cache_that_does_not_keep_a_simulator_is_named(compiler: Compiler, store: Path, design: Manifest,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.cache, "sealed", lambda data: b"")
+    with pytest.raises(Refusal, match=r"^The cache must keep what is written to it, but \S+accumulator is empty right "
+                                      r"after it was compiled; name another folder in CIRCULANT_CACHE$"):
+        build(design, TOOLCHAIN)
+    assert compiler.calls == 1
+
+
+def test_a_temporary_folder_with_a_space_is_passed_over(compiler: Compiler, store: Path, design: Manifest,
+                                                        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a b").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a b"))
+    build(design, TOOLCHAIN)
+    assert compiler.folders[0].parent == store
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(Refusal, match=r"^make needs a temporary folder in a path without spaces, but '\S+/a b' and"):
+        module._place(store)
+
+
 def test_a_cache_that_cannot_be_written_is_refused(design: Manifest, tmp_path: Path,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
@@ -138,6 +198,20 @@ def test_objects_of_the_library_are_compiled_once(tmp_path: Path, monkeypatch: p
         assert objcache.main(["python3", "-c", script, "-o", "out.o", source], tmp_path / "store") == 0
         assert (tmp_path / "out.o").read_text() == "object"
         assert (tmp_path / "count").stat().st_size == calls, source
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-1], lambda data: b"x" + data[1:]])
+def test_an_object_that_is_damaged_is_compiled_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    command = ["python3", "-c", f"open({str(tmp_path / 'out.o')!r}, 'w').write('object')", "-o",
+               str(tmp_path / "out.o"), "include/verilated.cpp"]
+    store = tmp_path / "store"
+    for _ in range(3):
+        assert objcache.main(command, store) == 0
+        assert (tmp_path / "out.o").read_bytes() == b"object"
+        kept, = store.iterdir()
+        assert kept.read_bytes() == module.cache.sealed(b"object")
+        kept.write_bytes(damage(kept.read_bytes()))
+        (tmp_path / "out.o").unlink()
 
 
 def test_an_object_that_does_not_compile_is_not_kept(tmp_path: Path) -> None:

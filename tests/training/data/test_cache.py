@@ -51,6 +51,17 @@ def test_a_damaged_entry_is_made_anew(store, make, damage):
     assert make.calls == 2
 
 
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device"])
+def test_what_is_no_file_is_made_anew(store, make, kind):
+    cached("x", {}, make)
+    entry = next(store.iterdir())
+    entry.unlink()
+    {"folder": entry.mkdir, "pipe": lambda: os.mkfifo(entry), "device": lambda: entry.symlink_to("/dev/zero")}[kind]()
+    for _ in range(2):
+        assert cached("x", {}, make)["a"].tolist() == [0, 1, 2, 3, 4]
+    assert make.calls == 2
+
+
 def test_a_killed_write_leaves_nothing_behind(store):
     def killed():
         raise KeyboardInterrupt
