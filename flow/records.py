@@ -5,8 +5,9 @@ record of the step before, and its results. So a step can tell a missing, a dama
 the command that makes it anew.
 """
 import json
-import os
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,15 +72,27 @@ class Run:
         return self.folder / name
 
     def require_writable(self) -> None:
-        """See that the folder can be made and written to, before a long step.
+        """See that the folder can be made and written to, before a long step, by doing it; nothing stays of it.
 
         Raises:
             Refusal: when it cannot.
         """
-        nearest = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
-        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            raise Refusal(f"{self.folder} must be a folder that can be written to, but {nearest} is none; "
-                          "choose another --out")
+        made: list[Path] = []
+        try:
+            for path in (*reversed(self.folder.absolute().parents), self.folder.absolute()):
+                if not path.is_dir():
+                    path.mkdir()
+                    made.append(path)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except (OSError, ValueError) as error:  # ValueError: a null character in the name
+            why = error.strerror if isinstance(error, OSError) else error
+            raise Refusal(f"{self.folder} must be a folder that can be written to, but it cannot be ({why}); choose "
+                          "another --out") from None
+        finally:
+            for path in reversed(made):
+                with suppress(OSError):
+                    path.rmdir()
 
     def command(self, step: str, *options: str) -> str:
         """The command line of a step on this folder."""

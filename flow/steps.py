@@ -59,7 +59,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     with extras("circulant train"):
         from circulant import training
 
-    run.require_writable()
+    if leads():
+        run.require_writable()
     start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()
     kept = run.path(CHECKPOINT)
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
@@ -122,6 +123,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
     with extras("circulant quantize"):
         from circulant import training
     trained = require(run, "train")
+    run.require_writable()
     if sha256(run.path("model.pt")) != trained["hashes"]["model"]:
         raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
                       f"damaged; run {run.command('train')} again")
@@ -162,6 +164,7 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant generate"):
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
+    run.require_writable()
     network = network_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
@@ -204,6 +207,7 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     from circulant.hw.c import generate_c as c_of
 
     quantized = require(run, "quantize")
+    run.require_writable()
     network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start = time.perf_counter()
     show("C", 0, 0)
@@ -227,6 +231,7 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
+    run.require_writable()
     vectors = vectors_of(run, quantized)
     if run.experiment.hardware.argmax:
         vectors = network_of(run, quantized).with_argmax().chosen(vectors)

@@ -32,36 +32,44 @@ def public(call: T) -> T: ...
 
 
 @overload
-def public(*, more: type, called: Mapping[str, str] | None = None) -> Callable[[T], T]: ...
+def public(*, more: type | None = None, called: Mapping[str, str] | None = None, kinds: bool = True
+           ) -> Callable[[T], T]: ...
 
 
-def public(call: Any = None, *, more: type | None = None, called: Mapping[str, str] | None = None) -> Any:
+def public(call: Any = None, *, more: type | None = None, called: Mapping[str, str] | None = None, kinds: bool = True
+           ) -> Any:
     """A function or a dataclass whose arguments are checked against names and annotations before anything else happens.
 
-    Types are checked, not values: numbers of numpy count as numbers, anything that numpy reads as numbers as an array.
+    Types are checked, not values: any number may stand for another kind of number, numbers of numpy count as numbers,
+    and anything that numpy reads as numbers as an array.
 
     Parameters:
         more: a dataclass whose fields the function takes as further keywords.
         called: those of the fields which it takes by another name, with that name.
+        kinds: whether types are checked; not for what says all that is wrong with them at once.
 
     Raises:
         Refusal: by the call, for an argument that is unknown (with the nearest name), missing, or of a wrong type.
     """
     if call is None:
-        return lambda function: _checked(function, function.__qualname__, more, called or {})
-    if isinstance(call, type):
-        setattr(call, "__init__", _checked(vars(call)["__init__"], call.__name__))  # noqa: B010 - for mypy
-        return call
-    return _checked(call, call.__qualname__)
+        return lambda function: _checked(function, more, called or {}, kinds)
+    return _checked(call, more, called or {}, kinds)
 
 
-def _checked(function: Callable[..., Any], title: str, more: Any = None, called: Mapping[str, str] | None = None
-             ) -> Callable[..., Any]:
+def _checked(documented: Any, more: Any, aliases: Mapping[str, str], kinds: bool) -> Any:
+    if isinstance(documented, type):
+        made = _call(vars(documented)["__init__"], documented.__name__, more, aliases, kinds)
+        setattr(documented, "__init__", made)  # noqa: B010 - mypy minds an assignment.
+        return documented
+    return _call(documented, documented.__qualname__, more, aliases, kinds)
+
+
+def _call(function: Callable[..., Any], title: str, more: Any, aliases: Mapping[str, str], kinds: bool
+          ) -> Callable[..., Any]:
     signature = inspect.signature(function)
     hints = cache(lambda: typing.get_type_hints(function))
     names = [name for name, parameter in signature.parameters.items()
              if parameter.kind is not parameter.VAR_KEYWORD and name not in ("self", "cls")]
-    aliases = called or {}
     legal = names if more is None else [
         *names, *(field.name for field in dataclasses.fields(more) if field.name not in aliases)]
     opened = more is None and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
@@ -77,7 +85,7 @@ def _checked(function: Callable[..., Any], title: str, more: Any = None, called:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise Refusal(f"{title} must be called as {title}{_shown(signature)}, but {_misfit(error)}") from None
-        for name, value in bound.arguments.items():
+        for name, value in bound.arguments.items() if kinds else ():
             hint = hints().get(name)
             if name in names and hint is not None and not _fits(value, hint):
                 raise Refusal(f"{title} must be given {_words(hint)} as {name}, not {_what(value)}{_way(hint)}")
@@ -128,12 +136,8 @@ def _fits(value: Any, hint: Any) -> bool:
 def _is(value: Any, hint: Any) -> bool:
     if hint is None or hint is type(None):
         return value is None
-    if hint is bool:
-        return isinstance(value, bool | np.bool_)
-    if hint is int:
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if hint is float:
-        return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if hint in (bool, int, float):
+        return isinstance(value, numbers.Real | np.bool_)
     if typing.get_origin(hint) is typing.Literal:
         return value in typing.get_args(hint)
     known = _class(hint)

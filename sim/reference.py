@@ -3,6 +3,7 @@
 Golden integers are compared with these within a derived bound; hardware never is.
 """
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,11 @@ __all__ = ["IMAGES", "RECURRENT", "Bidirectional", "Conv", "Flatten", "Gru", "La
 
 Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
 
+LONGEST = 100
+"""Characters of the name of a network or a layer, of which file names and identifiers are made."""
+
+LAYER_NAME = rf"[A-Za-z0-9_]{{1,{LONGEST}}}"
+
 RECURRENT = ("bidirectional", "gru", "lstm")
 """Kinds of layers that take a sequence."""
 
@@ -33,13 +39,20 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
     """Check that each layer, of a model or of its golden network, takes what the one before gives; returns the end.
 
     Raises:
-        Refusal: when it does not, when two layers share a name, or when there is none.
+        Refusal: when it does not, when two layers share a name or one cannot be part of a file's and of an
+            identifier, or when there is none.
     """
+    if not isinstance(name, str) or len(name) > LONGEST:
+        raise Refusal(f"The name of a network must be a text of {LONGEST} characters at the most, not "
+                      f"{str(name)[:20]!r}… of {len(str(name))}; shorten it")
     if not layers:
         raise Refusal(f"Network {name!r} must have at least one layer, not none; add a GRU or a Linear")
     names: set[str] = set()
     for layer in layers:
         for one in _within(layer):
+            if not re.fullmatch(LAYER_NAME, one):
+                raise Refusal(f"The name of a layer must be letters, digits and '_', {LONGEST} at the most, not "
+                              f"{one[:40]!r}{'…' * (len(one) > 40)} in network {name!r}; rename it")
             if one in names:
                 raise Refusal(f"The layers of network {name!r} must have different names, but two are called "
                               f"{one!r}; rename one")

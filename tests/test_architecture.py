@@ -153,6 +153,7 @@ def mirrored(test: Path) -> Path:
 WITHOUT_A_SOURCE = {
     "tests/flow/test_readme.py",  # What a user reads first.
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
+    "tests/flow/test_api.py",     # What every public function refuses.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_proofs.py",    # Properties that all units with streams have in common.
     "tests/hw/test_cnn.py",       # Random networks over images.

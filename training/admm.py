@@ -16,7 +16,7 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.training.constraint import matrices, resolve
 from circulant.training.grid import grid_of
 
-__all__ = ["SCHEDULES", "Admm", "Residuals"]
+__all__ = ["SCHEDULES", "Admm", "Residuals", "penalties"]
 
 SCHEDULES = ("geometric", "balance", "constant")
 
@@ -74,7 +74,7 @@ class Admm:
         self._matrices = {name: found[name] for name in sizes}
         self._sets = {name: grid_of(found[name], k, forms[name]) if name in forms else found[name].constraint(k)
                       for name, k in sizes.items()}
-        self.rho = _by_matrix(rho, sizes)
+        self.rho = penalties(rho, sizes)
         self.schedule, self.growth, self.rho_max, self.tolerance = schedule, growth, rho_max, tolerance
         self.residuals: dict[str, Residuals] = {}
         with torch.no_grad():
@@ -163,8 +163,12 @@ def _require(name: str, value: float, least: float) -> None:
         raise Refusal(f"{name} must be finite and {rule}, not {value!r}; choose another value")
 
 
-def _by_matrix(rho: float | Mapping[str, float], names: Iterable[str]) -> dict[str, float]:
-    """ρ of each matrix; a name that is given may be that of a module around it."""
+def penalties(rho: float | Mapping[str, float], names: Iterable[str]) -> dict[str, float]:
+    """ρ of each constrained matrix; a name that is given may be that of a module around it.
+
+    Raises:
+        Refusal: when a value is out of range, a matrix has none, or a name is none of them.
+    """
     names = list(names)
     if not isinstance(rho, Mapping):
         _require("rho", rho, 0.0)

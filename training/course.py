@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from circulant.sim.artifact import digest_arrays
 from circulant.sim.refusal import Refusal
-from circulant.training.admm import Admm
+from circulant.training.admm import Admm, penalties
 from circulant.training.checkpoint import Checkpoint
 from circulant.training.clone import clone
 from circulant.training.constraint import block_sizes, compress, inherit, initialise, resolve
@@ -45,8 +45,8 @@ class Course:
         dense: state dict of a dense baseline, which the first phase then starts from.
 
     Raises:
-        Refusal: when a block size fits no matrix, a distillation or a dense start has no dense baseline, or hints have
-            no layers.
+        Refusal: when a block size fits no matrix, ρ is given to another one, a distillation or a dense start has no
+            dense baseline, or hints have no layers.
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
@@ -59,7 +59,9 @@ class Course:
                  phases: tuple[str, ...], block_size: int | Mapping[str, int], *, team: Team = ALONE,
                  progress: Progress | None = None, checkpoint: str | Path | None = None,
                  about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None) -> None:
-        resolve(model, block_size)
+        sizes = resolve(model, block_size)
+        if "admm" in phases:
+            penalties(settings.rho, [name for name, k in sizes.items() if k > 1])
         self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
         self.scores: dict[str, float] = {}
         self.history: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ from circulant.sim.public import public
 from circulant.sim.reference import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.widths import Widths
-from circulant.training.capture.lowering import lower
+from circulant.training.capture.lowering import LONGEST, lower
 from circulant.training.capture.trace import capture
 from circulant.training.clone import clone
 
@@ -70,7 +70,7 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     if bad:
         raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
                       "learning rate")
-    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
     lowered = lower(graph)
     result = Model(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
     _compare(model, result, sample)

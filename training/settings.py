@@ -29,7 +29,7 @@ POSITIVE = ("learning_rate", "retrain_rate", "rho_growth", "rho_max", "tolerance
 NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation", "hints")
 
 
-@public
+@public(kinds=False)
 @dataclass(frozen=True)
 class TrainingSettings:
     """What an experiment says of its training.

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from circulant.sim.public import public
+from circulant.training.capture import inspect
 from circulant.training.clone import clone
 from circulant.training.constraint import assign, block_sizes, resolve
 from circulant.training.course import Course, Progress
@@ -118,7 +119,8 @@ def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str
         settings: further fields of `TrainingSettings`.
 
     Raises:
-        Refusal: as `compress` (before anything is trained), `Admm` and `fit`; a checkpoint of another training.
+        Refusal: before anything is trained as `compress` and `Admm`, and when the forward method cannot be traced; as
+            `fit`; a checkpoint of another training.
     """
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
@@ -140,7 +142,8 @@ def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[s
         loss, checkpoint, resume, settings: as for `train_admm`.
 
     Raises:
-        Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
+        Refusal: before anything is trained as `compress`, and when the forward method cannot be traced; as `fit`; a
+            checkpoint of another training.
     """
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               **settings)
@@ -152,6 +155,8 @@ def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: 
            block_size: int | Mapping[str, int], loss: Loss | None, progress: Progress | None,
            checkpoint: str | Path | None, resume: bool, dense: Mapping[str, Tensor] | None = None) -> nn.Module:
     task = task_of(data, loss=loss, smoothing=settings.label_smoothing)
+    resolve(model, block_size)
+    inspect(model, data.train_x[:2]).require_traced()
     with joined() as team:
         course = Course(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
                         checkpoint=checkpoint, dense=dense)

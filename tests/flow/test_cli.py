@@ -117,7 +117,11 @@ def test_a_folder_that_cannot_be_made_is_refused_before_any_training(call, tmp_p
     (tmp_path / "file").write_text("")
     code, out, err = call("train", "--out", "file/run")
     assert (code, out) == (2, "")
-    assert err == (f"file/run must be a folder that can be written to, but {tmp_path / 'file'} is none; "
+    assert err == ("file/run must be a folder that can be written to, but it cannot be (File exists); choose another "
+                   "--out\n")
+    code, out, err = call("train", "--out", "/proc/run")
+    assert (code, out) == (2, "")
+    assert err == ("/proc/run must be a folder that can be written to, but it cannot be (No such file or directory); "
                    "choose another --out\n")
 
 

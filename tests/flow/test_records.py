@@ -1,10 +1,11 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from circulant.experiment import Hardware, Quantization, Simulation, Training, load
+from circulant.experiment import Experiment, Hardware, Quantization, Simulation, Training, load
 from circulant.records import BRANCHES, STEPS, Run, record, require, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
@@ -115,3 +116,21 @@ def test_c_is_a_branch_that_no_step_follows(finished):
 def test_sha256(tmp_path):
     (tmp_path / "x").write_bytes(b"abc")
     assert sha256(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+@pytest.mark.parametrize("folder", ["/proc/run", "x" * 300, "file/run", "new/\0"])
+def test_a_folder_that_cannot_be_written_is_found_by_trying(tmp_path, monkeypatch, folder):
+    """Not by permissions, which an administrator's processes have everywhere."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    with pytest.raises(Refusal, match=r" must be a folder that can be written to, but .*; choose another --out$"):
+        Run(Path(folder), Experiment()).require_writable()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_can_be_written_is_not_made_by_looking(tmp_path):
+    Run(tmp_path / "a" / "b", Experiment()).require_writable()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "a").mkdir()
+    Run(tmp_path / "a", Experiment()).require_writable()
+    assert (tmp_path / "a").is_dir()

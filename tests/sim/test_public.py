@@ -48,6 +48,7 @@ def test_what_is_meant_goes_through_as_it_is():
     assert fit(X, "here", lr=np.float32(2), sizes={"a": 8}, rounds=3)[1:] == (
         "here", 2.0, {"a": 8}, False, {"rounds": 3})
     assert fit(X, Path("x"), lr=1, sizes=np.int64(4), tell=print, fast=np.True_)[3] == 4
+    assert fit(X, sizes=2.5)[3] == 2.5, "whether a number is legal says the function"
     assert Pair(1) == Pair(first=1, second="b")
     assert Pair(1).write(Path("x")) == Path("x")
     for each in (X, [1, 2], [[1.0], [2.0]], 3, np.float32(3), [X, X]):
@@ -66,10 +67,9 @@ def test_what_is_meant_goes_through_as_it_is():
     (lambda: fit((1, 2)), "fit must be given a numpy array as data, not a tuple; convert it with numpy.asarray"),
     (lambda: fit(X, 5), "fit must be given a text or a Path as folder, not 5; give that"),
     (lambda: fit(X, lr="0.1"), "fit must be given a number as lr, not '0.1'; give that"),
-    (lambda: fit(X, lr=True), "fit must be given a number as lr, not True; give that"),
-    (lambda: fit(X, sizes=8.0), "fit must be given an integer or a dictionary as sizes, not 8.0; give that"),
+    (lambda: fit(X, sizes="8"), "fit must be given an integer or a dictionary as sizes, not '8'; give that"),
     (lambda: fit(X, tell=1), "fit must be given a function or None as tell, not 1; give that"),
-    (lambda: fit(X, fast=1), "fit must be given True or False as fast, not 1; give that"),
+    (lambda: fit(X, fast="no"), "fit must be given True or False as fast, not 'no'; give that"),
     (lambda: show({"a": 1}), "show must be given an array of numbers as x, not a dict; give that"),
     (lambda: show("12"), "show must be given an array of numbers as x, not '12'; give that"),
     (lambda: show([[1], [2, 3]]), "show must be given an array of numbers as x, not a list; give that"),
@@ -84,6 +84,16 @@ def test_what_cannot_be_meant_is_one_sentence(call, words):
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
     assert (refused.value.__cause__ is None and refused.value.__suppress_context__) or refused.value.__context__ is None
+
+
+def test_kinds_may_be_left_to_the_function():
+    @public(kinds=False)
+    def lax(rounds: int) -> object:
+        return rounds
+
+    assert lax("many") == "many"
+    with pytest.raises(Refusal, match="not 'round'; did you mean 'rounds'"):
+        lax(round=1)
 
 
 def test_it_can_still_be_looked_at():

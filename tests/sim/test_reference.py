@@ -131,6 +131,19 @@ def test_model_same_names():
         "The layers of network 'twins' must have different names, but two are called 'gru'; rename one")
 
 
+@pytest.mark.parametrize("name", ["", "a-b", "a b", 'a"b', "../x", "größe", "x" * 101, "a\n"])
+def test_model_wrong_names_of_layers(name):
+    first, last = samples.model().layers
+    assert refusal(Model, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
+        "The name of a layer must be letters, digits and '_', 100 at the most, not "
+        f"{name[:40]!r}{'…' * (len(name) > 40)} in network 'net'; rename it")
+
+
+def test_model_a_name_that_is_too_long():
+    assert refusal(dataclasses.replace, samples.model(), name="x" * 101) == (
+        f"The name of a network must be a text of 100 characters at the most, not {'x' * 20!r}… of 101; shorten it")
+
+
 def test_model_gru_without_a_sequence():
     first = samples.model(5, 6).layers[0]
     second = dataclasses.replace(samples.model(6, 6).layers[0], name="second")

@@ -143,8 +143,10 @@ def test_block_size_must_be_a_power_of_two(size, way):
 
 
 def test_block_size_must_be_a_number():
-    for size in (True, "8", None):
-        with pytest.raises(Refusal, match=rf"^Block size must be a power of two from 1 to 64, not {size!r}$"):
+    with pytest.raises(Refusal, match=r"^Block size must be a power of two from 1 to 64, not True$"):
+        compress(classifier(), True)
+    for size in ("8", None):
+        with pytest.raises(Refusal, match=rf"must be given an integer or a dictionary as block_size, not {size!r}; "):
             compress(classifier(), size)
 
 

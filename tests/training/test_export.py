@@ -1,4 +1,6 @@
 """The way out of torch: the reference equals torch in double precision, and nothing changes its meaning silently."""
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ from torch import nn
 
 from circulant.sim import reference as sim
 from circulant.sim.refusal import Refusal
-from circulant.training.capture import recurrent
+from circulant.training.capture import inspect, recurrent
 from circulant.training.constraint import compress
 from circulant.training.export import export, reference
 from circulant.training.models import ModelSettings, build
@@ -322,3 +324,35 @@ def test_a_wrong_conversion_is_caught(monkeypatch):
 
 def test_the_result_is_a_model_of_sim():
     assert isinstance(reference(classifier(), sequences()), sim.Model)
+
+
+class Named(nn.Module):
+    """Layers of given names, as torch allows them."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        self.names = first, second
+        self.add_module(first, nn.GRU(8, 8, batch_first=True))
+        self.add_module(second, nn.Linear(8, 4))
+
+    def forward(self, x):
+        first, second = (getattr(self, name) for name in self.names)
+        return second(first(x)[0][:, -1])
+
+
+@pytest.mark.parametrize(("first", "second", "made"), [
+    ("for", 'a"b', ["for", "a_b"]), ("x" * 300, "x" * 301, ["x" * 60, "x" * 60 + "_2"]), ("1", "ä\n;", ["gru_1", None]),
+    ("int", "module", ["int", "module"]), ("a b", "a-b", ["a_b", "a_b_2"])])
+def test_any_name_of_a_module_becomes_one_that_files_and_languages_take(first, second, made):
+    x = sequences()
+    model = compress(Named(first, second), 4)
+    assert inspect(model, x).exportable
+    network = export(model, x)
+    assert all(layer.name == name or name is None for layer, name in zip(network.layers, made, strict=True))
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,63}", layer.name) for layer in network.layers)
+    np.testing.assert_allclose(reference(model, x).run(x), in_double(model, x), rtol=0, atol=1e-12)
+
+
+def test_a_model_of_a_long_name():
+    kind = type("X" * 300, (nn.Sequential,), {})
+    assert export(kind(nn.Linear(8, 4)), sequences(shape=(8, 8))).name == "x" * 60

@@ -11,7 +11,7 @@ from circulant.training.constraint import block_sizes, compress, matrices
 from circulant.training.data import Dataset, load_data
 from circulant.training.loop import evaluate
 from circulant.training.models import ModelSettings, build
-from circulant.training.train import Trained, TrainingSettings, train, train_admm
+from circulant.training.train import Trained, TrainingSettings, train, train_admm, train_direct
 
 SHORT = TrainingSettings(dense_epochs=2, admm_epochs=3, retrain_epochs=2)
 
@@ -128,4 +128,42 @@ def test_wrong_block_sizes_are_refused_before_anything_is_trained():
         train(tiny(), SHORT, block_size=12, progress=lambda *call: calls.append(call))
     with pytest.raises(Refusal, match="power of two"):
         train_admm(dense_model(), tiny(), block_size=12, on_epoch=lambda *call: calls.append(call))
+    assert calls == []
+
+
+@pytest.mark.parametrize("rho", [{"gruu": 0.01, "linear": 0.1}, {"gru": 0.01}])
+def test_a_rho_of_no_matrix_is_refused_before_anything_is_trained(rho):
+    calls = []
+    words = "rho must be given (for every constrained matrix, but not for|to constrained matrices, not to)"
+    with pytest.raises(Refusal, match=words):
+        train(tiny(), dataclasses.replace(SHORT, rho=rho), model=ModelSettings(hidden=16),
+              progress=lambda *call: calls.append(call))
+    with pytest.raises(Refusal, match=words):
+        train_admm(dense_model(), tiny(), rho=rho, on_epoch=lambda *call: calls.append(call))
+    assert calls == []
+
+
+class Packed(nn.Module):
+    """Packs its sequences, as torch's own tutorials do."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.linear = nn.GRU(8, 16, batch_first=True), nn.Linear(16, 10)
+
+    def forward(self, x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, [8] * x.shape[0], batch_first=True)
+        return self.linear(self.gru(packed)[1][-1])
+
+
+@pytest.mark.parametrize("way", [train_admm, train_direct])
+def test_a_forward_method_that_cannot_be_traced_is_refused_before_anything_is_trained(way):
+    calls = []
+    with pytest.raises(Refusal) as refused:
+        way(Packed(), tiny(), on_epoch=lambda *call: calls.append(call))
+    assert str(refused.value).startswith(
+        "The forward method of Packed must be traceable, as the golden model follows it, but it cannot be traced "
+        "beyond `packed = nn.utils.rnn.pack_padded_sequence(x, [8] * x.shape[0], batch_first=True)`, line ")
+    assert " of test_train.py (" in str(refused.value)
+    assert str(refused.value).endswith("); it must be free of packed sequences, of decisions that depend on data and "
+                                       "of initial states")
     assert calls == []

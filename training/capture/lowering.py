@@ -20,6 +20,9 @@ __all__ = ["Lowering", "lower", "missing", "moves_batch"]
 
 IMAGES = ("conv", "max_pool", "average_pool", "maximum", "mean")
 
+LONGEST = 60
+"""Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""
+
 Made = tuple[list[Layer], Flow | None]
 """Layers, and what the last one gives; None where nobody knows, since something before has no layer."""
 
@@ -243,7 +246,8 @@ class Lowering:
         """A name that no other layer has."""
         name = re.sub(r"\W", "_", path, flags=re.ASCII).strip("_")
         if not name[:1].isalpha():
-            name = f"{kind}_{name}".rstrip("_")
+            name = f"{kind}_{name}"
+        name = name[:LONGEST].rstrip("_")
         if name in self._names:
             name = next(other for i in range(2, len(self._names) + 3) if (other := f"{name}_{i}") not in self._names)
         self._names.add(name)

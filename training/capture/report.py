@@ -66,6 +66,15 @@ class ConversionReport:
         """Whether it also exports: the golden model has a layer for everything."""
         return self.ok and not self.of("captured")
 
+    def require_traced(self) -> None:
+        """
+        Raises:
+            Refusal: when the forward method cannot be traced, saying where; parts may be refused.
+        """
+        if found := [entry for entry in self.of("refused") if entry.name == "forward"]:
+            raise Refusal(f"The forward method of {self.model} must be traceable, as the golden model follows it, "
+                          f"but {found[0].note}")
+
     def require(self) -> None:
         """
         Raises:

@@ -1,6 +1,8 @@
 """From a torch model to the neutral graph, by tracing its forward method; every node of it is accounted for."""
+import traceback
 from collections import OrderedDict
 from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -61,8 +63,9 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
         asks = "lengths" in signature(model.forward).parameters
         traced = _Tracer().trace(model, concrete_args={"lengths": None} if asks else None)
     except Exception as error:  # a forward method may raise anything when it meets a proxy
-        entries.append(Entry("forward", "", "refused", f"{_reason(error)}; it must be free of decisions that depend on "
-                             "data and of initial states"))
+        entries.append(Entry("forward", "", "refused", f"it cannot be traced{_where(error)} ({_reason(error)}); it "
+                             "must be free of packed sequences, of decisions that depend on data and of initial "
+                             "states"))
         return Captured(None, ConversionReport(title, tuple(entries)))
     needed = _ancestors(traced)
     if sum(node.op == "placeholder" for node in needed) > 1:
@@ -91,7 +94,7 @@ class _Results(fx.Interpreter):
     """Runs a graph, and remembers the result of every node, up to where it fails."""
 
     def __init__(self, model: nn.Module, graph: fx.Graph) -> None:
-        super().__init__(fx.GraphModule(model, graph))
+        super().__init__(model, graph=graph)  # A GraphModule would write code, with every name in it.
         self.seen: dict[str, Any] = {}
         self.failure = ""
 
@@ -121,6 +124,14 @@ def _ancestors(graph: fx.Graph) -> set[fx.Node]:
                 needed.add(node)
                 todo.append(node)
     return needed
+
+
+def _where(error: Exception) -> str:
+    """The user's own line that raised an error, in words."""
+    others = str(Path(torch.__file__).parent), str(Path(__file__).parent)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__)
+           if not frame.filename.startswith(others) and frame.line]
+    return f" beyond `{own[-1].line}`, line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else ""
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,8 @@ from circulant.hw.c.names import identifier, identifiers
 @pytest.mark.parametrize(("name", "expected"), [
     ("digits-gru", "digits_gru"), ("  a b ", "a_b"), ("größe", "gr_e"), ("2nd", "network_2nd"), ("", "network"),
     ("*/", "network"),
-    ("test", "network_test"), ("Test", "network_Test"), ("_x", "x")])
+    ("test", "network_test"), ("Test", "network_Test"), ("_x", "x"),
+    ("int", "network_int"), ("for", "network_for"), ("class", "network_class"), ("errno", "network_errno")])
 def test_a_name_becomes_an_identifier(name, expected):
     assert identifier(name) == expected
 
