@@ -97,7 +97,8 @@ def _random(network: Network) -> Vectors:
     shape = (TESTS, 6, network.inputs) if network.sequence else (TESTS, network.inputs)
     x = rng.integers(form.lo, form.hi, shape, endpoint=True)
     x = np.where(rng.random(shape) < 0.1, rng.choice([form.lo, form.hi], shape), x)
-    return Vectors(x, network.run_integers(x), network.hash)
+    lengths = np.arange(TESTS) % 6 + 1 if network.ragged else None
+    return Vectors(x, network.run_integers(x, lengths), network.hash, lengths)
 
 
 def _test(source: Source, vectors: Vectors) -> str:
@@ -106,10 +107,13 @@ def _test(source: Source, vectors: Vectors) -> str:
                       "make them anew with Network.vectors")
     if not vectors.inputs.size:
         raise Refusal("The vectors of a self-test must hold at least one step, but they are empty; make them of data")
-    count = min(TESTS, max(1, TEST_VALUES // (vectors.inputs[0].size + vectors.outputs[0].size)), len(vectors))
+    network = source.network
+    steps = vectors.steps[:TESTS]
+    taken, given = steps * network.inputs, (steps if network.per_step else np.ones_like(steps)) * network.outputs
+    count = max(1, int((np.cumsum(taken + given) <= TEST_VALUES).sum()))
 
-    def rows(values: Integers) -> list[str]:
-        return [table(row.tolist(), 8) for row in values[:count].reshape(count, -1)]
+    def rows(values: Integers, sizes: Integers) -> list[str]:
+        return [table(row.reshape(-1)[:size].tolist(), 8) for row, size in zip(values, sizes[:count], strict=False)]
 
-    return render("test.c.j2", **source.common, count=count, steps=vectors.inputs.shape[1],
-                  inputs=rows(vectors.inputs), expected=rows(vectors.outputs))
+    return render("test.c.j2", **source.common, count=count, steps=steps[:count].tolist(),
+                  inputs=rows(vectors.inputs, taken), expected=rows(vectors.outputs, given))

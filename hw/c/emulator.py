@@ -11,6 +11,7 @@ from circulant.hw.c.value import storage
 from circulant.sim.fixed import Integers
 from circulant.sim.network import Network, Result
 from circulant.sim.refusal import Refusal
+from circulant.sim.sequences import descending, valid
 
 __all__ = ["Emulator"]
 
@@ -43,17 +44,24 @@ class Emulator:
         self._input_type, self._output_type = (np.dtype(storage(form)[:-2])
                                                for form in (network.input_format, network.output_format))
 
-    def run(self, x: ArrayLike) -> Result:
-        """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format."""
+    def run(self, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Result:
+        """Golden outputs for real inputs (N, T, inputs) or (N, inputs), which are first brought to the input format.
+
+        Parameters:
+            lengths: as `run_integers`.
+        """
         network = self.network
-        integers = self.run_integers(network.integers(x))
+        integers = self.run_integers(network.integers(x), lengths)
         return Result(integers, network.output_format.real(integers))
 
-    def run_integers(self, x: Integers) -> Integers:
+    def run_integers(self, x: Integers, lengths: ArrayLike | None = None) -> Integers:
         """Golden outputs for inputs that are integers of the input format already. Threads may call it together.
 
+        Parameters:
+            lengths: (N,), the steps of each sequence; None where all have T. Outputs beyond them are 0.
+
         Raises:
-            Refusal: when the shape is wrong or an integer lies beyond the format.
+            Refusal: when the shape is wrong or an integer lies beyond the format; as `Network.lengths`.
         """
         network, form = self.network, self.network.input_format
         x = np.asarray(x)
@@ -67,7 +75,22 @@ class Emulator:
         if x.size and (x.min() < form.lo or x.max() > form.hi):
             raise Refusal(f"Inputs of network {network.name!r} must lie in the {form.width}-bit format from {form.lo} "
                           f"to {form.hi}, not from {x.min()} to {x.max()}; quantize them, or call run")
-        given = np.ascontiguousarray(x, self._input_type)
+        known = network.lengths(x, lengths)
+        if known is None:
+            return self._emulate(x)
+        y, order = np.zeros((*x.shape[:2 if network.per_step else 1], network.outputs), np.int64), descending(known)
+        ends = np.arange(LANES, len(order), LANES) if network.per_step else np.flatnonzero(np.diff(known[order])) + 1
+        for some in np.split(order, ends):  # Of one length, or where padding comes too late to matter of about one.
+            if network.per_step:
+                found, steps = self._emulate(x[some, :known[some[0]]]), int(known[some[0]])
+                y[some, :steps] = np.where(valid(known[some], steps)[..., None], found, 0)
+            elif len(some):
+                y[some] = self._emulate(x[some, :known[some[0]]])
+        return y
+
+    def _emulate(self, x: Integers) -> Integers:
+        """The outputs for sequences of one length, or for vectors."""
+        network, given = self.network, np.ascontiguousarray(x, self._input_type)
         steps = x.shape[1] if network.sequence else 1
         y = np.empty((*x.shape[:2 if network.per_step else 1], network.outputs), self._output_type)
         workspace = np.empty(self._workspace + 64, np.uint8)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import re
@@ -129,6 +130,26 @@ def test_long_sequences_make_a_short_self_test(monkeypatch, most, count):
     net = NETWORKS["small"]
     given = net.vectors(np.zeros((9, 9, 3)))  # 9 · 3 + 5 integers each
     assert f"#define COUNT {count}\n#define STEPS 9\n" in generate_c(net, given).files["test.c"]
+
+
+@pytest.mark.parametrize("name", ["small", "steps"])
+def test_a_self_test_of_sequences_of_different_lengths(name, tmp_path, make):
+    net, lengths = NETWORKS[name], [2, 5, 1, 3]
+    x = np.random.default_rng(0).normal(0, 1, (4, 6, net.inputs))
+    folder = generate_c(net, net.vectors(x, lengths=lengths)).write(tmp_path / "c")
+    text = (folder / "test.c").read_text()
+    assert "static const int steps[COUNT] = {2, 5, 1, 3};" in text
+    status, out = make(folder, "sanitize", "CFLAGS=-O0")
+    assert (status, "PASS: 4 of 4" in out) == (0, True), out
+    status, out = make(generate_c(net, net.vectors(x)).write(tmp_path / "c"), "test", "CFLAGS=-O0")
+    assert (status, "PASS: 4 of 4" in out) == (0, True), out
+    (folder / "test.c").write_text(text.replace("{2, 5, 1, 3}", "{2, 5, 2, 3}"))
+    assert make(folder, "test", "CFLAGS=-O0")[0] != 0, "a step more is another sequence"
+
+
+def test_a_ragged_network_tests_itself_at_different_lengths():
+    text = generate_c(dataclasses.replace(NETWORKS["small"], ragged=True)).files["test.c"]
+    assert "static const int steps[COUNT] = {1, 2, 3, 4, 5, 6, 1, 2};" in text
 
 
 def test_refuses_vectors():

@@ -92,3 +92,15 @@ def test_refuses_inputs(small):
     with pytest.raises(Refusal, match=r"^Inputs of network 'small' must lie in the 16-bit format from -32768 to 32767, "
                                       r"not from -32768 to 32768; quantize them, or call run$"):
         emulator.run_integers(bad)
+
+
+@pytest.mark.parametrize("name", ["small blocks", "projections"])
+def test_sequences_of_different_lengths(name):
+    net = NETWORKS[name]
+    x = inputs(net, count=70)
+    lengths = np.random.default_rng(0).integers(1, x.shape[1] + 1, 70)
+    assert len(set(lengths.tolist())) > 2
+    emulator = Emulator(net)
+    assert np.array_equal(emulator.run_integers(x, lengths), net.run_integers(x, lengths))
+    with pytest.raises(Refusal, match=r"must have integer lengths of the shape \(70,\)"):
+        emulator.run_integers(x, lengths[:3])
