@@ -162,8 +162,7 @@ def _way_out(found: "Inventory") -> str:
     smaller = "lower hardware.multipliers, take narrower words or larger blocks"
     for each in sorted(devices().values(), key=lambda each: each.luts):
         demand = FAMILIES[each.family].demand(found)
-        unknown = found.logic and demand.luts is None
-        if not demand.unmapped and not unknown and not any(taken.exceeds for _, taken in _taken(each, demand)):
+        if not demand.unmapped and not any(taken.exceeds or taken.doubtful for _, taken in _taken(each, demand)):
             return f"{smaller}, or take {each.name}, the smallest known one that holds it"
     return f"{smaller}; no known device holds it"
 

@@ -57,7 +57,7 @@ class Family:
             count block RAMs.
         tables: the same of a memory of look-up tables, the size in look-up tables; none where a family has no memory
             that is read without a clock edge.
-        luts, flip_flops: factors of the estimates by kinds of bits; none where nothing was measured.
+        luts, flip_flops: factors of the estimates by kinds of bits.
         errors: of both estimates, shares.
     """
 
@@ -79,18 +79,18 @@ class Family:
         return memory.copies * _least(self.blocks, memory.depth, memory.width)
 
     def demand(self, found: Inventory) -> Demand:
-        """What a design takes; logic only where it was counted and measured."""
+        """What a design takes; logic only where it was counted."""
         dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
         distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
         unmapped = 0 if self.tables else sum(distributed.values())
-        if not self.luts or not found.logic:
+        if not found.logic:
             return Demand(dsps, rams, unmapped=unmapped)
         bits = self.quantities(found)
         held = sum(count * _least(self.tables, words, width) for (words, width, _), count in distributed.items()
                    if self.tables)
-        luts, flip_flops = (round(sum(factor * bits[kind] for kind, factor in factors.items()))
+        luts, flip_flops = (max(0, round(sum(factor * bits.get(kind, 0) for kind, factor in factors.items())))
                             for factors in (self.luts, self.flip_flops))
         return Demand(dsps, rams, Estimate(luts + round(held), self.errors[0]),
                       Estimate(flip_flops, self.errors[1]), unmapped)
@@ -117,13 +117,22 @@ def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, in
 
 _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
 
+_LUT6 = {"sums": 0.1, "increments": 0.1, "choices": 0.21, "registers": 0.28, "tables": -2.0}
+_FF6 = {"registers": 0.83, "operands": -1.67}
+_LUT4 = {"sums": 0.3, "increments": 0.3, "choices": 0.52, "thresholds": 0.39, "registers": 0.21, "partial": 0.5,
+         "tables": -2.0}
+_FF4 = {"registers": 0.94, "tables": -3.5}
+"""Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
+constant, and so is what follows it."""
+
 FAMILIES = {
-    "xcu": Family(DSPS[27, 18], _XILINX, ((32, 14, 8), (64, 7, 8))),
-    "xc7": Family(DSPS[25, 18], _XILINX, ((32, 6, 4), (64, 3, 4))),
-    "ecp5": Family(DSPS[18, 18], _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1), ((16, 4, 6),)),
-    "ice40": Family(DSPS[16, 16], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1))),
+    "xcu": Family(DSPS[27, 18], _XILINX, ((32, 14, 8), (64, 7, 8)), _LUT6, _FF6, (0.15, 0.2)),
+    "xc7": Family(DSPS[25, 18], _XILINX, ((32, 6, 4), (64, 3, 4)), _LUT6, _FF6, (0.2, 0.25)),
+    "ecp5": Family(DSPS[18, 18], _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1), ((16, 4, 6),), _LUT4, _FF4, (0.3, 0.15)),
+    "ice40": Family(DSPS[16, 16], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), (), _LUT4, _FF4, (0.5, 0.5)),
     "cyclonev": Family(DSPS[18, 18], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
-                                     (8192, 1, 1)), ((32, 20, 20),)),
+                                      (8192, 1, 1)), ((32, 20, 20),), _LUT6, _FF6, (0.5, 0.5)),
 }
-"""By the names that Yosys gives them. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three
+"""By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
+is most like them, and a larger error. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three
 slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""

@@ -12,14 +12,17 @@ from typing import Any
 
 __all__ = ["LOGIC", "Inventory", "Inventories"]
 
-LOGIC = ("registers", "sums", "comparisons", "equalities", "choices", "gates", "shifts")
-"""Kinds of bits that are counted: of registers, sums and negations, comparisons by size, equalities, values chosen from
-by conditions, gates, and shifts by variable distances (times the bits of the distance)."""
+LOGIC = ("registers", "sums", "increments", "comparisons", "thresholds", "equalities", "choices", "gates", "shifts")
+"""Kinds of bits that are counted: of registers; sums and negations, those with a constant apart; comparisons by size,
+those with a constant apart; equalities; values chosen from by conditions; gates; shifts by variable distances, times
+the bits of the distance."""
 
 _KINDS = {"$add": "sums", "$sub": "sums", "$neg": "sums", "$lt": "comparisons", "$le": "comparisons",
           "$gt": "comparisons", "$ge": "comparisons", "$eq": "equalities", "$ne": "equalities", "$mux": "choices",
           "$and": "gates", "$or": "gates", "$xor": "gates", "$reduce_and": "gates", "$reduce_or": "gates",
           "$reduce_xor": "gates", "$reduce_bool": "gates"}
+_FIXED = {"sums": "increments", "comparisons": "thresholds"}
+"""Of the same with a constant."""
 _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
 _MEMORIES = {"\\circulant_rom": False, "\\circulant_ram": True, "\\circulant_loadable": True}
 """Modules written by hand, and whether they can be written."""
@@ -152,7 +155,9 @@ class _Reader:
                 logic["shifts"] += int(entries["Y_WIDTH"]) * int(entries["B_WIDTH"])
         elif kind in _KINDS:
             width = max(int(entries[name]) for name in ("A_WIDTH", "B_WIDTH", "WIDTH") if name in entries)
-            logic[_KINDS[kind]] += max(width, int(entries.get("Y_WIDTH", 0)))
+            fixed = any(_CONSTANT.match(entries[side]) for side in ("A", "B") if side in entries)
+            logic[_FIXED.get(_KINDS[kind], _KINDS[kind]) if fixed else _KINDS[kind]] += max(
+                width, int(entries.get("Y_WIDTH", 0)))
         elif kind.startswith("\\"):
             self.children[kind] += 1
 

@@ -59,7 +59,7 @@ def array_parts(program: Program) -> Parts:
              Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False)]
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
-    return Parts(found, [Product(shape.lanes * row.multipliers, row.data_width + 1, row.weight_width + 1)])
+    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths])
 
 
 def queue_memory(queue: Any) -> Memory:

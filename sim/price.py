@@ -1,5 +1,4 @@
 """What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,34 +23,34 @@ REGISTERS = 0.05
 
 @dataclass(frozen=True)
 class Dsp:
-    """A multiplier of a device, and how many of them a wider product takes as Yosys makes it; measured, see
-    docs/synthesis.md.
+    """A multiplier of a device, and how many a product takes as Yosys makes it; measured, see docs/synthesis.md.
 
-    The wider operand belongs to the wider port. Every part of an operand but the highest is without a sign: one bit
-    less where the multiplier only knows signed operands. A part of one bit is logic, no product.
+    The wider operand belongs to the wider port. One that is too wide is cut into parts from its low end.
 
     Parameters:
         wide, narrow: bits of its operands, signed.
-        signed: whether it knows signed operands only.
-        least: bits of both operands together from which on a product takes one at all.
+        part: bits of every part of an operand but the highest, which has no sign.
+        least: bits of both factors together from which on a product takes one; less is logic, as is a part of one bit.
     """
 
     wide: int
     narrow: int
-    signed: bool = True
+    part: int
     least: int = 0
 
     def blocks(self, a: int, b: int) -> int:
         """Multipliers of a product of a and b signed bits."""
-        if a + b < self.least:
-            return 0
-        return math.prod(-(-(bits - 1) // (port - self.signed))
-                         for bits, port in ((max(a, b), self.wide), (min(a, b), self.narrow)))
+        return sum(x + y >= self.least and min(x, y) > 1
+                   for x in self._parts(max(a, b), self.wide) for y in self._parts(min(a, b), self.narrow))
+
+    def _parts(self, bits: int, port: int) -> list[int]:
+        cuts = max(0, -(-(bits - port) // self.part))
+        return [self.part] * cuts + [bits - cuts * self.part]
 
 
-DSPS = {(27, 18): Dsp(27, 18, least=9), (25, 18): Dsp(25, 18, least=9), (18, 18): Dsp(18, 18, signed=False),
-        (16, 16): Dsp(16, 16, signed=False)}
-"""By their ports: DSP48E2, DSP48E1, MULT18X18D and the halves of a Cyclone V's, SB_MAC16."""
+DSPS = {(27, 18): Dsp(27, 18, 17, 9), (25, 18): Dsp(25, 18, 17, 9), (18, 18): Dsp(18, 18, 18),
+        (16, 16): Dsp(16, 16, 16, 11)}
+"""By their ports: DSP48E2, DSP48E1, MULT18X18D or half a DSP block of a Cyclone V, SB_MAC16."""
 
 
 @dataclass(frozen=True)

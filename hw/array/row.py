@@ -66,6 +66,14 @@ class RowShape:
         return -(-self.products // self.fold)
 
     @property
+    def widths(self) -> list[tuple[int, int]]:
+        """For each multiplier of a lane the bits of its operands, data and weights: the widest of all phases."""
+        a, b = self.data_width, self.weight_width
+        each = ([(a, b)] * 2 + [(a + 1, b), (a, b + 1), (a, b + 1)] * (self.k // 2))[:self.products]
+        mine = [each[i::self.multipliers] for i in range(self.multipliers)]
+        return [(max(x for x, _ in found), max(y for _, y in found)) for found in mine]
+
+    @property
     def sum_width(self) -> int:
         return self.data_width + self.weight_width + 2 + ceil_log2(self.terms)
 
@@ -166,7 +174,9 @@ class LaneRow(wiring.Component):
                 product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
                                  reset_less=True)
                 near = Signal.like(factor, name=f"near_{c}_{j}")
-                m.d.sync += [factor.eq(weight), near.eq(factor), product.eq(x[c][j] * near)]
+                a, b = shape.widths[j]  # What is above repeats the sign.
+                m.d.sync += [factor.eq(weight), near.eq(factor),
+                             product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
                 products[j].append(product)
         return products
 
