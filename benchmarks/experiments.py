@@ -36,6 +36,12 @@ TAUGHT = {
 }
 """Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
+WARM = {
+    **TAUGHT,
+    "speech-gru-256": ("training.distillation=0.9", "training.learning_rate=0.008", "model.dropout=0.2"),
+}
+"""Of speech models that start from the dense one, and learn from its outputs."""
+
 HOWS = ("", "-hints")
 """Endings of the labels of speech models that have one block size: without hints, and with them."""
 
@@ -76,6 +82,11 @@ TARGETS = {
     **{(experiment, label): target for experiment in EXPERIMENTS if experiment.startswith("speech")
        for label, target in (("start", Target(score=0.47)), *((f"k8{how}", Target(loss=0.0015)) for how in HOWS),
                              *((f"k16{how}", Target(loss=0.0035)) for how in HOWS))},
+    ("speech-gru", "k8-warm"): Target(loss=0.0015),
+    ("speech-gru", "k16-warm"): Target(loss=0.006),
+    ("speech-lstm", "k8-warm"): Target(loss=-0.003),
+    ("speech-lstm", "k16-warm"): Target(loss=0.0035),
+    ("speech-gru-256", "k8-warm"): Target(loss=0.015),
 }
 """By experiment and label."""
 
@@ -133,6 +144,9 @@ def rows(experiment: str) -> Iterator[Row]:
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
         for k in (8, 16) if taught else ():
             yield Row(experiment, f"k{k}-hints", (f"compression.block_size={k}", *recipe, HINTS), base)
+        for k in (8, 16) if experiment in WARM else ():
+            yield Row(experiment, f"k{k}-warm",
+                      (f"compression.block_size={k}", *WARM[experiment], "training.start=dense"))
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}

@@ -107,6 +107,8 @@ class Training(Table):
     direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
     learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
     retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
+    rate_scaling: str = key("none", "factor of a matrix' learning rate with adam or adamw: √k of its block size, or "
+                            "that times 256 / inputs", choices=("none", "block", "block-inputs"))
     batch_size: int = key(32, "examples of one step", low=1, high=65536)
     rho: float | dict[str, float] = key(1e-2, "penalty ρ that ADMM starts with, of every matrix or by name",
                                         low=1e-9, high=1000000)

@@ -18,6 +18,9 @@ __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
+BEFORE = {"start": "random", "rate_scaling": "none"}
+"""Settings of trainings from before these could be chosen."""
+
 
 class Checkpoint:
     """The last good state of one training, in a file that is whole or not at all.
@@ -89,7 +92,7 @@ class Checkpoint:
 
 def _whole(about: dict[str, Any]) -> dict[str, Any]:
     """What a training is, with what was the only way before it could be chosen."""
-    return about | {"training": {"start": "random"} | about["training"]} if "training" in about else about
+    return about | {"training": BEFORE | about["training"]} if "training" in about else about
 
 
 def _changes(was: Any, now: Any, path: str = "") -> Any:

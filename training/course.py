@@ -167,7 +167,7 @@ class Course:
         phase, s, admm = self._phases[number], self._settings, self._admm
         epochs = s.epochs(phase)
         recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
-                        s.optimizer, s.weight_decay, s.clip, s.precision, s.augment)
+                        s.optimizer, s.weight_decay, s.clip, s.precision, s.augment, s.rate_scaling)
         fit = Fit(self._model, self._data, task, recipe, pull=admm.pull if admm else None, team=self._team,
                   run=self._run)
         if state is not None:

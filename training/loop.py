@@ -43,6 +43,7 @@ class Recipe:
     clip: float = 0.0
     precision: str = "float32"
     augment: str = "none"
+    rate_scaling: str = "none"
 
 
 class Fit:
@@ -72,7 +73,8 @@ class Fit:
         self._precision = Precision(recipe.precision, self._device)
         self._part = Part(data, "train", self._device, exact=exact(model, task))
         each = len(self._part.order(recipe.batch))
-        self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay)
+        self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay,
+                                    recipe.rate_scaling)
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
         self._shuffle = torch.Generator().manual_seed(recipe.seed)
         with self._noise():

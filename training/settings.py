@@ -8,7 +8,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.admm import SCHEDULES
 from circulant.training.augment import AUGMENTS
-from circulant.training.optimize import DECAYS, OPTIMIZERS
+from circulant.training.optimize import DECAYS, OPTIMIZERS, SCALED, SCALINGS
 from circulant.training.place import DEVICES, PRECISIONS
 
 __all__ = ["METHODS", "TrainingSettings"]
@@ -21,7 +21,8 @@ STARTS = ("auto", "dense", "random")
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "method": tuple(METHODS), "start": STARTS, "optimizer": tuple(OPTIMIZERS), "decay": tuple(DECAYS),
-    "rho_schedule": SCHEDULES, "augment": tuple(AUGMENTS), "device": DEVICES, "precision": tuple(PRECISIONS),
+    "rate_scaling": tuple(SCALINGS), "rho_schedule": SCHEDULES, "augment": tuple(AUGMENTS), "device": DEVICES,
+    "precision": tuple(PRECISIONS),
 }
 INTEGERS = {"dense_epochs": 0, "admm_epochs": 0, "retrain_epochs": 0, "direct_epochs": 0, "batch_size": 1,
             "admm_interval": 1, "warmup_epochs": 0, "evaluate_epochs": 1, "checkpoint_epochs": 1, "seed": 0}
@@ -42,6 +43,8 @@ class TrainingSettings:
         dense_epochs, admm_epochs, retrain_epochs, direct_epochs: the greatest length of each phase; 0 leaves it out.
         learning_rate: of every phase but the retraining, decaying within each.
         retrain_rate: learning rate of the retraining.
+        rate_scaling: rule by which the rate of a matrix follows from its block size, or also from its inputs: "none",
+            "block", "block-inputs"; see `SCALINGS`. With "adam" and "adamw".
         batch_size: sequences in a batch, over all processes together.
         rho: ADMM's ρ at first: one, or by module or parameter name, for every constrained matrix.
         rho_schedule, rho_growth, rho_max: how ρ changes at an update of Z and U, by which factor, and its bound; see
@@ -78,6 +81,7 @@ class TrainingSettings:
     direct_epochs: int = 80
     learning_rate: float = 1e-2
     retrain_rate: float = 1e-2
+    rate_scaling: str = "none"
     batch_size: int = 32
     rho: float | dict[str, float] = 1e-2
     rho_schedule: str = "geometric"
@@ -124,6 +128,9 @@ class TrainingSettings:
             problems.append(f"distillation must be at most 1, not {self.distillation!r}")
         if _positive(self.hints) and not _positive(self.distillation):
             problems.append(f"hints must be 0 where distillation is, not {self.hints!r}: they stand beside it")
+        if self.rate_scaling != "none" and self.optimizer not in SCALED:
+            problems.append(f"rate_scaling must be 'none' with the optimizer {self.optimizer!r}, not "
+                            f"{self.rate_scaling!r}: its rules are of the steps of {' and '.join(SCALED)}")
         if self.tensorboard not in (True, False):
             problems.append(f"tensorboard must be true or false, not {self.tensorboard!r}")
         if problems:

@@ -62,6 +62,20 @@ def test_the_taught_twin_differs_by_its_block_size_alone(experiment):
     assert load(experiment, twin.sets).training.distillation > 0
 
 
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", "speech-gru-1024"])
+def test_a_warm_row_differs_by_its_start_alone(experiment):
+    cold, warm = row(experiment, "k8"), row(experiment, "k8-warm")
+    assert (*cold.sets, "training.start=dense") == warm.sets and cold.base == warm.base
+    assert [load(experiment, each.sets).training.start for each in (cold, warm)] == ["random", "dense"]
+
+
+def test_a_warm_row_of_small_models_learns_from_the_dense_one():
+    warm = row("speech-gru-256", "k8-warm")
+    training = load("speech-gru-256", warm.sets).training
+    assert (warm.base, training.start, training.distillation) == ("start", "dense", 0.9)
+    assert warm.target.loss == 0.015
+
+
 def test_figures_of_several_seeds(tmp_path):
     for seed, (dense, circulant) in enumerate([(0.99, 0.985), (0.995, 0.991)]):
         trained(row("fsdd-gru", "dense"), seed, dense, tmp_path)

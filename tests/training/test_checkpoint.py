@@ -39,9 +39,10 @@ def test_of_another_training(kept, change, message):
     assert not other.fits()
 
 
-def test_a_file_from_before_direct_training_had_a_choice_started_at_random(kept):
+def test_a_file_from_before_there_were_choices_has_made_none(kept):
     for start in ("random", "dense"):
-        now = Checkpoint(kept.path, {**ABOUT, "training": {**ABOUT["training"], "start": start}})
+        now = Checkpoint(kept.path, {**ABOUT, "training": {
+            **ABOUT["training"], "start": start, "rate_scaling": "none"}})
         assert now.fits() == (start == "random")
     with pytest.raises(Refusal, match=r"made with training\.start = 'random', not 'dense'"):
         now.load()

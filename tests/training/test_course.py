@@ -53,7 +53,7 @@ def assert_same(one: Trained, other: Trained) -> None:
 
 @pytest.mark.parametrize(("change", "epochs"), [
     ({}, 7),
-    ({"method": "direct", "distillation": 0.5}, 5),
+    ({"method": "direct", "distillation": 0.5, "rate_scaling": "block"}, 5),
     ({"method": "direct", "start": "random", "distillation": 0.5}, 5),
     ({"distillation": 1.0}, 7),
     ({"method": "direct", "distillation": 0.5, "hints": 0.5}, 5),
@@ -288,6 +288,12 @@ def test_a_checkpoint_says_from_what_direct_training_started(tmp_path, was, now,
     else:
         with pytest.raises(Refusal, match=message):
             run(path, other, resume=True)
+
+
+def test_a_rule_for_rates_changes_the_phases_inside_the_set_alone():
+    one, other = (run(None, dataclasses.replace(SHORT, rate_scaling=rule)) for rule in ("none", "block"))
+    assert one.history[:5] == other.history[:5], "dense matrices have the rate itself"
+    assert one.history[5] != other.history[5], "first columns have a greater one"
 
 
 def test_the_start_of_direct_training_is_nothing_to_admm(tmp_path):

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
+from circulant.training.constraint import compress, matrices
 from circulant.training.optimize import DECAYS, OPTIMIZERS, optimizer, schedule
 
 
@@ -50,6 +51,38 @@ def test_weight_decay_of_adamw_is_apart_from_the_gradient():
     model.weight.grad = torch.zeros(1, 1)
     optimizer("adamw", model, 0.1, 0.5).step()
     assert float(model.weight.detach()) == pytest.approx(1 - 0.1 * 0.5)
+
+
+def layers() -> nn.Module:
+    """Matrices with k = 4 and 1024 inputs, k = 16 and 9 · 32 inputs, k = 1 and 64 inputs; biases."""
+    model = nn.Sequential(nn.Linear(1024, 64), nn.Conv2d(32, 32, 3), nn.Linear(64, 5))
+    return compress(model, {"0": 4, "1": 16})
+
+
+@pytest.mark.parametrize(("scaling", "factors"), [
+    ("none", (1, 1, 1)), ("block", (2, 4, 1)), ("block-inputs", (2 * 256 / 1024, 4 * 256 / 288, 256 / 64))])
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_rates_fit_the_structure_of_each_matrix(name, scaling, factors):
+    model = layers()
+    chosen = optimizer(name, model, 0.5, 0.25, scaling)
+    course = schedule(chosen, "cosine", 2, 0)
+    rates = {id(parameter): group["lr"] for group in chosen.param_groups for parameter in group["params"]}
+    found = [rates[id(matrix.first if k > 1 else matrix.weight)] for matrix, k in zip(
+        matrices(model).values(), (4, 16, 1), strict=True)]
+    assert found == pytest.approx([0.5 * factor for factor in factors])
+    assert {rates[id(module.bias)] for module in model} == {0.5}, "what is no matrix has the rate itself"
+    assert len(rates) == len(list(model.parameters())) and all(
+        group["weight_decay"] == 0.25 for group in chosen.param_groups)
+    before = [group["lr"] for group in chosen.param_groups]
+    chosen.step()
+    course.step()
+    assert [group["lr"] for group in chosen.param_groups] == pytest.approx([0.5 * rate for rate in before])
+
+
+def test_one_rate_is_one_group():
+    dense = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    assert len(optimizer("adam", layers(), 0.1, 0.0).param_groups) == 1
+    assert len(optimizer("adam", dense, 0.1, 0.0, "block").param_groups) == 1, "a dense model has no blocks"
 
 
 def test_unknown_names():

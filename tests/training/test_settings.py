@@ -22,6 +22,14 @@ def test_wrong():
         assert part in str(refusal.value), f"{part!r} must be in {refusal.value}"
 
 
+@pytest.mark.parametrize("optimizer", ["muon", "sgd"])
+def test_rates_are_scaled_for_adam_alone(optimizer):
+    with pytest.raises(Refusal, match=f"rate_scaling must be 'none' with the optimizer '{optimizer}', not 'block': its "
+                                      "rules are of the steps of adam and adamw"):
+        TrainingSettings(optimizer=optimizer, rate_scaling="block")
+    assert TrainingSettings(optimizer="adamw", rate_scaling="block").rate_scaling == "block"
+
+
 @pytest.mark.parametrize("rho", [0.0, float("nan"), {"gru": 0.0}, "much"])
 def test_rho_wrong(rho):
     with pytest.raises(Refusal, match="rho must be a positive number, or one for each matrix, not "):
