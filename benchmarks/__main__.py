@@ -16,6 +16,7 @@ from benchmarks import (
     cnntable,
     designs,
     digits,
+    fuzz,
     golden,
     networks,
     place,
@@ -69,6 +70,20 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("fuzz", epilog="Example: python -m benchmarks fuzz --json -")
+@click.option("--networks", default=200, show_default=True, help="Random networks, golden against C.")
+@click.option("--hardware", default=40, show_default=True, help="Of them, against Verilog in both simulators.")
+@click.option("--files", default=300, show_default=True, help="Damaged files.")
+@click.option("--first", default=0, show_default=True, help="First seed.")
+@_json
+def _fuzz(path: str | None, **options: Any) -> None:
+    """Random networks, golden against C and Verilog, and damaged files: exact or refused, and nothing else."""
+    figures = fuzz.measure(**options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["failed"] or figures["tracebacks"] or figures["hangs"]:
+        raise SystemExit(1)
 
 
 @main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")

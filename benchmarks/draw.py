@@ -78,7 +78,7 @@ def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
     return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
             "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19)),
             "activation_table": str(rng.choice(TABLES)),
-            "segments": int(rng.choice([0, 1 << int(rng.integers(1, 6))]))}
+            "segments": int(rng.choice([0, 1 << int(rng.integers(2, 6))]))}
 
 
 def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups: int) -> NDArray[np.float64]:
@@ -188,6 +188,6 @@ def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
 
 def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Layer:
     """A residual sum around a convolution that keeps the size; at times with a scale beside it."""
-    body = _conv(rng, f"{name}.body", channels, channels, grid, Window((3, 3), padding=(1, 1)))
-    shortcut = (_scale(rng, f"{name}.shortcut", channels),) if rng.integers(2) else ()
+    body = _conv(rng, f"{name}_body", channels, channels, grid, Window((3, 3), padding=(1, 1)))
+    shortcut = (_scale(rng, f"{name}_shortcut", channels),) if rng.integers(2) else ()
     return reference.Residual(name, channels, grid, (body,), shortcut, bool(rng.integers(2)))
