@@ -369,6 +369,14 @@ def test_cycles_of_the_manifest_are_those_between_steps():
     assert len(ends) == 8 and set(np.diff(ends)[3:]) == {entries[0]["cycles"]}
 
 
+def test_a_small_layer_without_a_state_is_slower_than_its_cycles():
+    network, plans, top = made("vectors")
+    (count, every), = re.findall(r"they are (\d+), and two\nvectors come every (\d+) cycles", PAGE)
+    assert layer_entry(network.layers[0], plans[0])["cycles"] == int(count)
+    ends = [cycle for cycle, _, last in taken(play(top, marked(network, top, sequences(network, [9])), 130)) if last]
+    assert set(np.array(ends[2:]) - ends[:-2]) == {int(every)}
+
+
 def test_a_single_sequence_takes_the_steps_before_its_last_and_the_latency():
     """Within a step, as the first one waits for no state. The latency is that of a last step with nothing under way."""
     network, plans, top = made("sequences")
