@@ -39,7 +39,10 @@ class Bomb:
 
 def called(node):
     """The full name of what is called, as far as it is written out."""
-    return ast.unparse(node.func)
+    names, function = [], node.func
+    while isinstance(function, ast.Attribute):
+        names, function = [function.attr, *names], function.value
+    return ".".join([getattr(function, "id", ""), *names])
 
 
 def keyword(node, name):

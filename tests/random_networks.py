@@ -1,0 +1,52 @@
+"""Random networks of every kind of layer, and inputs that also saturate."""
+import numpy as np
+
+from circulant.sim import reference
+from circulant.sim.quantize import quantize
+
+
+class Random:
+    """Random layers in float64."""
+
+    def __init__(self, seed):
+        self._rng = np.random.default_rng((seed, 19))
+
+    def normal(self, *shape, scale=0.4):
+        return self._rng.normal(0, scale, shape)
+
+    def columns(self, k, rows, columns, *before):
+        """First columns of a matrix in blocks of k, ragged edges filled as export fills them."""
+        return self.normal(*before, -(-rows // k), -(-columns // k), k)
+
+    def linear(self, name, inputs, outputs, k, relu=False):
+        return reference.Linear(name, inputs, outputs, self.columns(k, outputs, inputs), self.normal(outputs), relu)
+
+    def gru(self, name, inputs, hidden, k, returns="last", reset="after", hard=False):
+        return reference.Gru(
+            name, inputs, hidden, self.columns(k, hidden, inputs, 3), self.columns(k, hidden, hidden, 3),
+            self.normal(3, hidden), self.normal(3, hidden), returns, reset, hard)
+
+    def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
+        outputs = projection or hidden
+        return reference.Lstm(
+            name, inputs, hidden, outputs, self.columns(k, hidden, inputs, 4), self.columns(k, hidden, outputs, 4),
+            self.normal(4, hidden), self.normal(4, hidden), self.columns(k, outputs, hidden) if projection else None,
+            self.normal(3, hidden) if peephole else None, returns)
+
+    def conv(self, name, inputs, outputs, k, grid, window, relu=False):
+        return reference.Conv(name, inputs, outputs, grid, window,
+                              self.columns(k, outputs, inputs, window.positions), self.normal(outputs), relu)
+
+    def scale(self, name, inputs, relu=False):
+        return reference.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
+
+    def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
+        model = reference.Model("random", inputs, sequence, tuple(layers), shape)
+        steps = (6,) if sequence else ()
+        return quantize(model, self._rng.normal(0, 1, (20, *(shape or (*steps, inputs)))), **widths)
+
+    def inputs(self, network, steps=6, samples=3):
+        """Integers of the whole input format: what calibration has not shown, so that values also saturate."""
+        form, grid = network.input_format, network.flow.grid
+        axes = (np.prod(grid),) if grid else (steps,) if network.sequence else ()
+        return self._rng.integers(form.lo, form.hi + 1, (samples, *axes, network.inputs))
