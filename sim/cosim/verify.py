@@ -78,7 +78,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
         SimulationError: when the circuit breaks a rule of its streams.
-        ToolError: when Verilator, the compiler or the simulator fails.
+        ToolError: when Verilator, the compiler or the simulator fails, or exceeds its time.
     """
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
