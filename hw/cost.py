@@ -93,27 +93,30 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
         turns: over which the period is the mean; those of several streams may differ by a cycle.
     """
     steps = 4 + (1 + turns) * streams
-    lines, starts = _run(layer, program, elements, streams, steps, steps)
+    lines, starts = _run(layer, program, elements, streams, steps, [steps])
     behind = 1 if not program.commands[SECOND] else 2 if streams == 1 else 3
     over = turns * streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
 
 
-def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int, streams: int = 1) -> float:
-    """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other.
+def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int | Sequence[int],
+                    streams: int = 1) -> float:
+    """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other; the mean
+    of those of sequences that have several numbers of steps and follow each other again and again.
 
     The first step of a sequence waits for no state, so that it costs less than a period. Turns of interleaved streams
     may be long and short by turns; theirs is the mean.
     """
-    each = steps * streams
-    _, starts = _run(layer, program, elements, streams, (2 + TURNS) * each + 1, each)
-    return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS)
+    lengths = [steps] if isinstance(steps, int) else steps
+    each = sum(lengths) * streams
+    _, starts = _run(layer, program, elements, streams, (2 + TURNS) * each + 1, lengths)
+    return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS * len(lengths))
 
 
 def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps: int,
-         sequence: int) -> tuple[list[Timeline], list[int]]:
-    """Timelines of ``steps`` steps from an empty array on, of which every ``sequence`` begin sequences, and the cycles
-    in which their MAIN commands start."""
+         lengths: Sequence[int]) -> tuple[list[Timeline], list[int]]:
+    """Timelines of ``steps`` steps from an empty array on, those of sequences of these lengths again and again, and the
+    cycles in which their MAIN commands start."""
     shape, k = program.shape, layer.gates.block_size
     rows_at, back = array_latency(k, shape.columns), fft_latency(k) + 1 + 1
     units = stages(layer, elements)
@@ -122,10 +125,11 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
     passing = _Passing(units, back, second)
     lines = [Timeline() for _ in range(steps)]
     starts = [0] * steps
+    going_on = [step >= streams for length in lengths for step in range(length * streams)]
     before = SECOND + 1
     for command, step in commands(program, streams, steps):
         line = lines[step]
-        goes_on = step % sequence >= streams
+        goes_on = going_on[step % len(going_on)]
         have = line.seconds if command == SECOND else lines[step - streams].results
         wait = 0 if command == SECOND else back
         ended: list[int] = []

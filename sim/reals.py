@@ -218,7 +218,8 @@ class Lstm:
         y, c = np.zeros((x.shape[0], self.outputs)), np.zeros((x.shape[0], self.hidden))
         ys, ended = np.zeros((*x.shape[:2], self.outputs)), Ended(0)
         for t, n in enumerate(counts(lengths, *x.shape[:2])):
-            y, c = self._step(x[:n, t], *ended.cut((y, c), n), tap)
+            y, c = ended.cut((y, c), n)
+            y, c = self._step(x[:n, t], y, c, tap)
             ys[:n, t] = y
         return ys if self.returns == "sequence" else ended.whole((y, c))[0]
 

@@ -162,3 +162,6 @@ def test_the_verilog_equals_golden(tmp_path, returns, options):
         sequence_cycles(each, layer_program(each, got.shape, got.spacing), got.elements, steps=6)
         for layer, pair in pairs for each, got in zip(layer.directions.values(), (pair.forward, pair.backward),
                                                       strict=True)), "until they are full"
+    lengths = np.random.default_rng(3).integers(1, 7, 24)
+    mixed = verify(tmp_path / "design", net.vectors(x, lengths=lengths), stalls=False)
+    assert (mixed.mismatches, mixed.words) == (0, net.outputs * (lengths.sum() if returns == "sequence" else 24))

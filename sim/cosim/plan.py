@@ -4,8 +4,9 @@ from itertools import product
 
 __all__ = ["Run", "make"]
 
-PLAYED = 8
-"""Sequences that are played back to back at the least, some of them again: their pace shows in the later ones."""
+PLAYED, PLAYED_VECTORS = 8, 32
+"""Sequences, and vectors of all of them, that are played back to back at the least, some of them again: the later ones
+show their pace."""
 
 AGAIN = 3
 ISOLATED = 4
@@ -49,19 +50,22 @@ class Run:
     silent: bool = False
 
 
-def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0) -> tuple[Run, ...]:
+def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
+         total: int = PLAYED_VECTORS) -> tuple[Run, ...]:
     """The runs for ``count`` sequences of up to so many vectors: all back to back, as often as they take to be
-    `PLAYED`; some once more, isolated, stalled, after a reset.
+    `PLAYED` of `PLAYED_VECTORS`; some once more, isolated, stalled, after a reset.
 
     The first is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
 
     Parameters:
         longest: the sequence with the most vectors, which is the first of the isolated ones.
+        total: vectors of all sequences.
     """
     def some(start: int, length: int) -> tuple[int, ...]:
         return tuple((start + i) % count for i in range(min(length, count)))
 
-    runs = [Run("back-to-back", tuple(range(count)) * -(-PLAYED // count)), Run("back-to-back again", some(0, AGAIN)),
+    times = max(-(-PLAYED // count), -(-PLAYED_VECTORS // total))
+    runs = [Run("back-to-back", tuple(range(count)) * times), Run("back-to-back again", some(0, AGAIN)),
             Run("isolated", some(longest, ISOLATED), isolated=True)]
     if stalls:
         kinds = [kind for kind in product(("none", "short", "long"), ("none", "short", "long", "until valid"))

@@ -92,7 +92,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     tell("build", 1, 1)
 
     lengths = list(map(len, played.inputs))
-    runs = plan.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)))
+    runs = plan.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
+                     sum(lengths) // manifest.streams)
     job = job_of(manifest, runs, played, patience)
     total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()

@@ -22,6 +22,11 @@ def test_every_sequence_and_every_disturbance(count, steps):
     assert len({run.name for run in runs}) == len(runs), "a name seeds what is drawn"
 
 
+@pytest.mark.parametrize(("count", "total", "times"), [(1, 1, 32), (3, 6, 6), (9, 36, 1), (8, 31, 2), (40, 40, 1)])
+def test_short_sequences_are_played_more_often(count, total, times):
+    assert make(count, False, total=total)[0].sequences == tuple(range(count)) * times
+
+
 def test_the_longest_sequence_shows_the_latency():
     isolated, = (run for run in make(9, False, longest=7) if run.isolated)
     assert isolated.sequences == (7, 8, 0, 1)
