@@ -100,6 +100,8 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
     unfinished = kept / CHECKPOINT
     if resume and (source is None or source in shipped() or Path(source) == kept) and (unfinished / FILE).exists():
         return Run(kept, load(unfinished, overrides))
+    if resume and source is None and (kept / FILE).exists():  # It is finished: with its own experiment.
+        return Run(kept, load(kept, overrides))
     if continues and (source is None or source in shipped()) and (kept / FILE).exists():
         source = str(kept)
     experiment = load(source or DEFAULT, overrides)

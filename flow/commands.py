@@ -56,10 +56,13 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
 def train(this: Run, bars: Bars, resume: bool) -> int:
     from circulant import steps
 
+    ended = resume and steps.finished(this) is not None
     done = steps.train(this, bars, resume=resume)
     if not leads():
         return 0
     bars.close()
+    if ended:
+        click.echo(f"The training of {this.folder} is finished; there is nothing to resume", err=True)
     scores = done[done["metric"]]
     dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
     click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, "

@@ -331,6 +331,9 @@ def _find(source: str) -> tuple[str, str, str]:
         if not path.exists():
             raise Refusal(f"{source} is no run folder, {FILE} is missing in it; "
                           f"run `circulant train --out {source}` first")
+    elif not path.exists() and path.suffix == ".toml":
+        raise Refusal(f"An experiment must be a file that exists, but there is no {source}; give the "
+                      f"path of one, or a shipped experiment ({', '.join(shipped())})")
     elif not path.exists():
         raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
                       f"and {source!r} is none of them{nearest(source, shipped())}")

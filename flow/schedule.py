@@ -55,7 +55,10 @@ def floor(hardware: Mapping[str, Any]) -> int:
 
 
 def closing(hardware: Mapping[str, Any]) -> str:
-    """In words the cycles of a step, how far they are from the floor, and what limits the slowest layer."""
+    """In words the cycles of a step, how far they are from the floor, and what limits the slowest layer.
+
+    That may be near its own floor: the multipliers of the others then wait for it.
+    """
     layers = list(arrays(hardware["layers"]))
     often = [each for each in layers if each.get("per") == "step"] or layers
     slowest = max(often, key=lambda each: each["cycles"])
@@ -63,7 +66,9 @@ def closing(hardware: Mapping[str, Any]) -> str:
     unit = "step" if hardware["multiplications"]["per_step"] else "vector"
     said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
     what, _, why = slowest.get("limit", "").partition(": ")
-    return said + (f"; limited by {what} in layer {slowest['name']!r}: {why}" if why else "")
+    own = slowest.get("floor") or least
+    share = f", which takes {cycles / own:.2f} times its own floor of {own:,}" if own != least else ""
+    return said + (f"; limited by {what} in layer {slowest['name']!r}{share}: {why}" if why else "")
 
 
 def draw(layers: Layers) -> Figure | None:

@@ -16,14 +16,14 @@ from circulant.integers import Golden, golden
 from circulant.integrity import design_hash, network_of, vectors_of
 from circulant.preparation import baseline, inspected
 from circulant.progress import Show, leads, silent
-from circulant.records import CHECKPOINT, Run, record, require, sha256
+from circulant.records import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.network import Network
 from circulant.sim.quantize_like import quantize_like
 from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 
-__all__ = ["budget", "design_hash", "generate", "generate_c", "inspect", "network_of", "quantize", "report", "simulate",
-           "train", "vectors_of", "words"]
+__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize", "report",
+           "simulate", "train", "vectors_of", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -42,13 +42,25 @@ def inspect(run: Run, show: Show = silent) -> Any:
     return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
 
 
+def finished(run: Run) -> dict[str, Any] | None:
+    """The record of a training that ended, with this very experiment; None where one is missing or under way.
+
+    Raises:
+        Refusal: when it ended with another experiment, as `circulant.records.recorded`.
+    """
+    if (run.path(CHECKPOINT) / "training.pt").exists() or not run.path(STEPS["train"].record).exists():
+        return None
+    return require(run, "train")
+
+
 def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
     """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
 
     Under `torchrun` every process calls it, and the first one alone writes and returns the record.
 
     Parameters:
-        resume: whether to go on from the checkpoint; None does so where there is one of this very training.
+        resume: whether to go on from the checkpoint, or else to take what a finished training left; None goes on where
+            there is one of this very training.
         exports: whether the golden model must have a layer for everything, as for the steps that follow.
 
     Raises:
@@ -59,6 +71,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     with extras("circulant train"):
         from circulant import training
 
+    if resume and (ended := finished(run)) is not None:
+        return ended if leads() else {}
     if leads():
         run.require_writable()
     start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()

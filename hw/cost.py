@@ -217,11 +217,30 @@ def _whole(cycles: int, count: int) -> float:
     return cycles / count if cycles % count else cycles // count
 
 
-def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> str:
-    """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the way of the state."""
+def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, above: bool) -> str:
+    """What is said of an array that has an issue in every cycle.
+
+    Parameters:
+        issues: of a step; each has room for a block product of every lane.
+        above: whether the layer takes more cycles than its multipliers would need for its multiplications.
+    """
+    if not above:
+        return "multipliers: the array works in every cycle"
+    used = sum(matrix.rows * matrix.columns for matrix in matrices) / (issues * shape.rows * shape.columns)
+    if used < 1:
+        return f"multipliers: the array has work in every cycle, in {used:.0%} of its lanes: passes are not full"
+    return "multipliers: the array works in every cycle, those of transforms and activations do not"
+
+
+def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, floor: int) -> str:
+    """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the way of the state.
+
+    Parameters:
+        floor: of the step with the layer's multipliers, in cycles.
+    """
     busy = -(-layer.hidden // layer.gates.block_size) * (layer.gates.block_size // elements)
     if period <= program.cycles * program.shape.fold:
-        return "multipliers: the array works in every cycle"
+        return array_limit(program.matrices, program.shape, program.cycles, period > floor)
     if period <= busy + 1:
         return "pointwise unit: it works in every cycle"
     if period <= len(program.passes) * program.shape.slots + 1:
@@ -229,13 +248,14 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: float) -> 
     return "latency: the state's way from the last product to the first one of the next step"
 
 
-def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float) -> str:
-    """What keeps a layer without a state from taking less time for a vector than ``cycles``."""
+def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int) -> str:
+    """What keeps a layer without a state from taking less time for a vector than ``cycles``; ``floor``: see `limit`."""
     if cycles > sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                     for matrix in matrices):
         return "input or output: a block comes or leaves in every cycle"
     if all(-(-matrix.columns // shape.columns) * shape.fold >= shape.slots for matrix in matrices):
-        return "multipliers: the array works in every cycle"
+        issues = sum(-(-matrix.rows // shape.rows) * -(-matrix.columns // shape.columns) for matrix in matrices)
+        return array_limit(matrices, shape, issues, cycles > floor)
     return "inverse FFTs: rows leave in every cycle"
 
 

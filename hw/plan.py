@@ -27,6 +27,7 @@ from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
+from circulant.sim.reference import no_hardware
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
@@ -198,10 +199,8 @@ def _check(network: Network, streams: int) -> None:
     """
     if network.flow.grid is None:
         return
-    if each_step(network)[-1] and not (
-            isinstance(network.layers[-1], Recurrent) and network.layers[-1].returns == "last"):
-        raise Refusal(f"Hardware over images must give a vector for each, but network {network.name!r} gives a "
-                      "sequence; let its last recurrent layer return the last step only")
+    if why := no_hardware(network.flow, network.end):
+        raise Refusal(f"Network {network.name!r} must be one that hardware can be made of: {why}")
     if streams > 1:
         raise Refusal(f"Sequences can only be interleaved where vectors come in, but network {network.name!r} takes "
                       f"images; set hardware.streams to 1, not {streams}")

@@ -107,6 +107,11 @@ class Network:
         return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
     @property
+    def end(self) -> Flow:
+        """What the last layer gives."""
+        return check_chain(self.name, self.flow, self.layers)
+
+    @property
     def input_format(self) -> Format:
         return self.layers[0].input_format
 

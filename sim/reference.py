@@ -19,7 +19,7 @@ from circulant.sim.sequences import Lengths, check_lengths, descending, flat, pa
 from circulant.sim.window import Flow, pixels
 
 __all__ = ["IMAGES", "RECURRENT", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "Pool",
-           "Residual", "Scale", "Tap", "chained", "check_chain", "check_data", "entry", "spectra"]
+           "Residual", "Scale", "Tap", "chained", "check_chain", "check_data", "entry", "no_hardware", "spectra"]
 
 Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual
 
@@ -59,6 +59,17 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
             names.add(one)
         start = _following(layer, start)
     return start
+
+
+def no_hardware(start: Flow, end: Flow) -> str | None:
+    """Why there is no hardware for layers that lead from one to the other, though there is a golden model, or None.
+
+    What is inspected before a training and what generates Verilog both ask here.
+    """
+    if start.grid is not None and end.sequence:
+        return ("over images, hardware gives a vector for each, not a sequence; let the last recurrent layer return "
+                "its last step only, or flatten the whole image")
+    return None
 
 
 def _within(layer: Any) -> list[str]:

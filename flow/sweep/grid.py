@@ -127,10 +127,13 @@ def read(source: str) -> Sweep:
         problems.append("a sweep must have at least one table [[grid]], with an experiment and lists to combine")
         grids = []
     points: list[Point] = []
+    found: dict[str, list[int]] = {}
     for number, grid in enumerate(grids, start=1):
         made, wrong = _grid(grid, folder)
         points += made
-        problems += [f"[[grid]] {number}: {problem}" for problem in wrong]
+        for problem in wrong:
+            found.setdefault(problem, []).append(number)
+    problems += [f"[[grid]] {', '.join(map(str, numbers))}: {problem}" for problem, numbers in found.items()]
     twice = sorted({f"{point.label!r}" for at, point in enumerate(points) if point in points[:at]})
     if twice:
         problems.append(f"every point must be there once, but grids of the name {', '.join(twice)} share some; give "
@@ -145,6 +148,9 @@ def _find(source: str) -> tuple[str, Path, str]:
     if source in shipped():
         return source, Path(), resources.files("circulant").joinpath("sweeps", f"{source}.toml").read_text("utf-8")
     path = Path(source)
+    if path.suffix == ".toml" and not path.exists():
+        raise Refusal(f"A sweep must be a file that exists, but there is no {source}; give the path of one, or a "
+                      f"shipped sweep ({', '.join(shipped())})")
     if not path.is_file():
         raise Refusal(f"A sweep must be a shipped one ({', '.join(shipped())}) or a .toml file, and {source!r} is "
                       f"neither{nearest(source, shipped())}")

@@ -1,10 +1,17 @@
 """The Python API refuses what the command line would: one sentence, never the traceback of something inside."""
+import re
+
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
 import circulant
+from circulant.sim import reference
+from circulant.sim.quantize import quantize
 from circulant.sim.refusal import Refusal
+from circulant.training.capture import capture
+from circulant.training.capture.lowering import lower
 from tests.flow.conftest import small_network
 
 NETWORK, INPUTS = small_network()
@@ -72,3 +79,48 @@ def test_what_is_printed_is_a_line(design):
                             f"bits, {len(design.images)} images>")
     result = NETWORK.run(INPUTS)
     assert repr(result) == "<Result (7, 3)>"
+
+
+class Reader(nn.Module):
+    """Reads the rows of an image, and gives an output for the last of them, or for each."""
+
+    def __init__(self, recurrent, last):
+        super().__init__()
+        self.conv, self.fc, self.last = nn.Conv2d(1, 2, 3, padding=1), nn.Linear(8, 2), last
+        self.gru = nn.GRU(8, 8, batch_first=True) if recurrent else None
+
+    def forward(self, x):
+        rows = self.conv(x).permute(0, 2, 1, 3).flatten(2)
+        if self.gru is not None:
+            rows, _ = self.gru(rows)
+        return self.fc(rows[:, -1] if self.last else rows)
+
+
+IMAGES = np.random.default_rng(0).uniform(-1, 1, (4, 1, 3, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("model", [
+    Reader(True, True), Reader(True, False), Reader(False, False), nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()),
+    nn.Sequential(nn.Conv2d(1, 2, 3))], ids=["last step", "every step", "every row", "flat", "image"])
+def test_what_is_exportable_is_made_and_what_is_not_is_refused(model):
+    """One truth of both sides, which never import each other."""
+    report = circulant.inspect(model, IMAGES)
+    if report.exportable:
+        assert circulant.generate(circulant.export(model, IMAGES), multipliers=200).multipliers <= 200
+        return
+    assert report.of("captured")
+    with pytest.raises(Refusal, match="The golden model must have a layer for everything that is exported"):
+        circulant.export(model, IMAGES)
+
+
+def test_generate_refuses_for_the_reason_that_inspect_gives():
+    model = Reader(True, False)
+    entry, = circulant.inspect(model, IMAGES).of("captured")
+    assert entry.name == "fc"
+    assert entry.note == ("dense; over images, hardware gives a vector for each, not a sequence; let the last "
+                          "recurrent layer return its last step only, or flatten the whole image")
+    lowered = lower(capture(model.double().eval(), torch.from_numpy(IMAGES).double()).graph)
+    network = quantize(reference.Model("steps", lowered.start.size, False, lowered.layers, lowered.shape), IMAGES)
+    with pytest.raises(Refusal, match=f"^Network 'steps' must be one that hardware can be made of: "
+                                      f"{re.escape(entry.note.removeprefix('dense; '))}$"):
+        circulant.generate(network)

@@ -35,16 +35,16 @@ def test_the_floor_of_a_step_or_of_a_vector(per_step, wanted):
 
 def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
     assert closing(hardware(GRU, LINEAR)) == (
-        "12 cycles per step, 1.71 times the floor of 7; limited by latency in layer 'gru': the state's way from the "
-        "last product to the first one")
+        "12 cycles per step, 1.71 times the floor of 7; limited by latency in layer 'gru', which takes 1.50 times its "
+        "own floor of 8: the state's way from the last product to the first one")
     assert closing(hardware(BOTH)).startswith("15 cycles per step, 2.14 times the floor of 7; limited by latency in "
-                                              "layer 'both, backward': ")
+                                              "layer 'both, backward', which takes 1.88 times its own floor of 8: ")
 
 
 def test_the_closing_words_of_vectors():
     assert closing(hardware(LINEAR, per_step=0)) == (
-        "24 cycles per vector, 2.00 times the floor of 12; limited by multipliers in layer 'linear': the array works "
-        "in every cycle")
+        "24 cycles per vector, 2.00 times the floor of 12; limited by multipliers in layer 'linear', which takes 1.00 "
+        "times its own floor of 24: the array works in every cycle")
 
 
 def test_a_layer_that_does_not_know_its_limit():

@@ -5,6 +5,7 @@ import pytest
 
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.cost import vector_limit
+from circulant.hw.design import layer_entry
 from circulant.hw.layerplan import LayerPlan
 from circulant.hw.linear import LinearLayer
 from circulant.hw.plan import each_step, layer_multiplications, plan
@@ -51,7 +52,28 @@ def test_what_limits_a_linear_layer(columns, chains, fold, wanted):
     """16 rows of eight blocks, four at a time: their drain takes 4 / chains cycles, a group of columns ``fold``."""
     layer, shape = linear("first", 4, 64, 32), ArrayShape(4, columns, chains, fold)
     assert layer.product.weights.shape == (16, 8, 4)
-    assert vector_limit(matrices(layer), shape, vector_cycles(layer, shape)).partition(":")[0] == wanted
+    assert vector_limit(matrices(layer), shape, vector_cycles(layer, shape), 0).partition(":")[0] == wanted
+
+
+@pytest.mark.parametrize(("rows", "columns", "fold", "floor", "wanted"), [
+    (4, 1, 4, 128, "the array works in every cycle"),
+    (4, 1, 4, 127, "the array works in every cycle, those of transforms and activations do not"),
+    (3, 1, 4, 100, "the array has work in every cycle, in 89% of its lanes: passes are not full"),
+    (4, 3, 4, 40, "the array has work in every cycle, in 89% of its lanes: passes are not full"),
+    (4, 5, 4, 16, "the array has work in every cycle, in 80% of its lanes: passes are not full")])
+def test_an_array_above_its_floor_says_what_is_idle(rows, columns, fold, floor, wanted):
+    layer, shape = linear("first", 4, 64, 32), ArrayShape(rows, columns, 1, fold)
+    cycles = -(-16 // rows) * -(-8 // columns) * fold
+    assert (cycles > floor) == (wanted != "the array works in every cycle")
+    assert vector_limit(matrices(layer), shape, cycles, floor) == f"multipliers: {wanted}"
+
+
+@pytest.mark.parametrize("multipliers", [30, 64, 130, 300])
+@pytest.mark.parametrize("whole", [TWO, chain(linear("first", 4, 20, 28)), chain(linear("first", 8, 44, 20))])
+def test_no_layer_above_its_floor_says_that_its_array_works_in_every_cycle(whole, multipliers):
+    for layer, each in zip(whole.layers, plan(whole, multipliers), strict=True):
+        entry = layer_entry(layer, each)
+        assert entry["limit"] != "multipliers: the array works in every cycle" or entry["cycles"] <= entry["floor"]
 
 
 @pytest.mark.parametrize("streams", [1, 3])

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from circulant.sim import images
 from circulant.sim.fixed import Reals
-from circulant.sim.reference import Layer, Linear
+from circulant.sim.reference import Layer, Linear, no_hardware
 from circulant.sim.refusal import Refusal
 from circulant.sim.window import Flow, Grid, Window
 from circulant.training.capture.graph import Graph, Node
@@ -69,7 +69,10 @@ class Lowering:
         source = graph.nodes[0]
         moves, users = self._moves(source)
         self.start = self._entry(source, moves, users)
+        self._end: Flow | None = None
         self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
+        if self._end is not None and (why := no_hardware(self.start, self._end)):
+            self._problem(self._last(), why)
 
     def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
         """The layers behind a node."""
@@ -80,6 +83,7 @@ class Lowering:
             layers += found
             at = moves[-1] if moves else at
             if not users:
+                self._end = flow
                 return layers
             if len(users) > 1:
                 join = next((node for node in self._graph.nodes if node.op == "add" and len(node.inputs) == 2 and all(
@@ -98,6 +102,13 @@ class Lowering:
     def _problem(self, node: Node, reason: str = NO_LAYER) -> Made:
         self.problems.setdefault(node.name, reason)
         return [], None
+
+    def _last(self) -> Node:
+        """The last node that computes something."""
+        node = self._graph[self._graph.output]
+        while node.op in MOVES:
+            node = self._graph[node.inputs[0]]
+        return node
 
     def _moves(self, at: Node) -> tuple[list[Node], list[Node]]:
         """The nodes behind a node that only move values, and what takes them then."""

@@ -12,10 +12,11 @@ NO_LAYER = "no golden layer"
 
 STATUSES = {
     "converted": "a layer of the golden model",
-    "captured": "understood and trained, but the golden model has no layer for it: it is not exported",
+    "captured": "understood and trained, but the golden model or the hardware has nothing for it: it is not exported",
     "folded": "part of another layer",
     "skipped": "without effect on the result",
     "refused": "neither captured nor converted",
+    "not judged": "something before it is refused, so that nobody knows what it would be given",
 }
 """What can become of a part of a model."""
 
@@ -63,7 +64,7 @@ class ConversionReport:
 
     @property
     def exportable(self) -> bool:
-        """Whether it also exports: the golden model has a layer for everything."""
+        """Whether it also exports: golden model and hardware have a layer for everything."""
         return self.ok and not self.of("captured")
 
     def require_traced(self) -> None:
@@ -89,7 +90,7 @@ class ConversionReport:
     def require_exportable(self) -> None:
         """
         Raises:
-            Refusal: naming everything that is refused, or else everything that the golden model has no layer for.
+            Refusal: naming everything that is refused, or else all that golden model or hardware lack a layer for.
         """
         self.require()
         if beyond := self.of("captured"):

@@ -18,7 +18,7 @@ __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 INPUT_AXES = {2: ("batch", "feature"), 3: ("batch", "time", "feature"), 4: ("batch", "feature", "feature", "feature")}
 """What the axes of a sample mean, by their number."""
 
-REFUSED_BEFORE = "not judged, as something before it is refused"
+REFUSED_BEFORE = "something before it is refused"
 
 
 class Walk:
@@ -136,7 +136,7 @@ class Walk:
         if problem is not None:
             self._note(name, kind, "refused", problem, None)
         else:
-            self._note(name, kind, "skipped", REFUSED_BEFORE, None)
+            self._note(name, kind, "not judged", REFUSED_BEFORE, None)
         return Value("unknown")
 
     def _tensor(self, node: fx.Node, name: str) -> Value:

@@ -78,7 +78,8 @@ def test_an_interruption_says_how_to_go_on(call, monkeypatch, sweep_file):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["recurent"], "did you mean 'recurrent'?"),
-    (["missing.toml"], "A sweep must be a shipped one (recurrent) or a .toml file"),
+    (["missing.toml"], "A sweep must be a file that exists, but there is no missing.toml; give the path of one, or a "
+                        "shipped sweep (recurrent)"),
     (["recurrent", "--jobs", "0"], "0 is not in the range x>=1"),
     ([], "Missing argument 'SWEEP'"),
 ])

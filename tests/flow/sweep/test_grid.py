@@ -125,3 +125,12 @@ def test_no_toml(tmp_path):
 def test_an_unknown_sweep():
     assert refusal("recurent") == ("A sweep must be a shipped one (recurrent) or a .toml file, and 'recurent' is "
                                    "neither; did you mean 'recurrent'?")
+
+
+def test_a_problem_of_several_grids_is_said_once(sweep_file):
+    grid = "[[grid]]\nexperiment = 'digits-gru'\nset = ['model.hiden=3']\n"
+    path = sweep_file("block_size = [1]\n" + 2 * grid + "block_size = [12]\n")
+    assert refusal(str(path)).splitlines() == [
+        f"{path}: [[grid]] 2, 3: digits-gru: [model] has no key 'hiden'; did you mean 'hidden'?",
+        f"{path}: [[grid]] 3: each of block_size must be a power of two from 1 to 64, or a table from matrix name to "
+        "such a number, not 12"]

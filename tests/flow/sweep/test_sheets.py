@@ -45,6 +45,12 @@ def test_failures_are_counted_by_reason(rows):
     assert sheets.failures([*rows, rows[0], rows[1] | {"reason": "other"}]) == {rows[0]["reason"]: 2, "other": 1}
 
 
+def test_a_reason_is_said_once_on_the_page(rows):
+    page = sheets.page("mine", [row | {"reason": "The budget is too small"} for row in rows], "command", b"")
+    assert page.count("The budget is too small") == 1
+    assert "16: The budget is too small" in page
+
+
 def test_markdown(rows):
     text = sheets.markdown("mine", rows, "circulant sweep mine.toml", "images/mine.png")
     assert text.startswith("# Sweep `mine`\n\nWritten by `circulant sweep mine.toml`; 16 points, 1 failed.\n")

@@ -128,7 +128,7 @@ def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int =
 
         def layer(maker: Maker, n: int = n, k: int = k, form: str = form) -> Gru | Lstm:
             make = maker.lstm if form.startswith("lstm") else maker.gru
-            return make(f"layer {n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
+            return make(f"layer_{n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
                         layers[-1].output_format if layers else maker.vector(),
                         returns if n == len(blocks) - 1 else "sequence")
 

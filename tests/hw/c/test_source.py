@@ -86,7 +86,7 @@ def test_a_network_name_cannot_break_out_of_a_comment():
 def test_layers_whose_names_clash_are_numbered():
     maker = Maker(0, NARROW)
     first = maker.linear("a", 4, 4, 2, Format(8, 4))
-    second = maker.linear("a product", 4, 4, 2, first.output_format)
+    second = maker.linear("a_product", 4, 4, 2, first.output_format)
     code = Source(Network("net", 4, False, (first, second))).code
     assert "layer1_product_weights" in code
     assert "layer2_product_weights" in code

@@ -11,15 +11,10 @@ from circulant.hw.c import Emulator, generate_c
 from circulant.sim import reference
 from circulant.sim.quantize import quantize
 from circulant.training.data import load_data
-from circulant.training.data.files import root
+from tests.data import real
 from tests.sim import samples
 
 RNG_SEED = 7
-
-
-def needs(name):
-    return pytest.mark.skipif(not (root() / name).is_dir(),
-                              reason=f"{root() / name} is absent; name the folder of data sets in CIRCULANT_DATA")
 
 
 def recurrent(kind, inputs, hidden, classes):
@@ -57,7 +52,7 @@ def test_digits(kind):
     compare(recurrent(kind, 8, 32, 10), data.train_x[:200], data.test_x)
 
 
-@needs("fsdd")
+@real("fsdd")
 @pytest.mark.parametrize("kind", ["after", "lstm"])
 def test_fsdd(kind):
     """Spoken digits, with as many steps as the longest one has."""
@@ -65,7 +60,7 @@ def test_fsdd(kind):
     compare(recurrent(kind, data.test_x.shape[-1], 32, 10), data.train_x[:60], data.test_x)
 
 
-@needs("mnist")
+@real("mnist")
 def test_mnist():
     """10,000 images through a perceptron of nothing but Linear layers, ReLUs between them."""
     data = load_data("mnist", layout="flat", subset=500)

@@ -58,8 +58,8 @@ def write(folder: Path, *change: str, constants: tuple[str, ...] = ("0005", "fff
     (folder / "constants.hex").write_text("\n".join(constants) + "\n")
     files = design.hashes({name: (folder / name).read_bytes() for name in ("adder.v", "constants.hex")})
     artifact.write_json(folder / "manifest.json", design.KIND, design.VERSION, {
-        "files": files, "name": "adder", "network": NETWORK, "top": "adder", "verilog": ["adder.v"], "images": ["constants.hex"],
-        "clock": "clk", "reset": "rst", "streams": 1, "max_steps": None, "layers": [],
+        "files": files, "name": "adder", "network": NETWORK, "top": "adder", "verilog": ["adder.v"],
+        "images": ["constants.hex"], "clock": "clk", "reset": "rst", "streams": 1, "max_steps": None, "layers": [],
         "input": port("s_axis"), "output": port("m_axis") | {"per": "step"}})
     return folder
 

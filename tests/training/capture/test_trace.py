@@ -289,8 +289,10 @@ def test_what_comes_after_a_refusal_is_not_judged():
     report = inspect(Net(lambda m, x: m.fc(m.tanh(m.rnn(x)[0])[:, -1]), rnn=gru(), tanh=nn.Tanh(), fc=nn.Linear(4, 2)),
                      sequence())
     assert [(entry.name, entry.status) for entry in report] == [
-        ("rnn", "converted"), ("getitem", "skipped"), ("tanh", "refused"), ("getitem_1", "skipped"), ("fc", "skipped")]
-    assert report.entries[-1].note == "not judged, as something before it is refused"
+        ("rnn", "converted"), ("getitem", "skipped"), ("tanh", "refused"), ("getitem_1", "not judged"),
+        ("fc", "not judged")]
+    assert report.entries[-1].note == "something before it is refused"
+    assert str(report).endswith("Net: 1 converted, 1 skipped, 1 refused, 2 not judged")
 
 
 class Two(nn.Module):

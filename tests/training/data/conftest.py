@@ -1,18 +1,11 @@
-"""Real data where they are at hand, a cache of the session's own, and a tree of the shape of TIMIT's."""
+"""A cache of the session's own, and a tree of the shape of TIMIT's."""
 import numpy as np
 import pytest
 
-from circulant.training.data import files
 from circulant.training.data.timit import CORE_TEST
 
 TRAIN_SPEAKERS = {"DR1": ("FCJF0", "MCPM0"), "DR5": ("MDTB0",)}
 SENTENCES = ("SA1", "SI648", "SX127")
-
-
-def real(name):
-    """Skips a test where a data set is not at hand."""
-    return pytest.mark.skipif(not (files.root() / name).is_dir(),
-                              reason=f"{files.root() / name} is absent; name the folder of data sets in CIRCULANT_DATA")
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from circulant.training.data.features import (
     with_deltas,
 )
 from circulant.training.data.speech import ocean_levels
-from tests.training.data.conftest import real
+from tests.data import real
 
 
 def signal(seed=0, samples=8000):

@@ -7,7 +7,7 @@ import pytest
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files, load_data
 from circulant.training.data.images import idx
-from tests.training.data.conftest import real
+from tests.data import real
 
 
 def write_idx(path, array):

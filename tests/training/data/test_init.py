@@ -6,7 +6,7 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import BLANK, DATASETS, load_data
-from tests.training.data.conftest import real
+from tests.data import real
 
 PARTS = {"mnist": {"subset": 6000}, "cifar10": {"subset": 2000, "test_subset": 500},
          "speechocean762": {"subset": 500, "test_subset": 500}}

@@ -8,7 +8,7 @@ from scipy.io import wavfile
 from circulant.sim.refusal import Refusal
 from circulant.training.data import files, load_data
 from circulant.training.data.speech import ragged
-from tests.training.data.conftest import real
+from tests.data import real
 
 
 @real("fsdd")
