@@ -25,7 +25,7 @@ from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 from circulant.sim.reference import Model
 
-__all__ = ["LARGE", "POINTS", "Point", "measure", "network"]
+__all__ = ["LARGE", "POINTS", "Point", "measure", "network", "occupied"]
 
 FAMILY = "xcu"
 """UltraScale, that of the papers' XCKU060."""
@@ -133,6 +133,13 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
     return row
 
 
+def occupied(family: str, found: dict[str, Any]) -> int:
+    """Look-up tables that logic and memories occupy; of an ECP5 also those of the slices that carry chains take (two
+    for each cell) and memories (six for 16 × 4 bits, which `circulant.boards.synthesis` counts as two)."""
+    more = 2 * found["carries"] + 3 * found["lut_rams"] if family == "ecp5" else found["lut_rams"]
+    return int(found["luts"] + more)
+
+
 def _large(point: Point) -> dict[str, Any]:
     made = network(point)
     plans = plan(made, point.multipliers, streams=point.streams)
@@ -141,7 +148,7 @@ def _large(point: Point) -> dict[str, Any]:
     assert isinstance(chosen, LayerPlan), "one layer of one direction"
     return {"point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": chosen.multipliers,
             "dsps_predicted": expected.dsps, "block_rams_predicted": expected.block_rams,
-            "dsps_held": held.multipliers, "block_rams_held": held.memory_bits // (36 * 1024)}
+            "dsps_held": held.dsps, "block_rams_held": held.block_rams}
 
 
 def _line(row: dict[str, Any]) -> str:
