@@ -18,6 +18,7 @@ from benchmarks import (
     digits,
     fuzz,
     golden,
+    logic,
     networks,
     place,
     quantization,
@@ -244,6 +245,19 @@ def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
     points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
     try:
         figures = synthesis.measure(points, levels=levels, note=lambda text: click.echo(text, err=True))
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
+@main.command("logic", epilog="Example: python -m benchmarks logic --family ecp5 --json -")
+@click.option("--family", "families", multiple=True, type=click.Choice(["ecp5", "xcu"]), default=("ecp5", "xcu"),
+              show_default=True, help="May be given several times.")
+@_json
+def _logic(path: str | None, families: tuple[str, ...]) -> None:
+    """Look-up tables and flip-flops by Yosys, against the estimate."""
+    try:
+        figures = logic.measure(families, note=lambda text: click.echo(text, err=True))
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)

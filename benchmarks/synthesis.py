@@ -25,7 +25,7 @@ from circulant.sim.network import Network
 from circulant.sim.quantize import quantize
 from circulant.sim.reference import Model
 
-__all__ = ["LARGE", "POINTS", "Point", "measure", "network"]
+__all__ = ["LARGE", "POINTS", "Point", "measure", "network", "occupied"]
 
 FAMILY = "xcu"
 """UltraScale, that of the papers' XCKU060."""
@@ -131,6 +131,13 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
                     "levels": way.levels, "carries": way.carries, "way": [way.start, way.end],
                     "bare_products": len(netlist.bare_products())}
     return row
+
+
+def occupied(family: str, found: dict[str, Any]) -> int:
+    """Look-up tables that logic and memories occupy; of an ECP5 also those of the slices that carry chains take (two
+    for each cell) and memories (six for 16 × 4 bits, which `circulant.boards.synthesis` counts as two)."""
+    more = 2 * found["carries"] + 3 * found["lut_rams"] if family == "ecp5" else found["lut_rams"]
+    return int(found["luts"] + more)
 
 
 def _large(point: Point) -> dict[str, Any]:

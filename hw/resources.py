@@ -75,7 +75,7 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
     steps = max(2, *repeats(network)) if over_images else max_steps
     for layer, plan, unit in zip(network.layers, plans, given, strict=True):
         if isinstance(layer, Linear | Gru | Lstm | Bidirectional):
-            found += Parts(memories(layer, plan, max_steps=steps), products(layer, plan))
+            found += Parts(memories(layer, plan, max_steps=steps, reloadable=reloadable), products(layer, plan))
         elif isinstance(layer, Scale) and unit is None:
             assert isinstance(plan, ScalePlan)
             found += ScaleLayer(layer, elements=plan.elements).parts
@@ -104,12 +104,16 @@ def _unit_parts(network: Network, plans: Sequence[Plan]) -> list[Parts | None]:
             gc.enable()
 
 
-def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
-    """All memories of a recurrent or fully connected layer; ``max_steps`` counts where it is bidirectional."""
+def memories(layer: Layer, plan: Plan, *, max_steps: int = 128, reloadable: bool = False) -> list[Memory]:
+    """All memories of a recurrent or fully connected layer; ``max_steps`` counts where it is bidirectional.
+
+    Parameters:
+        reloadable: whether all images but the program can be written.
+    """
     if isinstance(plan, PairPlan):
         assert isinstance(layer, Bidirectional)
-        return [*memories(layer.forward, plan.forward), *memories(layer.backward, plan.backward),
-                *_sequences(layer, max_steps)]
+        return [*memories(layer.forward, plan.forward, reloadable=reloadable),
+                *memories(layer.backward, plan.backward, reloadable=reloadable), *_sequences(layer, max_steps)]
     assert isinstance(layer, Linear | Gru | Lstm) and isinstance(plan, LayerPlan)
     program = layer_program(layer, plan.shape, plan.spacing)
     k, shape = program.matrices[0].product.block_size, plan.shape
@@ -119,13 +123,16 @@ def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
     found = [
         *array_parts(program).memories,
         Memory(shape.columns, k * banks.width, banks.depth),
-        Memory(1, program_word(program).size, program.cycles, writable=False),
         Memory(1, k * layer.output_format.width + 1, max(3, (plan.streams + 2) * blocks) - 1),
     ]
     for matrix in program.matrices:
         cut = matrix.banks(shape.chains)
         found.append(Memory(len(matrix.kinds) * cut, k * matrix.product.output.width, 2 * -(-matrix.blocks // cut)))
-    return [*found, *_pointwise(layer, plan)] if isinstance(layer, Gru | Lstm) else found
+    if isinstance(layer, Gru | Lstm):
+        found += _pointwise(layer, plan)
+    if reloadable:
+        found = [each._replace(writable=each.writable or each.style == "logic") for each in found]
+    return [*found, Memory(1, program_word(program).size, program.cycles, writable=False)]
 
 
 def _sequences(layer: Bidirectional, steps: int) -> Iterator[Memory]:
