@@ -53,9 +53,9 @@ def draw(seed: int, *, samples: int = 6) -> Drawn:
     if kind in ("recurrent", "bidirectional"):
         cells = [str(rng.choice(CELLS[:3] if kind == "recurrent" else CELLS[3:])),
                  *map(str, rng.choice(CELLS[:3] if kind == "recurrent" else CELLS, rng.integers(2)))]
-        inputs, shape = int(rng.integers(1, 12)), (int(rng.integers(1, 7)),)
+        inputs, steps = int(rng.integers(1, 12)), int(rng.integers(1, 7))
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
-        model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, *shape, inputs))
+        model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
         streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":

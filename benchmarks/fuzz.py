@@ -87,12 +87,12 @@ def _comparisons(drawn: Drawn, verilog: bool) -> list[tuple[str, Callable[[Netwo
 
     def simulated(simulator: Callable[[Path, Vectors], int]) -> Callable[[Network, Vectors], int]:
         def differs(network: Network, vectors: Vectors) -> int:
-            design = affordable(network, drawn.multipliers, drawn.streams)
+            design = affordable(network, drawn.multipliers, drawn.streams, drawn.data.shape[1])
             with tempfile.TemporaryDirectory(prefix="circulant-fuzz-") as folder:
                 return simulator(design.write(Path(folder) / "design"), vectors)
         return differs
 
-    chosen = [("C", c)] if drawn.kind in IN_C else []
+    chosen: list[tuple[str, Callable[[Network, Vectors], int]]] = [("C", c)] if drawn.kind in IN_C else []
     if verilog or not chosen:
         chosen += [("Icarus", simulated(lambda folder, vectors: icarus.run(folder, vectors).mismatches))]
     if verilog:

@@ -8,7 +8,7 @@ lie two second vectors, if any: what the pointwise unit gives for a product of i
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -147,7 +147,7 @@ class Banks(wiring.Component):
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
         m.d.comb += [each.o.ready.eq(~(comes & (own_bank == x_bank))) for each in x_ffts]
         spectrum = self.spectra.shape().elem_shape
-        group, zero = delay(m, self.group, 2, name="group"), delay(m, self.zero, 2, name="zero")
+        group, zero, address = (delay(m, getattr(self, name), 1, name=name) for name in ("group", "zero", "address"))
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
             write, read = mem.write_port(), mem.read_port()
@@ -158,9 +158,23 @@ class Banks(wiring.Component):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
             recurrent = group >= max(0, -(-(shape.x_blocks - bank) // shape.columns))
-            m.d.comb += self.spectra[bank].eq(Mux(zero & recurrent, 0, delay(
-                m, Value.cast(read.data), 1, name=f"spectrum_{bank}")))
+            kept = Signal(Shape.cast(spectrum), name=f"spectrum_{bank}", reset_less=True)
+            m.d.sync += kept.eq(read.data)
+            with m.If((zero & recurrent) | self._beyond(bank, group, address)):
+                m.d.sync += kept.eq(0)
+            m.d.comb += self.spectra[bank].eq(kept)
         return m
+
+    def _beyond(self, bank: int, group: Value, address: Value) -> Value:
+        """Whether a bank is read behind the last column of a vector, where nothing was ever written: its weights are
+        zero, but to a simulator an unknown number times zero is unknown."""
+        shape, found = self.shape, []
+        for blocks, here in ((shape.x_blocks + shape.h_blocks, address < shape.second_bases[0]),
+                             (shape.second_blocks, address >= shape.second_bases[0])):
+            if bank >= (blocks % shape.columns or shape.columns):
+                last = group == blocks // shape.columns
+                found.append(last & here if shape.second_blocks else last)
+        return Cat(*found).any() if found else Const(0)
 
     def _input(self, m: Module, platform: Any) -> tuple[list[Any], Signal, Signal, Signal]:
         """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
