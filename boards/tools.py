@@ -11,8 +11,8 @@ from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["YOSYS", "find", "run"]
 
-YOSYS = (0, 40)
-"""The oldest Yosys that is asked to synthesize: what Amaranth itself asks for. Debian 12's 0.23 lacks options."""
+YOSYS = (0, 70)
+"""The oldest Yosys that is asked to synthesize, the oldest one tried with success: 0.40 still lacks options."""
 
 ANSWER_SECONDS = 900.0
 """Limit of a tool that is asked for its version: one in WebAssembly is compiled when it is called first."""
