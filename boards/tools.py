@@ -11,8 +11,11 @@ from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["YOSYS", "find", "run"]
 
-YOSYS = (0, 40)
-"""The oldest Yosys that is asked to synthesize: what Amaranth itself asks for. Debian 12's 0.23 lacks options."""
+YOSYS = (0, 70)
+"""The oldest Yosys that is asked to synthesize, the oldest one tried with success: 0.40 still lacks options."""
+
+ANSWER_SECONDS = 900.0
+"""Limit of a tool that is asked for its version: one in WebAssembly is compiled when it is called first."""
 
 SECONDS = 8 * 3600.0
 """Limit of a tool: the papers' LSTM takes Yosys the better part of an hour."""
@@ -55,7 +58,7 @@ def _version(name: str, program: str) -> tuple[int, ...]:
     except importlib.metadata.PackageNotFoundError:
         said = ""
     if not said:
-        said = child.run([program, "-V"], step="telling its version", seconds=child.QUESTION_SECONDS).stdout
+        said = child.run([program, "-V"], step="telling its version", seconds=ANSWER_SECONDS).stdout
     version = re.search(r"(\d+)\.(\d+)", said)
     return tuple(map(int, version.groups())) if version else ()
 

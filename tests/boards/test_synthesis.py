@@ -75,8 +75,8 @@ def test_where_only_an_old_tool_is_there_it_is_named(tmp_path, monkeypatch):
     old, dumb = program(tmp_path, "yosys", "Yosys 0.23 (git sha1 7ce5011c24b)"), program(tmp_path, "dumb", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refusal, match=rf"^none-of-these must be installed in version 0\.40 or newer, but only yosys "
-                                      rf"0\.23 \({old}\) and dumb without a version \({dumb}\) was found; install it: pip "
-                                      rf"install none-of-these 'wasmtime<48'$"):
+                                      rf"0\.23 \({old}\) and dumb without a version \({dumb}\) was found; install it: "
+                                      rf"pip install none-of-these 'wasmtime<48'$"):
         tools.find("none-of-these", "yosys", "dumb", oldest=(0, 40))
 
 

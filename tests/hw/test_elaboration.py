@@ -147,7 +147,7 @@ def test_the_amaranth_that_was_read_is_made_faster():
 def test_a_cell_of_more_bits_than_a_net_can_name_is_refused():
     m, wide = Module(), Signal(65_600)
     m.d.sync += wide.eq(~wide)
-    for way, sentence in ((nullcontext, ""), (brisk, "^A cell must have at most 65,536 bits, but one has a bit 65536")):
+    for way, sentence in ((nullcontext, None), (brisk, "^A cell must have at most 65,536 bits, but one has a bit")):
         with way(), pytest.raises(AssertionError, match=sentence):
             text(m, wide)
 

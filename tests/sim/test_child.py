@@ -22,8 +22,8 @@ def test_its_input_is_empty_and_its_environment_that_which_is_given() -> None:
 def test_one_that_takes_too_long_ends_with_its_children(tmp_path: Path) -> None:
     mark, start = tmp_path / "mark", time.monotonic()
     with pytest.raises(ToolError, match=r"^sh must end within 1 s, but it was still at work on compiling top\.v and "
-                                        r"was stopped; see whether the machine is overloaded, or the input larger than it "
-                                        r"should be$"):
+                                        r"was stopped; see whether the machine is overloaded, or the input larger than "
+                                        r"it should be$"):
         child.run(["sh", "-c", f"(sleep 3; touch {mark}) & wait"], step="compiling top.v", seconds=1)
     assert time.monotonic() - start < 3
     time.sleep(3)
