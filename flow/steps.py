@@ -13,7 +13,7 @@ from circulant.boards.device import device, fits
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.integers import Golden, golden
-from circulant.preparation import baseline, inspected
+from circulant.preparation import baseline, inspected, require_one_size
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, Run, record, require, sha256
 from circulant.sim import artifact
@@ -76,7 +76,10 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     dense = baseline(run.experiment, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
     parts = inspected(run.experiment, data)
-    parts.require_exportable() if exports else parts.require()
+    if exports:
+        require_one_size(run.experiment, data)
+        parts.require_exportable()
+    parts.require()
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
