@@ -6,7 +6,10 @@ from typing import Any
 from circulant.experiment import Experiment, Model, load
 from circulant.sim.refusal import Refusal
 
-__all__ = ["baseline", "inspected"]
+__all__ = ["baseline", "inspected", "require_one_size"]
+
+WHOLE = ("crnn", "mlp")
+"""Models whose circuit takes samples of one size, as an image or a vector."""
 
 
 def inspected(experiment: Experiment, data: Any) -> Any:
@@ -22,6 +25,18 @@ def inspected(experiment: Experiment, data: Any) -> Any:
     network = training.build(model, data.shape, data.classes)
     sizes = training.assign(network, tables["compression"]["block_size"], model.dense)
     return training.inspect(training.compress(network, sizes), data.train_x[:2])
+
+
+def require_one_size(experiment: Experiment, data: Any) -> None:
+    """See that samples have one size where the circuit will.
+
+    Raises:
+        Refusal: when they are sequences of different lengths.
+    """
+    if experiment.model.kind in WHOLE and data.train_lengths is not None:
+        raise Refusal(f"Sequences must have one length for model.kind = {experiment.model.kind!r}, whose circuit takes "
+                      f"samples of one size, but those of {data.name!r} have different ones; cut and fill them alike "
+                      "(data.steps of fsdd), or choose a 'gru'")
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

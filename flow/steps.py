@@ -14,7 +14,7 @@ from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.integers import Golden, golden
 from circulant.integrity import design_hash, network_of, vectors_of
-from circulant.preparation import baseline, inspected
+from circulant.preparation import baseline, inspected, require_one_size
 from circulant.progress import Show, leads, silent
 from circulant.records import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.network import Network
@@ -90,7 +90,10 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     dense = baseline(run.experiment, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
     parts = inspected(run.experiment, data)
-    parts.require_exportable() if exports else parts.require()
+    if exports:
+        require_one_size(run.experiment, data)
+        parts.require_exportable()
+    parts.require()
     try:
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),

@@ -47,11 +47,12 @@ Real = Callable[[str], Reals]
 """From the name of a tensor within its layer to its golden values (N, …) at this step."""
 
 
-def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:
+def deviation(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Reals:
     """The greatest |golden − mathematics| of each output for real inputs (N, T, inputs), (N, inputs) or images.
 
     Parameters:
         model: what ``network`` was quantized from.
+        lengths: (N,), the steps of each sequence; None where all have T. Beyond them the bound is 0.
 
     Raises:
         Refusal: as `Network.run`; when something saturates, or the network is not that of the model.
@@ -60,9 +61,22 @@ def deviation(network: Network, model: Model, x: ArrayLike) -> Reals:
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
                       "that one")
-    result = network.run(x, trace=True)
     exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape)
-    trace = result.trace
+    every = network.lengths(exact, lengths)
+    if every is None:
+        return _bounds(network, model, x, exact)
+    found = np.zeros((*exact.shape[:2 if network.per_step else 1], network.outputs))
+    alike = replace(network, ragged=False)
+    for steps in np.unique(every):
+        some, part = every == steps, exact[every == steps, :steps]
+        bounds = _bounds(alike, model, part, part)
+        found[(some, slice(steps)) if network.per_step else some] = bounds
+    return found
+
+
+def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals:
+    """The bounds for samples of one size; ``exact`` are they as `check_data` gives them."""
+    trace = network.run(x, trace=True).trace
     _check_saturation(network, trace)
     form = network.input_format
     values = form.real(form.quantize(exact))

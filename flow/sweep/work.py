@@ -17,7 +17,7 @@ from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import extras
 from circulant.integers import calibration, golden, widths
-from circulant.preparation import baseline, inspected
+from circulant.preparation import baseline, inspected, require_one_size
 from circulant.records import sha256
 from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
@@ -104,6 +104,7 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
         known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
         note(done, f"{phase} {epoch} of {total}{''.join(known)}")
 
+    require_one_size(point.experiment, data)
     inspected(point.experiment, data).require_exportable()
     named, state = tables["training"]["dense"], None
     if dense is not None and epochs(point, dense=True):

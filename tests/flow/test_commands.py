@@ -173,7 +173,7 @@ def test_report_prints_the_summary(call, finished):
 
 
 def test_simulate_writes_the_record_of_what_verify_found(call, finished, monkeypatch):
-    found = Verification(7, 21, 30, 0, None, "Verilator 5.48.0", 10.0, 52.0, 40.0, 999, 1.0, 1.0, 7.0)
+    found = Verification(7, 21, 30, 0, None, "Verilator 5.48.0", 10.0, 52.0, 5.0, 40.0, 999, 1.0, 1.0, 7.0)
     seen = []
 
     def verify(folder, vectors, progress):
@@ -196,7 +196,7 @@ def test_simulate_plays_the_first_samples(call, finished, monkeypatch):
 
     def verify(folder, vectors, progress):
         seen.append(vectors)
-        return Verification(len(vectors), 9, 12, 0, None, "Verilator 5.48.0", 10.0, 52.0, 40.0, 999, 1.0, 1.0, 7.0)
+        return Verification(len(vectors), 9, 12, 0, None, "Verilator 5.48.0", 10.0, 52.0, 5.0, 40.0, 999, 1.0, 1.0, 7.0)
 
     monkeypatch.setattr("circulant.sim.cosim.verify", verify)
     code, out, _ = call("simulate", finished.folder, "--set", "simulation.samples=3")

@@ -38,6 +38,18 @@ def test_every_shipped_network_can_become_hardware(name):
     inspected(experiment, samples).require_exportable()
 
 
+@pytest.mark.parametrize("kind", ["crnn", "mlp"])
+def test_a_circuit_of_one_size_is_refused_for_sequences_of_several(kind, tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(4, 9, 40)
+    np.savez(tmp_path / "mine.npz", x=rng.normal(size=(40, 8, 6)), y=rng.integers(0, 2, 40), lengths=lengths)
+    monkeypatch.chdir(tmp_path)
+    given = ["--set", "data.name=npz", "--set", "data.path=mine.npz", "--set", f"model.kind={kind}"]
+    code, out, err = call(capsys, "run", *given, "--out", "run")
+    assert (code, out) == (2, "")
+    assert f"Sequences must have one length for model.kind = '{kind}', whose circuit takes samples of one size" in err
+
+
 def test_inspect_prints_every_part_with_block_size_and_padding(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = call(capsys, "inspect", "--set", "compression.block_size=16")

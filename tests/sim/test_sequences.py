@@ -1,4 +1,5 @@
 """Sequences of different lengths: side by side they are what each is alone, in every layer and every observer."""
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from circulant.sim import network as networks
 from circulant.sim import reference
+from circulant.sim.deviation import deviation
 from circulant.sim.network import Network
 from circulant.sim.quantize import calibrate, quantize
 from circulant.sim.quantize_like import quantize_like
@@ -59,7 +61,7 @@ def golden(name):
     return quantize(MODELS[name], samples.data(MODELS[name]), weight_bits=8, activation_bits=10)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.sampled_from(sorted(MODELS)), st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(0, 2),
        st.integers(1, 12))
 def test_sequences_side_by_side_are_what_each_is_alone(name, lengths, more, batch):
@@ -111,6 +113,18 @@ def test_ranges_are_those_of_the_steps_that_there_are(name):
         assert (joined.lo, joined.hi) == (min(one.lo for one in several), max(one.hi for one in several))
         assert joined.sqnr is None or joined.sqnr > 20, f"{joined.name} is compared with other steps of the model"
     assert any(one.sqnr is not None for one in found.values())
+
+
+@pytest.mark.parametrize("name", ["gru last", "two of both"])
+def test_the_bound_of_the_error_is_that_of_each_sequence(name):
+    model, (x, lengths) = MODELS[name], ragged(MODELS[name])
+    network = quantize(model, x, lengths=lengths)
+    bound = deviation(network, model, x, lengths=lengths)
+    plain = replace(network, ragged=False)
+    np.testing.assert_allclose(bound, alone(lambda one: deviation(plain, model, one), x, lengths, bound), rtol=1e-9)
+    error = np.abs(network.run(x, lengths=lengths).real - model.run(x, lengths=lengths))
+    assert (error <= bound).all()
+    assert error.any()
 
 
 def test_a_ragged_network_asks_for_lengths(tmp_path):

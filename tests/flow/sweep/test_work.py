@@ -191,7 +191,7 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
         def write(self, folder):
             return folder
 
-    verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 40.0, 999, 1.0, 1.0, 7.0)
+    verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 5.0, 40.0, 999, 1.0, 1.0, 7.0)
     seen = []
 
     def verify(folder, vectors):
