@@ -34,5 +34,5 @@ def test_a_shortcut_without_layers():
 @pytest.mark.parametrize(("other", "output"), [(Format(12, 60), GIVEN), (Format(12, 8), Format(12, -70))])
 def test_sums_beyond_int64_are_refused(other, output):
     body = Scale("a", 2, np.array([1, 1]), np.array([0, 0]), Format(8, other.frac - 6), GIVEN, other)
-    with pytest.raises(Refusal, match="^Layer 'sum': the sum must fit into 63 bits, but with the branches Format"):
+    with pytest.raises(Refusal, match=r"^Layer 'sum': the sum must fit into 63 bits, but with the branches Format"):
         Residual("sum", 2, (1, 1), (body,), (), GIVEN, output)

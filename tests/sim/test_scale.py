@@ -30,5 +30,5 @@ def test_refusals():
 
 @pytest.mark.parametrize("factor", [Format(48, 4), Format(8, 70), Format(8, -60)])
 def test_sums_beyond_int64_are_refused(factor):
-    with pytest.raises(Refusal, match="^Layer 'scale': its sums must fit into 63 bits, but with the argument Format"):
+    with pytest.raises(Refusal, match=r"^Layer 'scale': its sums must fit into 63 bits, but with the argument Format"):
         Scale("scale", 1, np.array([1]), np.array([0]), factor, Format(16, 8), Format(16, 8))
