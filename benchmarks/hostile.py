@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ class _Late(BaseException):
     """The time is over."""
 
 
-def damaged(folder: Path, place: Path, rng: np.random.Generator) -> Iterator[Case]:
+def damaged(folder: Path, place: Path, rng: np.random.Generator) -> Generator[Case, None, None]:
     """Copies of a run folder below ``place`` with one file damaged in each, without end; a copy is removed when the
     next one is asked for."""
     paths = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
@@ -99,8 +99,8 @@ def check(case: Case, seconds: float = SECONDS) -> Outcome:
     except Refusal as refusal:
         return Outcome("refused", str(refusal))
     except SystemExit as stopped:
-        verdict = {0: "taken", None: "taken", 2: "refused"}.get(stopped.code, "traceback")  # type: ignore[call-overload]
-        words = said.getvalue().strip()
+        words, code = said.getvalue().strip(), stopped.code or 0
+        verdict = "taken" if code == 0 else "refused" if code == 2 else "traceback"
         return Outcome("traceback" if "Traceback" in words else verdict, words)
     except _Late:
         return Outcome("hang", f"after {seconds} s")

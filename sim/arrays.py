@@ -86,13 +86,13 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.generi
         if declared != rest:
             raise ArchiveError(f"{name!r} declares {declared:,} bytes of data, but has {rest:,}")
         values = np.empty(shape, dtype, order="F" if found["fortran"] == "True" else "C")
-        data = memoryview(bytearray(0) if not declared else values.reshape(-1, order="A").view(np.uint8))
+        data = values.reshape(-1, order="A").view(np.uint8) if declared else np.empty(0, np.uint8)
         at = 0
         while at < declared:
             part = member.read(min(1 << 20, declared - at))
             if not part:
                 raise ArchiveError(f"{name!r} ends after {at:,} of {declared:,} bytes")
-            data[at:at + len(part)] = part
+            data[at:at + len(part)] = np.frombuffer(part, np.uint8)
             at += len(part)
         if member.read(1):
             raise ArchiveError(f"{name!r} goes on behind its data")

@@ -4,13 +4,13 @@ A pipe would block its reader, and a device would feed it without end; so both a
 is a folder, or a file above the limit.
 """
 import hashlib
+import io
 import os
 import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = ["LIMIT", "TEXT_LIMIT", "Irregular", "discard", "opened", "read_bytes", "read_text", "reason", "sha256",
            "sync"]
@@ -30,7 +30,7 @@ class Irregular(OSError):
 
 
 @contextmanager
-def opened(path: str | Path, limit: int = LIMIT) -> Iterator[BinaryIO]:
+def opened(path: str | Path, limit: int = LIMIT) -> Iterator[io.BufferedReader]:
     """A regular file of at most ``limit`` bytes, open for reading.
 
     Raises:

@@ -1,3 +1,4 @@
+import os
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -207,3 +208,21 @@ def test_hardware_is_what_hw_takes():
     options = {name: parameter.default for name, parameter in inspect.signature(hw.generate).parameters.items()
                if name != "network"}
     assert {field.name: field.default for field in fields(Hardware)} == options
+
+
+@pytest.mark.parametrize("text", ["a = " + "9" * 5000, "a = " + "[" * 100_000, "a = " + "{a=" * 3000])
+def test_toml_that_python_cannot_read_is_refused(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    assert refusal(path).startswith(f"{path} must be TOML: ")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path),
+                                  lambda path: (path.touch(), os.truncate(path, 1 << 40))])
+def test_what_is_no_file_is_refused_unread(tmp_path, make):
+    make(path := tmp_path / "mine.toml")
+    assert refusal(path).startswith(f"{path} cannot be read: it ")
+
+
+def test_an_override_that_python_cannot_read_is_text_or_refused():
+    assert "hardware.multipliers must be" in refusal("digits-gru", ["hardware.multipliers=" + "9" * 5000])

@@ -154,3 +154,14 @@ def test_as_json():
         "function": "sigmoid", "method": "pwl", "reach": 3, "segments": pwl.segments,
         "input": {"width": 16, "frac": 12}, "output": {"width": 16, "frac": 15},
         "slope": pwl.slope_format.as_json(), "base": pwl.base_format.as_json()}
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"reach": 60}, "must have at most 62 bits, but with"),
+    ({"start": lambda start: np.array([start[0], 2 ** 63 - 1, -2 ** 63, 0])}, "must ascend from")])
+def test_a_table_of_nonsense_is_refused(change, words):
+    """Starts whose differences wrap around int64 do not ascend."""
+    table = fit_pwl("tanh", Format(12, 8), Format(12, 10), 4)
+    change = {name: value(table.start) if callable(value) else value for name, value in change.items()}
+    with pytest.raises(Refusal, match=words):
+        dataclasses.replace(table, **change)

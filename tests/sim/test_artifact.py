@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal, ToolError
+from circulant.sim.schema import Int, Table
 from tests.sim.definitions import repeatable
 
 BODY = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"b": 1, "a": []}}
@@ -290,6 +291,74 @@ def test_any_damaged_bit_of_a_json_is_refused(json_file):
         except Refusal:
             continue
         assert body == {**BODY, "hash": artifact.digest(BODY)}  # White space became another one.
+
+
+# What is no file, and what no writer writes.
+
+@pytest.mark.parametrize(("make", "kind"), [
+    (os.mkfifo, "a pipe"), (lambda path: os.symlink("/dev/zero", path), "a device"),
+    (lambda path: (path.touch(), os.truncate(path, 1 << 40)), "1,099,511,627,776 bytes")])
+def test_what_is_no_file_is_refused_unread(tmp_path, make, kind):
+    make(path := tmp_path / "thing")
+    for read in (artifact.read_json, artifact.read_npz):
+        assert kind in refusal(read, path, "thing", 3)
+
+
+@pytest.mark.parametrize(("token", "words"), [
+    ("NaN", "a number must be finite, not 'NaN'"), ("-Infinity", "a number must be finite, not '-Infinity'"),
+    ("1e999", "a number must be finite, not '1e999'"), ("9" * 4301, "a number has 4,301 digits, more than 100"),
+    ("[" * 61 + "]" * 61, "it has more than 60 brackets within each other"),
+    ("[" * 100_000 + "]" * 100_000, "it has more than 60 brackets within each other"),
+    ('{"a":' * 9000 + "1" + "}" * 9000, "it has more than 60 brackets within each other")],
+    ids=["nan", "infinity", "overflow", "digits", "deep", "very deep", "deep objects"])
+def test_json_that_no_writer_writes(json_file, token, words):
+    json_file.write_text(json_file.read_text().replace("2.5", token))
+    assert refusal(artifact.read_json, json_file, "thing", 3) == (
+        f"{json_file} must be a JSON file, but it is not ({words}); write it anew")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_no_reader_takes_is_not_written(tmp_path, value):
+    assert refusal(artifact.write_json, tmp_path / "x", "thing", 3, {"a": [value]}).startswith(
+        f"{tmp_path / 'x'} must hold finite numbers")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_rule_holds_for_the_body(json_file, npz_file):
+    open_rule = Table({"name": Int(0, 1)}, open=True)
+    assert refusal(artifact.read_json, json_file, "thing", 3, open_rule).startswith(
+        f"{json_file}: field 'name' must be an integer from 0 to 1, not 'größe'; ")
+    assert refusal(artifact.read_npz, npz_file, "thing", 3, Table({"network": Int(0, 1)})).startswith(
+        f"{npz_file}: field 'network' must be an integer from 0 to 1, not 'abc'; ")
+
+
+@pytest.mark.parametrize(("header", "words"), [
+    ("[]", "must hold a JSON object as its header, not a list"),
+    ('{"format": "thing", "version": 3}', "field 'hash' must be there, but it is missing"),
+    ('{"format": "thing", "version": 3, "hash": 3, "meta": {}}', "field 'hash' must be a SHA-256"),
+    ('{"format": "thing", "version": true, "hash": "", "meta": {}}', "field 'version' must be 3, not True"),
+    ('{"format": [], "version": 3}', "field 'format' must be 'thing', not []")])
+def test_a_header_of_nonsense(npz_file, header, words):
+    np.savez(npz_file, header=np.frombuffer(header.encode(), np.uint8))
+    assert words in refusal(artifact.read_npz, npz_file, "thing", 3)
+
+
+def test_the_hash_of_an_archive_alone(npz_file):
+    assert artifact.npz_hash(npz_file) == artifact.read_npz(npz_file, "thing", 3)[1]["hash"]
+
+
+def test_files_and_their_folder_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypatch):
+    done = []
+    for name in ("fsync", "replace", "rename"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, real=real: (done.append(name), real(*given))[1])
+    artifact.atomic_bytes(tmp_path / "file", b"x")
+    assert done == ["fsync", "replace", "fsync"]
+    done.clear()
+    with artifact.replaced_folder(tmp_path / "folder") as fresh:
+        (fresh / "a").touch()
+        (fresh / "b").touch()
+    assert done == ["fsync", "fsync", "fsync", "rename", "fsync"]
 
 
 # Folders.

@@ -1,4 +1,5 @@
 import ctypes
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -44,6 +45,34 @@ def test_only_the_memories_of_the_network_are_loaded():
 
 def test_the_map_survives_its_file():
     assert Configuration.from_json(PORT.as_json()) == PORT
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda window: window.update(first=-8), "field 'windows[0].first' must be an integer from 0 to 16777215, not -8"),
+    (lambda window: window.update(first=0), "window 'memory' must begin at a multiple of its size"),
+    (lambda window: window.update(first=17), "window 'memory' must begin at a multiple of its size"),
+    (lambda window: window.update(words=0), "field 'windows[0].words' must be an integer from 1 to"),
+    (lambda window: window.update(width=2.5), "field 'windows[0].width' must be an integer from 1 to"),
+    (lambda window: window.pop("state"), "field 'windows[0].state' must be there, but it is missing"),
+    (lambda window: window["state"].update(more=1), "field 'windows[0].state.more' must not be there"),
+    (lambda window: window["state"].update(part="z"), "field 'windows[0].state.part' must be 'y' or 'c', not 'z'"),
+    (lambda window: window["state"].update(streams=2), "window 'memory' must hold the state of its layer, but 2 words"),
+    (lambda window: window["state"].update(size=9), "window 'memory' must hold the state of its layer, but 2 words"),
+])
+def test_a_map_of_nonsense_is_refused(change, words):
+    shape = StateShape("gru", "y", 7, 4, 2, 1, 16)
+    body = json.loads(json.dumps(Configuration((Window("memory", 16, 2, 64, shape),)).as_json()))
+    assert Configuration.from_json(body).windows[0].state == shape
+    change(body["windows"][0])
+    with pytest.raises(Refusal) as caught:
+        Configuration.from_json(body, "where.json")
+    assert str(caught.value).startswith("where.json: ") and words in str(caught.value)
+
+
+def test_windows_that_lie_on_each_other_are_refused():
+    windows = Window("a", 16, 8, 32), Window("b", 16, 8, 32)
+    with pytest.raises(Refusal, match="window 'b' must begin at a multiple of its size 8, behind the one before"):
+        Configuration.from_json(Configuration(windows).as_json())
 
 
 def test_a_design_without_states_refuses_them():

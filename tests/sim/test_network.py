@@ -325,6 +325,52 @@ def test_load_wrong_hash(folder, fields):
                     refusal(Network.load, folder))
 
 
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda body: body.update(inputs=-1), "field 'inputs' must be an integer from 1 to 16777216, not -1"),
+    (lambda body: body.update(inputs=5.0), "field 'inputs' must be an integer from 1 to 16777216, not 5.0"),
+    (lambda body: body.update(sequence=1), "field 'sequence' must be true or false, not 1"),
+    (lambda body: body.update(shape=[1] * 4), "field 'shape' must be a list, not [1, 1, 1, 1]"),
+    (lambda body: body.update(layers={}), "field 'layers' must be a list of at least 1 elements, not {}"),
+    (lambda body: body.update(more=1), "field 'more' must not be there"),
+    (lambda body: body.pop("name"), "field 'name' must be there, but it is missing"),
+    (lambda body: body["layers"][0].pop("sigmoid"), "field 'layers[0].sigmoid' must be there, but it is missing"),
+    (lambda body: body["layers"][0]["tanh"].update(reach=5000), "field 'layers[0].tanh.reach' must be an integer from"),
+    (lambda body: body["layers"][1]["product"].update(block_size=3),
+     "field 'layers[1].product.block_size' must be 1, as the other fields and the weights have it, not 3"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(width=63),
+     "field 'layers[1].product.weight.width' must be an integer from 1 to 62, not 63"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(frac=10 ** 9),
+     "field 'layers[1].product.weight.frac' must be an integer from -1000 to 1000, not 1000000000"),
+    (lambda body: body["layers"][1]["product"]["weight"].update(width=2), ": The weights must lie in the 2-bit format"),
+    (lambda body: body["layers"][1].update(name="other"), ": The array 'other.product.weights' must be 64-bit integers "
+     "with 3 axes, not missing; quantize again"),
+    (lambda body: body["layers"][1].update(outputs=9), ": Layer 'last': the matrix for 6 inputs and 9 outputs must be"),
+])
+def test_load_nonsense_under_a_right_hash(folder, change, words):
+    path = folder / "network.json"
+    body = artifact.read_json(path, "circulant-network", Network.VERSION)
+    del body["hash"]
+    change(body)
+    artifact.write_json(path, "circulant-network", Network.VERSION, body)
+    assert (said := refusal(Network.load, folder)).startswith(f"{path}: ")
+    assert words in said and "\n" not in said
+
+
+@pytest.mark.parametrize("change", [
+    lambda array: array.astype(float), lambda array: array.astype(np.int32), lambda array: array[None],
+    lambda array: array[:0], lambda array: array.astype(str)], ids=["float", "narrow", "axes", "empty", "text"])
+def test_load_weights_of_another_type_or_shape(folder, change):
+    arrays, _ = artifact.read_npz(folder / "weights.npz", "circulant-weights", Network.VERSION)
+    arrays["gru.input_product.weights"] = change(arrays["gru.input_product.weights"])
+    artifact.write_npz(folder / "weights.npz", "circulant-weights", Network.VERSION, arrays)
+    body = artifact.read_json(folder / "network.json", "circulant-network", Network.VERSION)
+    del body["hash"]
+    artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION,
+                        body | {"weights": artifact.digest_arrays(arrays)})
+    assert "The array 'gru.input_product.weights' must be 64-bit integers with 3 axes, not " in refusal(
+        Network.load, folder)
+
+
 def test_load_wrong_kind_of_layer(folder):
     body = artifact.read_json(folder / "network.json", "circulant-network", Network.VERSION)
     del body["hash"]

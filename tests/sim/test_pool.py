@@ -50,3 +50,11 @@ def test_refusals():
         pool("max", window=Window((2, 2), padding=(2, 0)))
     with pytest.raises(Refusal, match=r"^Layer 'pool': a maximum must keep the Format"):
         dataclasses.replace(pool("max"), output_format=Format(9, 6))
+
+
+@pytest.mark.parametrize("output", [Format(16, -60), Format(16, 60)])
+def test_sums_beyond_int64_are_refused(output):
+    given = Format(16, 8)
+    with pytest.raises(Refusal, match=r"^Layer 'pool': the sums of 4 values must fit into 63 bits, but with the"):
+        Pool("pool", 1, (4, 4), Window((2, 2)), "average", given, output)
+    assert Pool("pool", 1, (4, 4), Window((2, 2)), "max", given, given)

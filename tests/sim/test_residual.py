@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.fixed import Format
+from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale
 
@@ -28,3 +29,10 @@ def test_a_shortcut_without_layers():
     layer = Residual("sum", 2, (1, 1), (scale("a", 16, Format(12, 8)),), (), GIVEN, Format(12, 6))
     x = np.random.default_rng(0).integers(-100, 100, (5, 1, 1, 2))
     assert np.array_equal(layer(x), 2 * x)
+
+
+@pytest.mark.parametrize(("other", "output"), [(Format(12, 60), GIVEN), (Format(12, 8), Format(12, -70))])
+def test_sums_beyond_int64_are_refused(other, output):
+    body = Scale("a", 2, np.array([1, 1]), np.array([0, 0]), Format(8, other.frac - 6), GIVEN, other)
+    with pytest.raises(Refusal, match=r"^Layer 'sum': the sum must fit into 63 bits, but with the branches Format"):
+        Residual("sum", 2, (1, 1), (body,), (), GIVEN, output)

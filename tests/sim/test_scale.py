@@ -26,3 +26,9 @@ def test_refusals():
         dataclasses.replace(LAYER, scale=np.array([0, 1, 128]))
     with pytest.raises(Refusal, match=r"^Layer 'norm': the shift must be 3 integers of 9 bits, not \(2,\) from 0 to 1"):
         dataclasses.replace(LAYER, shift=np.array([0, 1]))
+
+
+@pytest.mark.parametrize("factor", [Format(48, 4), Format(8, 70), Format(8, -60)])
+def test_sums_beyond_int64_are_refused(factor):
+    with pytest.raises(Refusal, match=r"^Layer 'scale': its sums must fit into 63 bits, but with the argument Format"):
+        Scale("scale", 1, np.array([1]), np.array([0]), factor, Format(16, 8), Format(16, 8))

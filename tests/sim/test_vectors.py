@@ -81,3 +81,32 @@ def test_load_wrong_file(tmp_path, write, sentence):
     with pytest.raises(Refusal) as refusal:
         Vectors.load(path)
     assert str(refusal.value) == f"{path}{sentence}"
+
+
+@pytest.mark.parametrize(("values", "given"), [
+    (np.zeros((4, 3)), "float64 of shape (4, 3)"), (np.zeros((4, 3), complex), "complex128 of shape (4, 3)"),
+    (np.full((4, 3), "1"), "<U1 of shape (4, 3)"), (np.zeros((4, 3), object), "object of shape (4, 3)"),
+    (np.zeros((4, 3), bool), "bool of shape (4, 3)"), ([[1]], "list"), (np.array(3), "int64 of shape ()"),
+    (np.full((4, 3), 1 << 63, np.uint64), "uint64 of shape (4, 3)")], ids=str)
+@pytest.mark.parametrize("name", ["inputs", "outputs"])
+def test_anything_but_integers_is_refused(values, given, name):
+    arrays = {"inputs": np.zeros((4, 3), np.int64), "outputs": np.zeros((4, 3), np.int64)} | {name: values}
+    with pytest.raises(Refusal) as caught:
+        Vectors(**arrays, network="abc")
+    assert str(caught.value) == (f"The {name} of vectors must be an array of integers of 64 bits or less, not {given}; "
+                                 "make them with Network.vectors")
+
+
+def test_integers_of_any_width_are_taken():
+    for kind in (np.int8, np.uint16, np.uint64):
+        assert len(Vectors(np.ones((4, 3), kind), np.ones((4, 3), kind), "abc")) == 4
+
+
+@pytest.mark.parametrize("missing", ["inputs", "outputs"])
+def test_a_missing_array_is_named(tmp_path, missing):
+    path = tmp_path / "vectors.npz"
+    arrays = {"inputs": np.zeros((4, 3), np.int64), "outputs": np.zeros((4, 3), np.int64)}
+    del arrays[missing]
+    artifact.write_npz(path, Vectors.KIND, Vectors.VERSION, arrays, network="abc")
+    with pytest.raises(Refusal, match=rf"^{path} must hold 'inputs' and 'outputs', but '{missing}' is missing; write"):
+        Vectors.load(path)

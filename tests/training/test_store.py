@@ -1,5 +1,7 @@
 """The file of a training: a round trip, and refusals that name file, field, rule and value."""
 import dataclasses
+import os
+import zipfile
 
 import numpy as np
 import pytest
@@ -116,3 +118,50 @@ def test_other_files_are_refused(tmp_path):
 def test_missing_file(tmp_path):
     with pytest.raises(Refusal, match=r"model\.pt must exist, but it is missing; run the training first$"):
         load_trained(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_file_is_refused(tmp_path, make):
+    make(tmp_path / "model.pt")
+    with pytest.raises(Refusal, match=r"must be a file of a training, but it cannot be read \(it is a (pip|fold|dev)"):
+        load_trained(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda document: document["meta"]["model"].update(hidden=10 ** 6), "the dense state must be that of the model"),
+    (lambda document: document["meta"]["model"].update(layers=10 ** 9), "the dense state must be that of the model"),
+    (lambda document: document["meta"]["model"].update(kind="x"), "A model must be one of"),
+    (lambda document: document["meta"]["model"].update(more=1), "unexpected keyword argument 'more'"),
+    (lambda document: document["meta"]["settings"].update(seed="x"), "seed must be an integer"),
+    (lambda document: document["meta"].update(classes=-1), "field 'classes' must be an integer from 1 to"),
+    (lambda document: document["meta"].update(scores={"dense": float("nan")}),
+     r"field 'scores\.dense' must be a finite"),
+    (lambda document: document["meta"].pop("history"), "field 'history' must be there, but it is missing"),
+    (lambda document: document["meta"]["block_sizes"].update({"linear.weight": 3}), "Block size must be a power"),
+    (lambda document: document["circulant"].pop("linear.bias"), "must hold the weights of the model that it describes"),
+    (lambda document: document["dense"].update({"linear.bias": torch.zeros(1).expand(1 << 40)}), "cannot be read "
+     r"\(it has more values than bytes\)"),
+])
+def test_nonsense_under_a_right_hash_is_refused(trained, tmp_path, change, message):
+    path = tmp_path / "model.pt"
+    save_trained(path, trained)
+    document = torch.load(path, weights_only=True)
+    change(document)
+    if "bytes" not in message:
+        document["hash"] = store._digest(document["meta"], {part: document[part] for part in ("dense", "circulant")})
+    torch.save(document, path)
+    with pytest.raises(Refusal, match=rf"model\.pt.*{message}"):
+        load_trained(path)
+
+
+def test_a_compressed_archive_is_refused(trained, tmp_path):
+    """Its memory could be a thousand times the file."""
+    path = tmp_path / "model.pt"
+    save_trained(path, trained)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(Refusal, match="it is compressed, or declares more than it has"):
+        load_trained(path)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim import files
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Progress", "fingerprint", "load_array", "load_npz", "locate", "root", "silent", "unpacked"]
@@ -51,9 +52,9 @@ def unpacked(path: Path) -> bytes:
         Refusal: when it is missing or damaged.
     """
     try:
-        data = path.read_bytes()
+        data = files.read_bytes(path)
     except OSError as error:
-        raise Refusal(f"{path} must be a readable file, but it is not ({error.strerror}); fetch the data set "
+        raise Refusal(f"{path} must be a readable file, but it is not ({files.reason(error)}); fetch the data set "
                       "again") from None
     if path.suffix not in (".gz", ".xz"):
         return data
@@ -111,10 +112,9 @@ def fingerprint(paths: Iterable[Path]) -> str:
     sha = hashlib.sha256()
     for path in paths:
         try:
-            with path.open("rb") as file:
-                contents = hashlib.file_digest(file, "sha256").hexdigest()
+            contents = files.sha256(path)
         except OSError as error:
-            raise Refusal(f"{path} must be a readable file, but it is not ({error.strerror}); fetch the data set "
+            raise Refusal(f"{path} must be a readable file, but it is not ({files.reason(error)}); fetch the data set "
                           "again") from None
         sha.update(f"{path.name} {contents}\n".encode())
     return sha.hexdigest()
