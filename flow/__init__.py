@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from circulant.hw import Design, generate
     from circulant.sim.cosim import Verification, verify
     from circulant.sim.network import Network
-    from circulant.sim.refusal import Refusal
+    from circulant.sim.refusal import Refusal, ToolError
     from circulant.sim.vectors import Vectors
     from circulant.training import (
         ConversionReport,
@@ -31,7 +31,7 @@ __all__ = [
     "Network", "Vectors",
     "generate", "Design",
     "verify", "Verification",
-    "Refusal",
+    "Refusal", "ToolError",
 ]
 
 _HOME = {
@@ -41,7 +41,7 @@ _HOME = {
     "Network": "sim.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw",
     "verify": "sim.cosim", "Verification": "sim.cosim",
-    "Refusal": "sim.refusal",
+    "Refusal": "sim.refusal", "ToolError": "sim.refusal",
 }
 
 

@@ -80,7 +80,7 @@ def _unexpected(error: BaseException) -> str:
 class _Outlet(io.FileIO):
     """A stream's end that drops what nobody reads any more, so that a command ends as it would have."""
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:

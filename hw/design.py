@@ -213,7 +213,7 @@ def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
              "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
              "floor": -(-layer_multiplications(layer) // plan.multipliers)}
     if not isinstance(layer, Gru | Lstm):
-        return entry | {"limit": vector_limit(matrices(layer), shape, plan.cycles, entry["floor"])}
+        return entry | {"limit": vector_limit(matrices(layer), shape, plan.cycles, floor)}
     program = layer_program(layer, shape, plan.spacing)
-    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, entry["floor"]),
+    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
                     "chart": chart(layer, program, plan.elements, plan.streams)}

@@ -60,6 +60,8 @@ class Lowering:
         judging: only `problems` are wanted, of a model with any weights; recurrent layers are then left out.
     """
 
+    _end: Flow | None = None  # What the last layer gives, where it is known.
+
     def __init__(self, graph: Graph, *, judging: bool = False) -> None:
         self._judging = judging
         self.problems: dict[str, str] = {}
@@ -69,7 +71,6 @@ class Lowering:
         source = graph.nodes[0]
         moves, users = self._moves(source)
         self.start = self._entry(source, moves, users)
-        self._end: Flow | None = None
         self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
         if self._end is not None and (why := no_hardware(self.start, self._end)):
             self._problem(self._last(), why)
