@@ -36,7 +36,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
     network, vectors, other = network_of(run, quantized), vectors_of(run, quantized), Network.load(folder)
     design_hash(run, generated)
     start = time.perf_counter()
-    words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment),
+    words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment, network),
                        streams=run.experiment.hardware.streams)
     artifact.atomic_bytes(run.path("reload.bin"), np.array(words, "<u4").tobytes())
 

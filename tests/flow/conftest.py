@@ -50,11 +50,17 @@ LAYERS = [
 ]
 
 
+RESOURCES = {"products": [[18, 16, 12], [2, 24, 20]], "memories": [[4, 100, 30, "block"], [2, 20, 16, "distributed"]],
+             "logic": {"registers": 3000, "sums": 1000, "choices": 1000}}
+"""Of which an ECP5 makes 18 + 8 multipliers."""
+
+
 def make_generated(run):
     body = {"name": "small", "multipliers": 20}
     design = artifact.write_json(run.path("hardware/manifest.json"), "circulant-design", 1, body)
     artifact.atomic_text(run.path("hardware/top.v"), "module circulant_top; endmodule\n")
-    figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24},
+    figures = {"multipliers": 20, "memory_bits": 4000, "resources": RESOURCES,
+               "multiplications": {"per_step": 130, "per_sequence": 24},
                "layers": LAYERS}
     return record(run, "generate", {"hashes": {"design": design}, "hardware": figures, "seconds": 1.0})
 
