@@ -41,5 +41,5 @@ def test_all_of_a_device_is_what_its_blocks_allow(name, widths):
     made = network(Point("linear", 64, 64, 4, 0, weight_bits=widths[0], activation_bits=widths[1]))
     found = whole(device(name), made)
     taken = fits(device(name), inventory(made, plan(made, found))).taken["dsps"]
-    assert 0.75 * taken.held <= taken.used <= taken.held
+    assert 0.7 * taken.held <= taken.used <= taken.held, "arrays grow in steps"
     assert (found < taken.held) == (widths == (18, 24)), "a wide product takes several"

@@ -52,6 +52,11 @@ LAYERS = [
 ]
 
 
+RESOURCES = {"products": [[18, 16, 12], [2, 24, 20]], "memories": [[4, 100, 30, "block"], [2, 20, 16, "distributed"]],
+             "logic": {"registers": 3000, "sums": 1000, "choices": 1000}}
+"""Of which an ECP5 makes 18 + 8 multipliers."""
+
+
 PORT = {"prefix": "s_axis", "elements_per_beat": 1, "container_bits": 16, "format": {"width": 16, "frac": 10},
         "elements": 4, "beats": 4}
 
@@ -65,7 +70,8 @@ def make_generated(run):
         "name": "small", "multipliers": 20, "network": network, "top": "circulant_top", "clock": "clk", "reset": "rst",
         "verilog": ["top.v"], "images": ["gru_weights.hex"], "files": design.hashes(contents), "input": PORT,
         "output": {**PORT, "per": "sequence"}, "streams": 1, "max_steps": None, "layers": LAYERS})
-    figures = {"multipliers": 20, "memory_bits": 4000, "multiplications": {"per_step": 130, "per_sequence": 24},
+    figures = {"multipliers": 20, "memory_bits": 4000, "resources": RESOURCES,
+               "multiplications": {"per_step": 130, "per_sequence": 24},
                "layers": LAYERS}
     return record(run, "generate", {"hashes": {"network": network, "design": manifest}, "hardware": figures,
                                     "seconds": 1.0})

@@ -1,5 +1,6 @@
 """The steps of a run: what each starts from, what it says at its end, and that a refused one changes nothing."""
 import json
+import re
 import shutil
 import subprocess
 
@@ -64,6 +65,22 @@ def test_generate_says_what_limits_the_design(call, finished):
     assert second.startswith(f"{gru['cycles']} cycles per step, ")
     what, _, why = gru["limit"].partition(": ")
     assert f"; limited by {what} in layer 'gru'" in second and second.endswith(f": {why}")
+
+
+def test_generate_says_what_the_design_takes_of_its_device(call, finished):
+    code, out, err = call("generate", finished.folder, "--device", "LFE5U-25F")
+    assert (code, err) == (0, "")
+    assert re.search(r"^LFE5U-25F: \d+ of 28 DSP blocks, \d+ of 56 block RAMs, about [\d,]+ \(± \d+%\) of 24,288 "
+                     r"look-up tables, about [\d,]+ \(± \d+%\) of 24,288 flip-flops$", out, re.M), out
+
+
+def test_a_device_that_cannot_hold_the_design_leaves_everything_as_it_was(call, finished):
+    before = finished.path("generation.json").read_text(), finished.path("hardware/top.v").read_text()
+    code, out, err = call("generate", finished.folder, "--device", "iCE40UP5K", "--multipliers", "30")
+    assert (code, out) == (2, "")
+    assert re.search(r"A design must fit iCE40UP5K, but it needs \d+ of 8 DSP blocks, \d+ too many and .*a place for "
+                     r"\d+ memories that lie in look-up tables, .* or take \S+, the smallest known one", err), err
+    assert (finished.path("generation.json").read_text(), finished.path("hardware/top.v").read_text()) == before
 
 
 @pytest.mark.parametrize(("step", "missing", "first"), [

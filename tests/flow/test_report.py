@@ -6,8 +6,10 @@ import pytest
 from rich.console import Console
 
 from circulant.experiment import Board, load
+from circulant.hw import families
+from circulant.hw.families import FAMILIES
 from circulant.records import Run
-from circulant.report import collect, compression, rows, summary, write
+from circulant.report import collect, compression, hardware, rows, summary, write
 from circulant.sim import artifact
 from circulant.sim.network import Network
 from circulant.sim.refusal import Refusal
@@ -85,17 +87,40 @@ def test_a_device_gives_shares(finished):
     run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
     make_generated(run)
     make_simulated(run)
-    assert collect(run)["hardware"]["device"] == {
-        "name": "LFE5U-25F", "family": "ECP5",
-        "shares": {"multipliers": 20 / 28, "memory_bits": 4000 / (56 * 18 * 1024)}}
-    assert ("share of LFE5U-25F", "71.4% of the multipliers, 0.4% of the memory") in list(rows(collect(run)))
+    found = collect(run)["hardware"]["device"]
+    assert (found["name"], found["series"], found["doubts"]) == ("LFE5U-25F", "ECP5", [])
+    resources = found["resources"]
+    assert resources["dsps"] == {"used": 26, "held": 28, "share": 26 / 28}
+    assert resources["block_rams"] == {"used": 4, "held": 56, "share": 4 / 56}
+    assert resources["luts"]["error"] == FAMILIES["ecp5"].errors[0] and resources["luts"]["held"] == 24288
+    shown = dict(rows(collect(run)))["share of LFE5U-25F"]
+    assert shown.startswith("92.9% of the DSP blocks, 7.1% of the block RAMs, ")
+    assert shown.endswith(f"% of the flip-flops (± {FAMILIES['ecp5'].errors[1]:.0%})")
+
+
+def test_what_may_not_fit_is_a_warning_of_the_report(finished, monkeypatch):
+    monkeypatch.setitem(families.FAMILIES, "ecp5", replace(FAMILIES["ecp5"], luts={"sums": 24.0}, errors=(0.1, 0.1)))
+    run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
+    make_generated(run)
+    make_simulated(run)
+    assert dict(rows(collect(run)))["warning"].startswith("LFE5U-25F may not do: about 24,1")
+
+
+def test_a_design_of_which_nothing_was_counted_is_to_be_generated_again(finished):
+    run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
+    record = make_generated(run)
+    del record["hardware"]["resources"]
+    with pytest.raises(Refusal, match=r"generation\.json must say what the design is made of, .*circulant generate"):
+        hardware(run, record["hardware"], dict.fromkeys(
+            ("cycles_per_step", "cycles_per_sequence", "latency_cycles"), 1.0), 1)
 
 
 def test_a_design_larger_than_its_device_is_refused(finished):
     run = Run(finished.folder, replace(finished.experiment, board=Board("iCE40UP5K")))
     make_generated(run)
     make_simulated(run)
-    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs 20 multipliers of 8;"):
+    with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs 26 of 8 DSP blocks, 18 too many and "
+                                      r"a place for 2 memories"):
         write(run)
     assert not run.path("report.json").exists()
 
