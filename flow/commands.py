@@ -11,6 +11,7 @@ from circulant.arguments import step
 from circulant.exits import WRONG
 from circulant.progress import Bars, leads
 from circulant.records import Run
+from circulant.sim.refusal import Refusal
 
 __all__ = ["COMMANDS"]
 
@@ -50,12 +51,17 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
     return 0
 
 
+@click.option("--find-rate", is_flag=True, help="Only try learning rates, in short trainings measured on training "
+              "samples that are held out.")
 @step("Torch: dense baseline, ADMM, projection, retraining",
       "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
-      "circulant train digits-gru --set compression.block_size=4 --out runs/k4", trains=True)
-def train(this: Run, bars: Bars, resume: bool) -> int:
+      "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
+      "circulant train digits-gru --find-rate --out runs/rates", trains=True)
+def train(this: Run, bars: Bars, resume: bool, find_rate: bool) -> int:
     from circulant import steps
 
+    if find_rate:
+        return _find_rate(this, bars, resume)
     ended = resume and steps.finished(this) is not None
     done = steps.train(this, bars, resume=resume)
     if not leads():
@@ -67,6 +73,24 @@ def train(this: Run, bars: Bars, resume: bool) -> int:
     dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
     click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, "
                f"{dense}")
+    return 0
+
+
+def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
+    from circulant import rates
+
+    if resume:
+        raise Refusal("--find-rate and --resume must not both be given, as a search of rates has no checkpoint; leave "
+                      "one out")
+    found = rates.find_rate(this, bars)
+    if not leads():
+        return 0
+    bars.close()
+    for each in found["tried"]:
+        known = each["loss"] is not None
+        click.echo(f"{each['rate']:g}: " + (f"loss {each['loss']:.4f}, {found['metric'].replace('_', ' ')} "
+                                            f"{each[found['metric']]:.2%}" if known else "the loss is not finite"))
+    click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'])}")
     return 0
 
 

@@ -23,6 +23,7 @@ from circulant.training.loop import evaluate, fit
 from circulant.training.models import ModelSettings, SequenceClassifier, build
 from circulant.training.muon import Muon
 from circulant.training.place import machine
+from circulant.training.rates import try_rates
 from circulant.training.score import score
 from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
@@ -38,7 +39,7 @@ __all__ = [
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
-    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained",
+    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained", "try_rates",
     "export", "reference", "Curves", "machine",
     "finetune", "golden_paths",
 ]

@@ -20,12 +20,16 @@ from circulant.training.optimize import choose, optimizer, schedule
 from circulant.training.place import ALONE, PRECISIONS, Precision, Team
 from circulant.training.task import Loss, Task, task_of
 
-__all__ = ["Fit", "Metrics", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
+__all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
 
 Metrics = dict[str, Any]
 
 SMALL = 200_000
 """Parameters below which one thread trains a model."""
+
+
+class NotFinite(Refusal):
+    """A loss or a weight that stopped being finite."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,8 @@ class Fit:
         self.epoch += 1
         bad = [name for name, weight in self._model.named_parameters() if not torch.isfinite(weight).all()]
         if bad:
-            raise Refusal(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
-                          f"rate below {recipe.lr:g}, or set clip")
+            raise NotFinite(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
+                            f"rate below {recipe.lr:g}, or set clip")
         metrics: Metrics = {"loss": total / len(self._part)}
         if measured:
             metrics[self._task.metric] = evaluate(self._model, self._data, task=self._task, team=team)
@@ -171,8 +175,8 @@ class Fit:
 
         places = [place for place in self._team.gather(culprit(self._model, batch, again)) if place]
         first = min(places, key=lambda place: place == "the loss itself")
-        raise Refusal(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
-                      f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
+        raise NotFinite(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
+                        f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
 
     @contextmanager
     def _noise(self) -> Iterator[None]:
