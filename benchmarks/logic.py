@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import small_cnn
 from benchmarks.synthesis import POINTS, Point, network, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
@@ -20,7 +21,7 @@ MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=1
 """A larger one, and one whose products take several DSP blocks."""
 
 SEEDS = (0, 1, 3, 4, 5)
-"""Of networks over images, those of tests/hw/test_cnn.py."""
+"""Of networks over images, see `small_cnn`."""
 
 FITTED = {"xcu": (1, 2, 5, 6, 8, "images 0", "images 1", "images 4", "images 5"),
           "ecp5": (1, 2, 5, 6, 8, 11, 12, "images 0", "images 1", "images 5")}
@@ -37,10 +38,8 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
 
 
 def _image(seed: int) -> Design:
-    from tests.hw import test_cnn
-
-    model = test_cnn.model(seed)
-    made = quantize(model, np.random.default_rng(seed).normal(0, 1, (6, *model.shape)), **test_cnn.BITS)
+    model = small_cnn.model(seed)
+    made = quantize(model, np.random.default_rng(seed).normal(0, 1, (6, *model.shape)), **small_cnn.BITS)
     return generate(made, multipliers=40 + 10 * seed)
 
 

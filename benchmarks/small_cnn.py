@@ -1,0 +1,69 @@
+"""Small random networks over images, on which the estimates of look-up tables and flip-flops are judged."""
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim import reference
+from circulant.sim.window import Grid, Window
+
+__all__ = ["BITS", "model"]
+
+BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
+
+
+def _first_columns(rng: np.random.Generator, k: int, outputs: int, inputs: int, *positions: int) -> NDArray[np.float64]:
+    return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
+
+
+def model(seed: int) -> reference.Model:
+    """Convolutions, some with a pooling behind them, what `_around` adds, then a fully connected layer, for some behind
+    a recurrent one."""
+    rng = np.random.default_rng((11, seed))
+    channels, grid = int(rng.integers(1, 4)), (int(rng.integers(4, 8)), int(rng.integers(3, 8)))
+    shape = (channels, *grid)
+    layers: list[Any] = []
+    for n in range(1 + seed % 2):
+        kernel = int(rng.integers(1, 1 + min(3, grid[0]))), int(rng.integers(1, 1 + min(3, grid[1])))
+        down, across = map(int, rng.integers(1, 3, 2))
+        padding = int(rng.integers(0, (kernel[0] + 1) // 2 + 1)), int(rng.integers(0, (kernel[1] + 1) // 2 + 1))
+        window = Window(kernel, (down, across), padding)
+        outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
+        layers.append(reference.Conv(f"conv{n}", channels, outputs, grid, window,
+                                     _first_columns(rng, k, outputs, channels, window.positions),
+                                     rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        channels, grid = outputs, window.outputs("", grid)
+        if min(grid) > 1 and rng.integers(2):
+            pool = Window((2, 2), (2, 2))
+            layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
+            grid = pool.outputs("", grid)
+    channels, grid = _around(rng, seed, layers, channels, grid)
+    steps = seed % 8 == 7
+    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
+    size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
+    if steps:
+        hidden, k = 4, int(rng.choice([2, 4]))
+        layers.append(reference.Gru("gru", size, hidden, _first_columns(rng, k, hidden, size, 3),
+                                    _first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
+        size = hidden
+    layers.append(reference.Linear("out", size, outputs, _first_columns(rng, k, outputs, size),
+                                   rng.normal(0, 1, outputs)))
+    return reference.Model("random", shape[0], False, tuple(layers), shape)
+
+
+def _around(rng: np.random.Generator, seed: int, layers: list[Any], channels: int, grid: Grid) -> tuple[int, Grid]:
+    """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
+    if seed % 3 == 0:
+        layers.append(reference.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                                      bool(rng.integers(2))))
+    if seed % 3 == 1:
+        window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
+        body = reference.Conv("body", channels, channels, grid, window,
+                              _first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        norm = reference.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
+        layers.append(reference.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+    if seed % 3 == 2:
+        window = Window((3, 2), (2, 1), (1, 1))
+        layers.append(reference.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
+        grid = window.outputs("", grid)
+    return channels, grid
