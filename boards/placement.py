@@ -114,7 +114,7 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
 
     Raises:
         Refusal: when the device is none of `DEVICES`, the folder holds no design, or a tool is not installed.
-        RuntimeError: when a tool fails, because the design does not fit for example.
+        ToolError: when a tool fails, because the design does not fit for example.
     """
     if device not in DEVICES:
         raise Refusal(f"A device to place on must be one of {', '.join(DEVICES)}, not {device!r}"

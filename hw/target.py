@@ -5,6 +5,7 @@ that occurs many times becomes an instance of one Verilog module, and a memory b
 which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
 of that is plain Amaranth, for its simulator.
 """
+import gc
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, is_dataclass
@@ -131,6 +132,8 @@ class VerilogTarget:
             with brisk():
                 self._rtlil(top, Fragment.get(top, self), name)
             self._yosys = None
+            yosys.read()
+            gc.collect()  # All that Amaranth has made, while Yosys is at work on the last text.
             return "\n".join([yosys.verilog(), *self._texts.values()])
 
     def _rtlil(self, component: wiring.Component, elaboratable: Any, name: str) -> str:

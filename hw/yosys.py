@@ -10,12 +10,13 @@ import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from amaranth._toolchain import require_tool
 from amaranth._toolchain.yosys import YosysError, find_yosys
 
 from circulant.hw.tidy import tidied
+from circulant.sim import child
 
 __all__ = ["Yosys"]
 
@@ -29,7 +30,7 @@ memory_collect
 attrmap -remove generator -remove top -remove src -remove init
 attrmap -remove amaranth.hierarchy -remove amaranth.decoding
 attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hierarchy -remove amaranth.decoding
-write_verilog -norename
+write_verilog -norename -noparallelcase
 delete *
 """
 """What amaranth.back.verilog.convert does, but for the processes and the initial values."""
@@ -56,6 +57,9 @@ attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hier
 write_verilog -norename -noparallelcase
 delete *
 """
+
+SECONDS = 3600.0
+"""For which Yosys may be at work on a text; the largest designs take it half a minute."""
 
 _FUNCTION = re.compile(r"\\\$procmux\$(\d+)(?= )")
 """A function that chooses among many values, as Yosys names it: to Icarus a name with $ is one of its own functions."""
@@ -110,18 +114,33 @@ class Yosys:
             self._process.stdin.write(text)
             self._process.stdin.flush()
 
+    def read(self) -> None:
+        """Wait until Yosys has read all that was given.
+
+        Raises:
+            ToolError: when it stands still.
+        """
+        for each in self._given:
+            self._wait(each)
+
+    def _wait(self, awaited: Future[Any]) -> Any:
+        try:
+            return awaited.result(SECONDS)
+        except TimeoutError:
+            raise child.overdue("Yosys", "writing the Verilog", SECONDS) from None
+
     def verilog(self) -> str:
         """The Verilog of all that was given; once.
 
         Raises:
             YosysError: with Yosys's own words, when it fails.
+            ToolError: when it stands still.
         """
         assert self._process.stdin
-        for each in self._given:
-            each.result()
+        self.read()
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        banner, _, written = self._verilog.result().partition("\n\n")
+        banner, _, written = self._wait(self._verilog).partition("\n\n")
         written = f"{banner}\n\n" + written.replace(f"{banner}\n\n", "")
         if self._process.wait():
             raise YosysError(self._words.result().strip())

@@ -25,7 +25,8 @@ def _same_numbers_in_any_order(monkeypatch):
 
 
 def matrix(rows, columns, k, *first):
-    return RNG.normal(0, 1 / np.sqrt(columns * max(1, np.prod(first[1:]))), (*first, -(-rows // k), -(-columns // k), k))
+    spread = 1 / np.sqrt(columns * max(1, np.prod(first[1:])))
+    return RNG.normal(0, spread, (*first, -(-rows // k), -(-columns // k), k))
 
 
 def linear(name, inputs, outputs, k):

@@ -2,12 +2,11 @@
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from circulant.sim import cache
+from circulant.sim import cache, child
 from circulant.sim.refusal import Refusal
 
 __all__ = ["library"]
@@ -16,6 +15,8 @@ COMPILERS = ("gcc", "clang", "cc")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 FAST = ("-O3", "-march=native")
 KEPT = 50
+SECONDS = 1800.0
+"""Limit of the compiler, which takes half a minute for the largest networks so far."""
 
 
 def library(files: Mapping[str, str], main: str) -> Path:
@@ -23,6 +24,7 @@ def library(files: Mapping[str, str], main: str) -> Path:
 
     Raises:
         Refusal: when there is no C compiler, it does not compile the files, or the cache cannot be written.
+        ToolError: when the compiler exceeds its time.
     """
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
@@ -38,8 +40,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
         for name, text in files.items():
             (folder / name).write_text(text, "utf-8")
         fresh = folder / "fresh.so"
-        done = subprocess.run([compiler, *STRICT, *FAST, "-shared", "-fPIC", "-o", fresh, folder / main],
-                              capture_output=True, text=True, check=False)
+        done = child.run([compiler, *STRICT, *FAST, "-shared", "-fPIC", "-o", fresh, folder / main],
+                         step=f"compiling {main} of {', '.join(files)}", seconds=SECONDS)
         if done.returncode:
             raise Refusal(f"The emulator's C must compile with {compiler}, but it does not "
                           f"({_complaint(done.stderr)}); try another compiler")
@@ -54,8 +56,8 @@ def library(files: Mapping[str, str], main: str) -> Path:
 
 def _key(compiler: str, files: Mapping[str, str], main: str) -> str:
     """A hash of the sources, and of the macros in which a compiler says its version and the machine's abilities."""
-    macros = subprocess.run([compiler, *FAST, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True,
-                            check=False).stdout
+    macros = child.run([compiler, *FAST, "-dM", "-E", "-x", "c", os.devnull], step="telling its macros",
+                       seconds=child.QUESTION_SECONDS).stdout
     sha = hashlib.sha256()
     for text in (compiler, macros, main, *STRICT, *FAST, *(part for file in sorted(files.items()) for part in file)):
         sha.update(f"{len(text)} {text}".encode())

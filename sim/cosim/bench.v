@@ -96,7 +96,10 @@ module circulant_bench;
       idle = first < last ? beats[first] >> (@INPUT_BITS@ + 1) : 0;
       pause = from < due ? pauses[from] : 0;
       start = cycle;
-      while (sent < last || came < due) step;
+      while (sent < last || came < due) begin
+        step;
+        if (came > due) fault("surplus");
+      end
       busy = cycle - start;
       left = @SHORTEST@ + busy / 2;
       for (left = left < @LONGEST@ ? left : @LONGEST@; left > 0; left = left - 1) begin

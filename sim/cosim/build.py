@@ -24,6 +24,8 @@ from circulant.sim.refusal import Refusal
 __all__ = ["Build", "build"]
 
 KEPT = 20
+SECONDS = 3600.0
+"""Limit of a build: 2,464 multipliers take two minutes on two idle cores."""
 STALE_SECONDS = 24 * 3600
 
 # Registers without a reset and an initial value start at random (the seed is given to each simulation): a circuit that
@@ -64,6 +66,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
 
     Raises:
         Refusal: when the Verilog cannot be compiled, or the cache not be written.
+        ToolError: when compiling exceeds its time.
     """
     start = time.monotonic()
     store = cache.store("verilator")
@@ -136,7 +139,8 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
     environment = toolchain.environment() | _object_cache(toolchain)
-    status = worker.run("build", specification, folder=folder, log=log, environment=environment, poll=poll)
+    status = worker.run("build", specification, folder=folder, log=log, environment=environment, poll=poll,
+                        step=f"compiling {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
     executable = objects / manifest.top
     kept = manifest.folder / "build.log"
     if status != 0 or not executable.is_file():

@@ -122,6 +122,7 @@ class Drive {
         int64_t quiet = 0;
         auto told = std::chrono::steady_clock::now();
         while (sent < count || came < due) {
+            if (came > due) return "surplus";  // It might never end.
             const bool taken = take(), given = give();
             rise();
             if (given) offer(sent < count);

@@ -97,6 +97,8 @@ class Bench:
             await self._edge
             self.cycle += 1
             taken = monitor.edge(self.cycle)
+            if len(monitor.cycles) > self._job.due(run):
+                raise Fault("surplus", self.cycle)
             sink.edge()
             patience.edge(self.cycle, source.edge(self.cycle) or taken)
             if taken:

@@ -27,7 +27,6 @@ __all__ = ["FourState", "available", "run"]
 
 TOOLS = ("iverilog", "vvp")
 LANGUAGE = "-g2012"  # What cocotb's runner passes; an ``always @*`` that reads nothing never runs in it.
-LOG = "icarus.log"
 COMPILE_SECONDS, SIMULATE_SECONDS = 300.0, 1800.0
 
 STALLED, CUT = 2, 2
@@ -71,10 +70,9 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
         seconds: limit of the simulation.
 
     Raises:
-        Refusal: when files are missing, damaged or do not belong together, Icarus is missing, or it does not compile
-            the Verilog.
+        Refusal: when files are missing, damaged or do not belong together, or Icarus is missing.
         SimulationError: when the circuit breaks a rule of its streams, or shows an unknown bit after its reset.
-        ToolError: when Icarus fails or exceeds its time.
+        ToolError: when Icarus does not compile the Verilog, fails, or exceeds its time.
     """
     if not available():
         raise Refusal(f"A simulation with unknown values needs Icarus Verilog, but PATH has no {' and no '.join(TOOLS)}"
@@ -146,8 +144,8 @@ def _simulate(work: Path, manifest: Manifest, seconds: float) -> None:
                          step=f"compiling {where}", seconds=COMPILE_SECONDS, folder=work)
     if compiled.returncode:
         said = [line for line in compiled.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        raise Refusal(f"The Verilog of {manifest.folder} must compile with Icarus Verilog, but it does not "
-                      f"({said[0].strip()}); generate the design anew")
+        raise ToolError(f"The Verilog of {manifest.folder} must compile with Icarus Verilog, but it does not "
+                        f"({said[0].strip()}); generate the design anew")
     done = child.run(["vvp", "-n", "design.vvp"], step=f"simulating {where}", seconds=seconds, folder=work)
     if done.returncode:
         last = (f"{done.stdout}\n{done.stderr}".strip().splitlines() or ["it said nothing"])[-1]

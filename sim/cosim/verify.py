@@ -70,6 +70,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
         SimulationError: when the circuit breaks a rule of its streams.
+        ToolError: when a tool exceeds its time.
     """
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):

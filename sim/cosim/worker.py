@@ -7,17 +7,22 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from circulant.sim import child
+
 __all__ = ["complaint", "main", "run"]
 
 POLL_SECONDS = 0.1
+LINE = 200
+TOOL = {"build": "Verilator", "test": "The simulator under cocotb", "drive": "The simulator"}
 
 
 def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Path, environment: Mapping[str, str],
-        poll: Callable[[], None]) -> int:
+        poll: Callable[[], object], step: str, seconds: float) -> int:
     """Run cocotb's runner in ``folder``, everything it says in ``log``; returns the exit status.
 
     Whatever ends this call early, an exception of ``poll`` or an interrupt, ends the whole process group. Should this
@@ -26,7 +31,12 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
     Parameters:
         action: "build", "test" or "drive".
         specification: arguments of the runner's ``build`` or ``test``, or of `subprocess.run`.
-        poll: called a few times a second.
+        poll: called a few times a second; returns anything that changes while there is progress.
+        step: what it is at and with which file.
+        seconds: for how long there may be no progress.
+
+    Raises:
+        ToolError: when there was none for that long.
     """
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary, log.open("w") as output:
         file = Path(temporary) / "specification.json"
@@ -35,18 +45,29 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
             [sys.executable, "-c", "from circulant.sim.cosim import worker; worker.main()", action, str(file)],
             cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        seen, since = None, time.monotonic()
         try:
             while True:
                 try:
                     return process.wait(POLL_SECONDS)
                 except subprocess.TimeoutExpired:
-                    poll()
+                    before, seen = seen, poll()
+                    if seen != before:
+                        since = time.monotonic()
+                    if time.monotonic() - since > seconds:
+                        raise child.overdue(TOOL[action], step, seconds, last_line(log)) from None
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             if process.stdin is not None:
                 process.stdin.close()
+
+
+def last_line(log: Path) -> str:
+    """The end of a log, without its folder: what its process was at."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()] or [""]
+    return lines[-1].replace(f"{log.parent}/", "")[-LINE:]
 
 
 def complaint(log: Path) -> str:

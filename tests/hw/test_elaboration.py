@@ -1,16 +1,24 @@
 import gc
+import os
 import weakref
+from contextlib import nullcontext
+from pathlib import Path
 
+import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, ClockDomain, Fragment, Module, Signal, _nir
+from amaranth.hdl import Cat, ClockDomain, Fragment, Module, Signal
 from amaranth.hdl._ir import build_netlist
 from amaranth.hdl._nir import CombinationalCycle
 
+from circulant.hw import elaboration, generate
 from circulant.hw.array.row import LaneRow, RowShape
-from circulant.hw.elaboration import brisk, drivers, may_cycle
+from circulant.hw.elaboration import brisk
 from circulant.hw.fft import FftShape, InverseFft
+from circulant.hw.netlist import REPLACED, drivers, may_cycle
 from circulant.hw.pipeline import Queue, block
+from circulant.sim import reference
+from circulant.sim.quantize import quantize
 
 
 def text(m, *ports):
@@ -60,9 +68,7 @@ def test_a_register_ends_a_way():
 
 
 def replaced():
-    return [vars(place)[name] for place, name in (
-        (_nir.Netlist, "check_comb_cycles"), (_nir.Netlist, "resolve_value"), (_nir.Net, "from_cell"),
-        (_nir.Value, "__new__"), (rtlil.ModuleEmitter, "sigspec"))]
+    return [vars(place)[name] for place, name in REPLACED]
 
 
 @pytest.mark.parametrize("make", [
@@ -93,6 +99,57 @@ def test_garbage_is_found_by_the_next_search_of_all():
     assert gc.get_freeze_count() == 0
     gc.collect()
     assert mark() is None
+
+
+def test_what_the_caller_has_frozen_stays_so():
+    gc.freeze()
+    try:
+        with brisk():
+            pass
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+
+def megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="memory is read from /proc")
+def test_a_process_that_generates_often_does_not_grow():
+    """By 50 MB in 20 calls at the most."""
+    rng = np.random.default_rng(0)
+    layer = reference.Linear("out", 4, 4, rng.normal(0, 1, (2, 2, 2)), rng.normal(0, 1, 4))
+    small = quantize(reference.Model("small", 4, False, (layer,)), rng.normal(0, 1, (8, 4)), activation_bits=8)
+    generate(small)
+    before = megabytes()
+    for _ in range(20):
+        generate(small)
+    assert megabytes() < before + 50
+
+
+@pytest.mark.parametrize("version", ["0.5.9", "0.5.11"])
+def test_another_amaranth_is_left_as_it_is(monkeypatch, version):
+    before = replaced()
+    monkeypatch.setattr(elaboration.importlib.metadata, "version", lambda name: version)
+    with brisk():
+        assert replaced() == before
+        assert not gc.isenabled()
+
+
+def test_the_amaranth_that_was_read_is_made_faster():
+    """The one that constraints.txt installs."""
+    before = replaced()
+    with brisk():
+        assert all(now is not then for now, then in zip(replaced(), before, strict=True))
+
+
+def test_a_cell_of_more_bits_than_a_net_can_name_is_refused():
+    m, wide = Module(), Signal(65_600)
+    m.d.sync += wide.eq(~wide)
+    for way, sentence in ((nullcontext, None), (brisk, "^A cell must have at most 65,536 bits, but one has a bit")):
+        with way(), pytest.raises(AssertionError, match=sentence):
+            text(m, wide)
 
 
 def test_the_text_is_that_of_amaranth_and_everything_is_as_before():

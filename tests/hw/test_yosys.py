@@ -7,7 +7,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import Array, Cat, Instance, Module, Signal
 from amaranth.lib import memory
 
+from circulant.hw import yosys as module
 from circulant.hw.yosys import Yosys
+from circulant.sim.refusal import ToolError
 
 
 def adder(name: str = "adder") -> str:
@@ -96,6 +98,17 @@ def test_what_it_cannot_read_is_told_in_its_words():
             yosys.give(adder(f"adder_{n}"))
         with pytest.raises(YosysError, match="line 1: syntax error"):
             yosys.verilog()
+
+
+def test_one_that_stands_still_is_stopped(monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", 0)
+    with Yosys() as yosys:
+        for n in range(200):
+            yosys.give(adder(f"adder_{n}"))
+        with pytest.raises(ToolError, match=r"^Yosys must end within 0 s, but it was still at work on writing the "
+                                            r"Verilog and was stopped; "):
+            yosys.verilog()
+    assert yosys._process.returncode
 
 
 def test_one_that_is_given_nothing_is_stopped():

@@ -36,6 +36,7 @@ class Fault(IntEnum):
     UNSIGNED = 13  # Does not extend the sign.
     GREEDY = 14  # Takes beats without tvalid.
     DEAF = 15  # Ignores reset and counts on a state that it never set.
+    ENDLESS = 16  # Goes on giving beats, and takes no more.
 
 
 def manifest(per: str) -> dict[str, Any]:

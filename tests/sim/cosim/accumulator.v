@@ -14,7 +14,7 @@ module accumulator (
 );
   localparam TAKE = 0, WORK = 1, GIVE = 2;
   localparam DROP = 1, WITHDRAW = 2, CHANGE = 3, CORRUPT = 4, UNENDED = 5, EARLY = 6, EXTRA = 7, HANG = 8, PADDING = 9,
-             STATEFUL = 10, LOUD = 11, SHY = 12, UNSIGNED = 13, GREEDY = 14, DEAF = 15;
+             STATEFUL = 10, LOUD = 11, SHY = 12, UNSIGNED = 13, GREEDY = 14, DEAF = 15, ENDLESS = 16;
 
   reg signed [15:0] constants [0:4];
   reg [15:0] options [0:2];  // an output for every step, the fault, the sequence since reset that has it
@@ -79,7 +79,7 @@ module accumulator (
       GIVE: if (m_axis_tvalid && m_axis_tready) begin
         beat <= beat == 1 ? 0 : 1;
         if (stalled) corrupted <= 1;
-        if (beat == 1) begin
+        if (beat == 1 && fault != ENDLESS) begin
           state <= TAKE;
           corrupted <= 0;
           if (last) begin

@@ -90,11 +90,12 @@ def test_a_wrong_word_is_named(tmp_path: Path) -> None:
     ("if (rst) full <= 0;", "", r"^s_axis_tready must be 0 or 1 after reset, but it was unknown in cycle 2: "),
     ("m_axis_tvalid = full", "m_axis_tvalid = full ^ (held[0] & !held[0])",
      r"^m_axis_tvalid must be 0 or 1 after reset, but it was unknown in cycle \d+: "),
-    ("tdata[31:16] + constants[1]", "tdata[31:16] + constants[1] + ends", r"^m_axis_tdata and m_axis_tlast of a beat must"
-     r" be 0 or 1 in every bit, but one was unknown in cycle \d+: output beat 0 of sequence 0"),
+    ("tdata[31:16] + constants[1]", "tdata[31:16] + constants[1] + ends", r"^m_axis_tdata and m_axis_tlast of a beat "
+     r"must be 0 or 1 in every bit, but one was unknown in cycle \d+: output beat 0 of sequence 0"),
     ("    if (s_axis_tready) begin", "    if (1) begin", r"^m_axis_tvalid must stay set until m_axis_tready|must not "
                                                          r"change while a beat waits.*\(stalled\)"),
-    ("s_axis_tready = !full | m_axis_tready", "s_axis_tready = 0", r"^A beat must move at least every 500 cycles, but none had"),
+    ("s_axis_tready = !full | m_axis_tready", "s_axis_tready = 0",
+     r"^A beat must move at least every 500 cycles, but none had"),
     ("m_axis_tlast = ends", "m_axis_tlast = 0", r"^m_axis_tlast must be set on the last of the 3 output beats"),
 ])
 def test_a_circuit_that_breaks_a_rule_is_named(tmp_path: Path, old: str, new: str, sentence: str) -> None:
@@ -111,8 +112,8 @@ def test_a_process_that_only_reads_constants_never_runs_here(tmp_path: Path) -> 
 
 
 @needed
-def test_verilog_that_does_not_compile_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=r"must compile with Icarus Verilog, but it does not \(adder.v:\d+: .*\); generate"):
+def test_verilog_that_does_not_compile_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"must compile with Icarus Verilog, but it does not \(adder.v:\d+: .*\); gen"):
         icarus.run(write(tmp_path / "design", "endmodule", "endmodul"), vectors())
 
 
@@ -120,14 +121,14 @@ def test_verilog_that_does_not_compile_is_refused(tmp_path: Path) -> None:
 def test_a_simulation_that_stands_still_ends(tmp_path: Path) -> None:
     folder = write(tmp_path / "design", "m_axis_tlast = ends;",
                    "m_axis_tlast = ends; reg turning; initial begin turning = 0; forever #0 turning = !turning; end")
-    with pytest.raises(ToolError, match=r"^vvp must end within 1 s, but it was still at work on simulating .*adder\.v and"
-                                        r" was stopped; "):
+    with pytest.raises(ToolError, match=r"^vvp must end within 1 s, but it was still at work on simulating .*adder\.v "
+                                        r"and was stopped; "):
         icarus.run(folder, vectors(), seconds=1)
 
 
 def test_without_icarus_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert not icarus.available()
-    with pytest.raises(Refusal, match=r"^A simulation with unknown values needs Icarus Verilog, but PATH has no iverilog "
-                                      r"and no vvp; install it \(on Debian: apt-get install iverilog\)$"):
+    with pytest.raises(Refusal, match=r"^A simulation with unknown values needs Icarus Verilog, but PATH has no "
+                                      r"iverilog and no vvp; install it \(on Debian: apt-get install iverilog\)$"):
         icarus.run(write(tmp_path / "design"), vectors())

@@ -51,6 +51,7 @@ def test_a_right_circuit_passes_with_the_cycles_that_it_takes(tmp_path: Path, pe
     (Fault.SHY, r"A beat must move .*\(stalled: idle none, pause until valid\)$"),
     (Fault.LOUD, r"m_axis_tvalid must be clear during reset, .*\(after reset"),
     (Fault.DEAF, r"A beat must move .* output beat 0 of sequence 0 is missing; 0 of 108 input beats"),
+    (Fault.ENDLESS, r"^No output beat may come after those of the last sequence, but 1 more came \(back-to-back\)"),
     (Fault.GREEDY, r"more came \(back-to-back\); of the \d+ words that came \d+ differ, first sequence"),
 ], ids=lambda value: value.name if isinstance(value, Fault) else "")
 def test_a_circuit_that_breaks_a_rule_of_the_stream_is_named(tmp_path: Path, fault: Fault, message: str) -> None:

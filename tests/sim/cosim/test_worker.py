@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from circulant.sim.cosim import verify
+from circulant.sim.cosim import build, simulate, verify
+from circulant.sim.refusal import ToolError
 from tests.sim.cosim.accumulator import Fault, vectors, write
 
 FOREVER = 10**9
@@ -65,3 +66,26 @@ def test_a_killed_parent_takes_the_simulator_with_it(tmp_path: Path) -> None:
             assert parent.stdout.readline(), "the parent has to be there until it is killed"
         parent.send_signal(signal.SIGKILL)
     assert gone(temporary)
+
+
+def test_a_simulation_without_progress_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(simulate, "SECONDS", 1)
+    folder = write(tmp_path / "design", Fault.HANG)
+    with pytest.raises(ToolError, match=rf"^The simulator must end within 1 s, but it was still at work on simulating "
+                                        rf"{folder}/accumulator\.v and was stopped; see whether the machine is"):
+        verify(folder, vectors(), patience=FOREVER)
+    assert gone(temporary)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_build_that_stands_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "SECONDS", 0)
+    monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "cache"))
+    folder = write(tmp_path / "design")
+    with pytest.raises(ToolError, match=rf"^Verilator must end within 0 s, but it was still at work on compiling "
+                                        rf"{folder}/accumulator\.v .*and was stopped; "):
+        verify(folder, vectors())
+    assert [path for path in (tmp_path / "cache" / "verilator").iterdir() if path.is_dir()] == []
