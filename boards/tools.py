@@ -12,7 +12,8 @@ from circulant.sim.refusal import Refusal, ToolError
 __all__ = ["YOSYS", "find", "run"]
 
 YOSYS = (0, 70)
-"""The oldest Yosys that is asked to synthesize, the oldest one tried with success: 0.40 still lacks options."""
+"""The oldest Yosys that is asked to synthesize, since its counts were tried: 0.40 lacks options, and 0.50 maps no
+flip-flops in the steps of `circulant.boards.synthesis`."""
 
 ANSWER_SECONDS = 900.0
 """Limit of a tool that is asked for its version: one in WebAssembly is compiled when it is called first."""
