@@ -2,6 +2,7 @@
 to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,7 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
 
 
 def _image(seed: int) -> Design:
-    from tests.hw import test_cnn
-
+    test_cnn = import_module("tests.hw.test_cnn")
     model = test_cnn.model(seed)
     made = quantize(model, np.random.default_rng(seed).normal(0, 1, (6, *model.shape)), **test_cnn.BITS)
     return generate(made, multipliers=40 + 10 * seed)
