@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 class Product(NamedTuple):
     """Some products of two variables, with their operands' bits."""
 
-    count: int
+    copies: int
     a: int
     b: int
 
