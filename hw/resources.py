@@ -119,11 +119,11 @@ def memories(layer: Layer, plan: Plan, *, max_steps: int = 128, reloadable: bool
     k, shape = program.matrices[0].product.block_size, plan.shape
     banks = (BankShape(shape.columns, layer.product) if isinstance(layer, Linear)
              else bank_shape(layer, columns=shape.columns, streams=plan.streams))
-    blocks = -(-layer.outputs // k)
+    blocks, waiting = -(-layer.outputs // k), 1 if isinstance(layer, Linear) else plan.streams
     found = [
         *array_parts(program).memories,
         Memory(shape.columns, k * banks.width, banks.depth),
-        Memory(1, k * layer.output_format.width + 1, max(3, (plan.streams + 2) * blocks) - 1),
+        Memory(1, k * layer.output_format.width + 1, max(3, (2 + waiting) * blocks) - 1),
     ]
     for matrix in program.matrices:
         cut = matrix.banks(shape.chains)
