@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from circulant import report as reports
 from circulant import steps
 from circulant.experiment import load
 from circulant.progress import Bars
@@ -25,7 +26,7 @@ def measure(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
         with Bars(Console(stderr=True)) as bars:
             for step in (steps.train, steps.quantize, steps.generate, steps.simulate):
                 step(run, bars)
-            report = steps.report(run, bars)
+            report = reports.write(run, bars)
         seconds = time.perf_counter() - start
     machine = {"system": platform.platform(), "cores": os.cpu_count()}
     return {"benchmark": "digits", "table": table(report, seconds), "seconds": seconds, "machine": machine,

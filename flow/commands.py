@@ -19,6 +19,7 @@ __all__ = ["COMMANDS"]
       "circulant run digits-gru --set training.seed=1 --out runs/seed-1",
       "circulant run digits-gru --device LFE5U-85F --out runs/ecp5", trains=True, sized=True)
 def run(this: Run, bars: Bars, resume: bool) -> int:
+    from circulant import report as reports
     from circulant import steps
 
     # An unfinished training of this very experiment is gone on with unasked, as its outcome is the same.
@@ -28,7 +29,7 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     steps.quantize(this, bars)
     steps.generate(this, bars)
     simulated = steps.simulate(this, bars)
-    figures = steps.report(this, bars)
+    figures = reports.write(this, bars)
     bars.close()
     _show(this, figures)
     return _verdict(simulated)
@@ -175,9 +176,9 @@ def reload(this: Run, bars: Bars, network: Path) -> int:
 @step("Every figure of the run, with pictures",
       "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru")
 def report(this: Run, bars: Bars) -> int:
-    from circulant import steps
+    from circulant import report as reports
 
-    figures = steps.report(this, bars)
+    figures = reports.write(this, bars)
     bars.close()
     _show(this, figures)
     return 0

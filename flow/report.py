@@ -13,6 +13,7 @@ from circulant import schedule
 from circulant.boards.device import NAMES, fit_of
 from circulant.integers import loss
 from circulant.integrity import require_verified
+from circulant.progress import Show, silent
 from circulant.records import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
@@ -102,7 +103,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
     return figures
 
 
-def write(run: Run) -> dict[str, Any]:
+def write(run: Run, show: Show = silent) -> dict[str, Any]:
     """Write report.json, report.html and the pictures; returns the figures.
 
     Raises:
@@ -110,6 +111,7 @@ def write(run: Run) -> dict[str, Any]:
     """
     from circulant.pictures import draw
 
+    show("report", 0, 0)
     figures = collect(run)
     pictures = draw(figures, recorded(run, "train")["history"])
     for name, png in pictures.items():

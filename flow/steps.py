@@ -1,4 +1,5 @@
-"""The five steps of a run. Each starts from the files of the one before in the run folder, and is whole or not at all.
+"""The steps of a run, but for its report. Each starts from the files of the one before in the run folder, and is whole
+or not at all.
 
 torch is imported by `train` and `quantize` only, Amaranth by `generate` only, cocotb by `simulate` only.
 """
@@ -8,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from circulant import report as reports
 from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
@@ -22,7 +22,7 @@ from circulant.sim.quantize_like import quantize_like
 from circulant.sim.ranges import analyse
 from circulant.sim.refusal import Refusal
 
-__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize", "report",
+__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
            "simulate", "train", "vectors_of", "words"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
@@ -262,16 +262,6 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     verification = verify(run.path("hardware"), vectors, progress=progress)
     return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json(),
                                     "seconds": time.perf_counter() - start})
-
-
-def report(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Every figure: ``report.json``, ``report.html`` and its pictures.
-
-    Raises:
-        Refusal: as `circulant.report.collect`.
-    """
-    show("report", 0, 0)
-    return reports.write(run)
 
 
 def _matrices(model: Any) -> dict[str, dict[str, int]]:

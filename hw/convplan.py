@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from circulant.hw.flatten import in_order
-from circulant.hw.linecost import image_cycles, reaches
+from circulant.hw.linecost import image_cycles
 from circulant.hw.lines import LineShape
 from circulant.hw.tile import TileShape, tiles_fit
 from circulant.sim.argmax import Argmax
@@ -135,7 +135,7 @@ def pooled_aside(pool: object, pixels: int) -> int:
 
 def _padded(shape: LineShape | TileShape, cycles: int) -> int:
     """Cycles of an image where its lines have to wait for padding; 0 where they never do."""
-    return image_cycles(shape.walk, lines=shape.lines, cycles=cycles) if reaches(shape.layer.window) else 0
+    return image_cycles(shape.walk, lines=shape.lines, cycles=cycles) if shape.layer.window.sees_padding_alone else 0
 
 
 def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> LineShape:

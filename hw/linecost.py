@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim.window import Window
-
-__all__ = ["image_cycles", "reaches"]
+__all__ = ["image_cycles"]
 
 IMAGES, MEASURED = 12, 4
 """That are followed from an empty buffer on, and the last of them, over which the period is the mean."""
-
-
-def reaches(window: Window) -> bool:
-    """Whether the padding reaches the kernel on a side, which then sees nothing else."""
-    return any(pad >= size for pad, size in zip(window.padding, window.kernel, strict=True))
 
 
 def image_cycles(walk: Any, *, lines: int, cycles: int) -> int:

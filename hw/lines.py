@@ -16,7 +16,6 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
 from circulant.hw.fft import FftShape, ForwardFft
 from circulant.hw.fixed import constant_product
-from circulant.hw.linecost import reaches
 from circulant.hw.parts import Memory
 from circulant.hw.pipeline import block, delay
 from circulant.hw.storage import Ram
@@ -156,7 +155,7 @@ class Lines(wiring.Component):
         last_line, last_column = (Mux(place > size - 1, size - 1, place)
                                   for place, size in ((bottom, height), (right, width)))
         seen, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
-        if reaches(window):
+        if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
         m.d.comb += [

@@ -20,6 +20,7 @@ from circulant.hw.residual import end_grid
 from circulant.hw.tile import PIXELS
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.chain import no_hardware
 from circulant.sim.conv import Conv
 from circulant.sim.flatten import Flatten
 from circulant.sim.gru import Gru
@@ -27,7 +28,6 @@ from circulant.sim.layers import Recurrent
 from circulant.sim.lstm import Lstm
 from circulant.sim.network import Layer, Network
 from circulant.sim.pool import Pool
-from circulant.sim.reference import no_hardware
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.scale import Scale

@@ -9,7 +9,7 @@ import gc
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from amaranth.back import rtlil
@@ -19,7 +19,6 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from circulant.hw.config import Config
 from circulant.hw.elaboration import brisk
 from circulant.hw.inventory import Inventories
 from circulant.hw.yosys import Yosys
@@ -64,6 +63,13 @@ def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) 
     if not writable:
         return "logic" if depth <= 16 else "block"
     return "distributed" if asynchronous or depth <= 64 else "block"
+
+
+class Windows(Protocol):
+    """The configuration port as a memory sees it: `circulant.hw.config.Config`."""
+
+    def claim(self, name: str, *, words: int, width: int) -> Any:
+        """The window of a memory: ``write``, the word ``index`` becomes ``word``."""
 
 
 class VerilogTarget:
@@ -217,7 +223,7 @@ class Rom(wiring.Component):
         data: of the word read last.
     """
 
-    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Config | None = None) -> None:
+    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Windows | None = None) -> None:
         self._words = [int(word) & ((1 << width) - 1) for word in words]
         self._width = width
         self._image, self._config = image, config

@@ -13,7 +13,8 @@ from circulant.sim import reference
 from circulant.sim.circulant import pad
 from circulant.sim.conv import Conv
 from circulant.sim.fixed import Reals
-from circulant.sim.flatten import Flatten, flattened
+from circulant.sim.flatten import Flatten
+from circulant.sim.geometry import flattened
 from circulant.sim.near import Rows, Step
 from circulant.sim.pool import Pool
 from circulant.sim.residual import Residual

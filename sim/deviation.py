@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from circulant.sim import apart, reals
 from circulant.sim.apart import IMAGES, Known
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.chain import check_data
 from circulant.sim.circulant import Product
 from circulant.sim.conv import Conv
 from circulant.sim.fixed import Reals
@@ -34,7 +35,7 @@ from circulant.sim.linear import Linear
 from circulant.sim.lstm import PEEPHOLES, Lstm
 from circulant.sim.near import Near, Rows, Step
 from circulant.sim.network import Network
-from circulant.sim.reference import Layer, Model, check_data
+from circulant.sim.reference import Layer, Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.trace import Tensor

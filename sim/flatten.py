@@ -5,13 +5,11 @@ from functools import cached_property
 import numpy as np
 
 from circulant.sim.fixed import Format, Integers
-from circulant.sim.refusal import Refusal
+from circulant.sim.geometry import check_order, flat, flattened
 from circulant.sim.trace import Recorder
 from circulant.sim.window import Grid
 
-__all__ = ["ORDERS", "Flatten", "check_order", "flat", "flattened"]
-
-ORDERS = ("pixels", "channels")
+__all__ = ["Flatten"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,25 +57,3 @@ class Flatten:
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         return flattened(x, self.order, rows=self.rows)
-
-
-def flat(channels: int, grid: Grid, *, rows: bool) -> int:
-    """Values of an image, or of a row of its pixels."""
-    height, width = grid
-    return channels * width * (1 if rows else height)
-
-
-def flattened(x: np.ndarray, order: str, *, rows: bool) -> np.ndarray:
-    """Images (N, height, width, channels) as vectors (N, outputs) or sequences (N, height, outputs)."""
-    if order == "channels":
-        x = np.moveaxis(x, -1, 2 if rows else 1)
-    return x.reshape(*x.shape[:2], -1) if rows else x.reshape(len(x), -1)
-
-
-def check_order(name: str, order: str) -> None:
-    """
-    Raises:
-        Refusal: when the order is unknown.
-    """
-    if order not in ORDERS:
-        raise Refusal(f"Layer {name!r} must flatten by 'pixels' or 'channels', not {order!r}; choose one")

@@ -7,8 +7,7 @@ import numpy as np
 
 from circulant.sim.circulant import pad
 from circulant.sim.fixed import Reals
-from circulant.sim.flatten import check_order, flat, flattened
-from circulant.sim.pool import check_pool
+from circulant.sim.geometry import check_order, check_pool, flat, flattened
 from circulant.sim.reals import Tap, _check, _check_first_columns, _product, ignore, spectra
 from circulant.sim.window import Grid, Window, Windowed
 

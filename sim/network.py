@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from circulant.sim import artifact
 from circulant.sim.argmax import Argmax
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.chain import chained, check_chain, check_data, entry
 from circulant.sim.fixed import Format, Integers, Reals
 from circulant.sim.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
-from circulant.sim.reference import chained, check_chain, check_data, entry
 from circulant.sim.refusal import Refusal
 from circulant.sim.residual import Residual
 from circulant.sim.rules import NETWORK

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from circulant.sim.fixed import Format, Integers, requantize, rounding_bits
+from circulant.sim.geometry import check_pool
 from circulant.sim.refusal import Refusal
 from circulant.sim.trace import Recorder
 from circulant.sim.window import Grid, Window, Windowed
 
-__all__ = ["MODES", "Pool", "reciprocal"]
-
-MODES = ("max", "average")
+__all__ = ["Pool", "reciprocal"]
 
 
 def reciprocal(count: int) -> tuple[int, int]:
@@ -79,16 +78,3 @@ class Pool(Windowed):
         if record is not None:
             record.values(f"{self.name}.y", y, self.output_format)
         return y
-
-
-def check_pool(name: str, mode: str, window: Window, grid: Grid) -> None:
-    """
-    Raises:
-        Refusal: when the mode is unknown, or the window does not fit.
-    """
-    if mode not in MODES:
-        raise Refusal(f"Layer {name!r} must pool by 'max' or 'average', not {mode!r}; choose one")
-    if any(2 * pad > kernel for pad, kernel in zip(window.padding, window.kernel, strict=True)):
-        raise Refusal(f"Layer {name!r}: the padding must be at most half of the kernel {window.kernel}, not "
-                      f"{window.padding}; choose less")
-    window.outputs(name, grid)

@@ -10,6 +10,7 @@ from circulant.sim.activation import activation_names
 from circulant.sim.argmax import Argmax
 from circulant.sim.assemble import assemble_gru, assemble_lstm
 from circulant.sim.bidirectional import Bidirectional
+from circulant.sim.chain import check_data
 from circulant.sim.circulant import Product, pad
 from circulant.sim.conv import Conv
 from circulant.sim.fixed import Format, Reals, fit
@@ -39,7 +40,7 @@ def calibrate(model: reference.Model, calibration: ArrayLike, lengths: ArrayLike
     Raises:
         Refusal: when the data is empty, not finite, or of the wrong shape; as `check_lengths`.
     """
-    data = reference.check_data("Calibration data", calibration, model.flow, model.shape)
+    data = check_data("Calibration data", calibration, model.flow, model.shape)
     if not np.isfinite(data).all():
         raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
     return Peaks(model, data, None if lengths is None else check_lengths("Calibration data", lengths, data.shape))

@@ -5,8 +5,7 @@ computed with at all; they keep whatever is made of a network finite.
 """
 from circulant.sim.activation import FUNCTIONS, METHODS
 from circulant.sim.fft import BLOCK_SIZES
-from circulant.sim.flatten import ORDERS
-from circulant.sim.pool import MODES
+from circulant.sim.geometry import MODES, ORDERS
 from circulant.sim.recurrent import RESETS, RETURNS
 from circulant.sim.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Rule, Table, Text
 

@@ -72,6 +72,11 @@ class Window:
                         for size, kernel, stride in zip(padded, self.kernel, self.stride, strict=True))
         return down, across
 
+    @property
+    def sees_padding_alone(self) -> bool:
+        """Whether the padding reaches the kernel on a side, which then sees nothing else."""
+        return any(pad >= size for pad, size in zip(self.padding, self.kernel, strict=True))
+
     def views(self, x: np.ndarray, grid: Grid, *, axis: int, fill: int = 0) -> Iterator[np.ndarray]:
         """What each position of the kernel sees, row by row: x with the output's height and width.
 

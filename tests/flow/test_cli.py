@@ -129,7 +129,7 @@ def test_a_full_disk_is_said_in_one_line(call, finished, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device", "report.html")
 
-    monkeypatch.setattr(steps, "report", full)
+    monkeypatch.setattr("circulant.report.write", full)
     assert call("report", finished.folder) == (3, "", "report.html could not be written: No space left on device; make "
                                                "room, and run the same command again\n")
 

@@ -91,8 +91,8 @@ def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatc
 
 
 def test_run_goes_on_unasked(stopped, monkeypatch):
-    for step in ("quantize", "generate", "simulate", "report"):
-        monkeypatch.setattr(steps, step, lambda run, show: {"verification": {"mismatches": 0}})
+    for step in ("steps.quantize", "steps.generate", "steps.simulate", "report.write"):
+        monkeypatch.setattr(f"circulant.{step}", lambda run, show: {"verification": {"mismatches": 0}})
     monkeypatch.setattr("circulant.commands._show", lambda run, figures: None)
     seen = []
     monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))

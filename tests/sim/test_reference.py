@@ -4,7 +4,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from circulant.sim.reference import Bidirectional, Linear, Lstm, Model, check_data
+from circulant.sim.chain import check_data
+from circulant.sim.reference import Bidirectional, Linear, Lstm, Model
 from circulant.sim.window import Flow
 from tests.sim import samples
 from tests.sim.definitions import whole

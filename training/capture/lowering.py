@@ -6,8 +6,9 @@ import numpy as np
 from torch import Tensor
 
 from circulant.sim import images
+from circulant.sim.chain import no_hardware
 from circulant.sim.fixed import Reals
-from circulant.sim.reference import Layer, Linear, no_hardware
+from circulant.sim.reference import Layer, Linear
 from circulant.sim.refusal import Refusal
 from circulant.sim.window import Flow, Grid, Window
 from circulant.training.capture.graph import Graph, Node
