@@ -12,7 +12,6 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
-LINKS := $(VENV)/types
 
 .DEFAULT_GOAL := help
 .PHONY: help run test lint types clean
@@ -30,11 +29,8 @@ test: lint types  ## lint, types, and all tests
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .
 
-# mypy reads no editable install whose folders are renamed on the way, so it is shown links that lie as the package does.
 types: $(STAMP)  ## mypy
-	@rm -rf $(LINKS) && mkdir -p $(LINKS)/circulant
-	@ln -s $(CURDIR)/flow/* $(CURDIR)/training $(CURDIR)/sim $(CURDIR)/hw $(CURDIR)/boards $(LINKS)/circulant/
-	@MYPYPATH=$(LINKS) $(BIN)/mypy -p circulant -p benchmarks
+	@$(BIN)/mypy -p circulant -p benchmarks
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || \

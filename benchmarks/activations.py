@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from circulant.pictures import COLORS, png, style
-from circulant.sim.activation import FUNCTIONS, METHODS, Pwl
-from circulant.sim.fixed import Format, Reals
+from circulant.report.pictures import COLORS, png, style
+from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl
+from circulant.sim.arith.fixed import Format, Reals
+from circulant.sim.arith.segments import ERROR, fit_pwl
 from circulant.sim.refusal import Refusal
-from circulant.sim.segments import ERROR, fit_pwl
 
 __all__ = ["draw", "measure"]
 

@@ -12,15 +12,15 @@ from torch import nn
 from circulant import training
 from circulant.experiment import load
 from circulant.hw import generate
-from circulant.hw.plan import repeats
-from circulant.records import Run, require
+from circulant.hw.plan.plan import repeats
+from circulant.run.records import Run, require
+from circulant.run.steps import network_of, vectors_of
 from circulant.sim.cosim import verify
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
-from circulant.steps import network_of, vectors_of
 from circulant.training import assign
-from circulant.training.constraint import initialise
-from circulant.training.models import ModelSettings, build
+from circulant.training.blocks.constraint import initialise
+from circulant.training.models.models import ModelSettings, build
 
 __all__ = ["MODELS", "Case", "measure"]
 

@@ -17,12 +17,12 @@ import torch
 from benchmarks.rnn import layer
 from circulant import training
 from circulant.hw import generate
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.reference import Model
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.reference import Model
 from circulant.training import assign
-from circulant.training.constraint import initialise
-from circulant.training.models import ModelSettings, build
+from circulant.training.blocks.constraint import initialise
+from circulant.training.models.models import ModelSettings, build
 
 __all__ = ["DESIGNS", "TIMED", "Shape", "measure", "network"]
 

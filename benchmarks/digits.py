@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from circulant import report as reports
-from circulant import steps
 from circulant.experiment import load
 from circulant.progress import Bars
-from circulant.records import Run
+from circulant.report import report as reports
+from circulant.run import steps
+from circulant.run.records import Run
 
 __all__ = ["measure", "table"]
 

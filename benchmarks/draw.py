@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import reference
-from circulant.sim.reference import Layer, Model
-from circulant.sim.window import Grid, Window
+from circulant.sim.real import reference
+from circulant.sim.real.reference import Layer, Model
+from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent_layers"]
 
@@ -26,7 +26,7 @@ class Drawn:
     Parameters:
         model: in float.
         data: inputs (N, …) of the model; they calibrate it and are its test vectors.
-        widths: fields of `circulant.sim.quantize.Widths`.
+        widths: fields of `circulant.sim.quantize.quantize.Widths`.
         multipliers: budget; too small a one is to be doubled.
         streams: interleaved sequences.
         argmax: whether the choice of the largest output follows.

@@ -12,8 +12,8 @@ from benchmarks.draw import Drawn, draw
 from benchmarks.networks import affordable
 from circulant.hw.c import Emulator
 from circulant.sim.cosim import icarus, verify
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from circulant.hw.c import Emulator
-from circulant.sim import reference
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 from circulant.sim.refusal import Refusal
 
 __all__ = ["measure", "table"]

@@ -22,10 +22,10 @@ import numpy as np
 
 from benchmarks.victims import victim
 from circulant.cli import main
-from circulant.records import STEPS
+from circulant.run.records import STEPS
 from circulant.sim import artifact
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
@@ -142,7 +142,7 @@ def _read(case: Case) -> None:
     """Everything that reads the file."""
     folder, file = case.folder, case.file
     if file.endswith(".pt"):
-        from circulant.training.checkpoint import Checkpoint
+        from circulant.training.loop.checkpoint import Checkpoint
         from circulant.training.store import load_trained
 
         if file == "model.pt":

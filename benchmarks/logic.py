@@ -1,5 +1,5 @@
-"""What Yosys makes of designs, against what `circulant.hw.families` estimates: look-up tables and flip-flops of designs
-to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
+"""What Yosys makes of designs, against what `circulant.hw.plan.families` estimates: look-up tables and flip-flops of
+designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +11,9 @@ from benchmarks import small_cnn
 from benchmarks.synthesis import POINTS, Point, network, occupied
 from circulant.boards.synthesis import synthesize
 from circulant.hw import Design, generate
-from circulant.hw.families import FAMILIES
-from circulant.hw.inventory import Inventory
-from circulant.sim.quantize import quantize
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.plan.families import FAMILIES
+from circulant.sim.quantize.quantize import quantize
 
 __all__ = ["measure"]
 

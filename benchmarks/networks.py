@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.draw import BLOCKS, CELLS, recurrent_layers
 from circulant.hw import generate
 from circulant.hw.design import Design
-from circulant.hw.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.layerplan import LayerPlan, PairPlan
 from circulant.sim.cosim import verify
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.reference import Model
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real.reference import Model
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Drawn", "affordable", "draw", "measure"]
@@ -33,7 +33,7 @@ class Drawn:
 
     Parameters:
         cells: of its recurrent layers.
-        widths: as `circulant.sim.quantize.Widths` has them.
+        widths: as `circulant.sim.quantize.quantize.Widths` has them.
     """
 
     network: Network

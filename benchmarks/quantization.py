@@ -11,12 +11,13 @@ from typing import Any
 
 from rich.console import Console
 
-from circulant import integers, steps, training
+from circulant import training
 from circulant.experiment import FILE, load
 from circulant.progress import Bars
-from circulant.records import Run, require
-from circulant.sim.knobs import FIELDS
-from circulant.sim.price import weight_bits
+from circulant.run import integers, steps
+from circulant.run.records import Run, require
+from circulant.sim.quantize.knobs import FIELDS
+from circulant.sim.quantize.price import weight_bits
 
 __all__ = ["NETWORKS", "measure", "table"]
 

@@ -16,7 +16,7 @@ import click
 from benchmarks import marks, records
 from benchmarks.experiments import EXPERIMENTS, FOLDER, TITLES, Row, rows
 from benchmarks.records import KEPT
-from circulant.report import compression
+from circulant.report.report import compression
 
 __all__ = ["collect", "document", "keep", "train", "write"]
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from circulant import schedule as charts
 from circulant.hw import generate
 from circulant.hw.design import layer_entry
-from circulant.hw.layerplan import LayerPlan
-from circulant.hw.plan import plan
-from circulant.pictures import png
-from circulant.sim import reals
+from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.plan import plan
+from circulant.report import schedule as charts
+from circulant.report.pictures import png
 from circulant.sim.cosim import verify
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.reference import Model
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reals
+from circulant.sim.real.reference import Model
 
 __all__ = ["layer", "measure", "schedule"]
 

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import reference
-from circulant.sim.window import Grid, Window
+from circulant.sim.real import reference
+from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["BITS", "model"]
 

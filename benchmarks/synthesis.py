@@ -17,13 +17,13 @@ from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import synthesize
 from circulant.hw import generate
 from circulant.hw.design import TOP
-from circulant.hw.layerplan import LayerPlan
-from circulant.hw.plan import plan
+from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.plan import plan
 from circulant.hw.resources import predict
-from circulant.sim import reals
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.reference import Model
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reals
+from circulant.sim.real.reference import Model
 
 __all__ = ["LARGE", "POINTS", "Point", "measure", "network", "occupied"]
 

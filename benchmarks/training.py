@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from circulant.training import Admm, Dataset, ModelSettings, compress, task_of
-from circulant.training.loop import Fit, Recipe
-from circulant.training.models import build
-from circulant.training.product import faster
+from circulant.training.blocks.product import faster
+from circulant.training.loop.loop import Fit, Recipe
+from circulant.training.models.models import build
 
 __all__ = ["admm", "crossover", "linear", "measure", "muon"]
 

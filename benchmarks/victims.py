@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from circulant.experiment import Experiment, Model
-from circulant.records import Run, record, sha256
-from circulant.sim import artifact, design, images, reals
+from circulant.run.records import Run, record, sha256
+from circulant.sim import artifact, design
 from circulant.sim.configuration import ADDRESS_BITS, Configuration, StateShape
 from circulant.sim.configuration import Window as Memory
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.ranges import analyse
-from circulant.sim.reference import Model as Reference
-from circulant.sim.window import Window
+from circulant.sim.error.ranges import analyse
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import images, reals
+from circulant.sim.real.reference import Model as Reference
+from circulant.sim.shape.window import Window
 
 __all__ = ["networks", "victim"]
 
@@ -119,8 +120,8 @@ def _design(run: Run, network: Network) -> str:
 def _trained(run: Run) -> None:
     """``model.pt`` of an untrained model, and a checkpoint."""
     from circulant import training
-    from circulant.training.checkpoint import Checkpoint
-    from circulant.training.train import Trained
+    from circulant.training.loop.checkpoint import Checkpoint
+    from circulant.training.loop.train import Trained
 
     settings = training.ModelSettings(**dataclasses.asdict(run.experiment.model))
     model = training.build(settings, (8, 8), 10)

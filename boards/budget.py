@@ -2,21 +2,21 @@
 from collections.abc import Callable
 
 from circulant.boards.device import Device
-from circulant.hw.families import FAMILIES, Demand
-from circulant.hw.plan import plan
+from circulant.hw.plan.families import FAMILIES, Demand
+from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["whole"]
 
 
 def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int = 128, reloadable: bool = False) -> int:
-    """The budget of multipliers with which `circulant.hw.plan.plan` fills a device: a product counts the DSP blocks
-    that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
+    """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
+    blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
     Raises:
-        Refusal: as `circulant.hw.plan.plan`, of a network that has no hardware.
+        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware.
     """
     def demand(multipliers: int) -> Demand:
         plans = plan(network, multipliers, streams=streams)

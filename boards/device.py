@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from circulant.sim.refusal import Refusal, nearest
 
 if TYPE_CHECKING:
-    from circulant.hw.families import Demand
-    from circulant.hw.inventory import Inventory
+    from circulant.hw.emit.inventory import Inventory
+    from circulant.hw.plan.families import Demand
 
 __all__ = ["Device", "Fit", "Taken", "device", "devices", "fit_of", "fits"]
 
@@ -22,7 +22,7 @@ class Device:
 
     Parameters:
         series: of the vendor.
-        family: in `circulant.hw.families.FAMILIES`.
+        family: in `circulant.hw.plan.families.FAMILIES`.
         dsps, block_rams: multipliers and memories of that family, as the data sheet counts them.
         luts, flip_flops: look-up tables and flip-flops.
     """
@@ -119,7 +119,7 @@ def fits(device: Device, found: "Inventory") -> Fit:
         Refusal: when it takes more than there is, or has memories for which there is no place: every resource that it
             exceeds, by how much, and the smallest device that would do.
     """
-    from circulant.hw.families import FAMILIES
+    from circulant.hw.plan.families import FAMILIES
 
     demand = FAMILIES[device.family].demand(found)
     taken = dict(_taken(device, demand))
@@ -137,7 +137,7 @@ def fit_of(name: str, counted: dict[str, Any]) -> Fit | None:
     Raises:
         Refusal: as `fits`.
     """
-    from circulant.hw.inventory import Inventory
+    from circulant.hw.emit.inventory import Inventory
 
     return None if name == "none" else fits(device(name), Inventory.from_json(counted))
 
@@ -157,7 +157,7 @@ def _over(taken: Taken) -> str:
 
 def _way_out(found: "Inventory") -> str:
     """The smallest device that holds a design, by look-up tables, and what makes the design smaller."""
-    from circulant.hw.families import FAMILIES
+    from circulant.hw.plan.families import FAMILIES
 
     smaller = "lower hardware.multipliers, take narrower words or larger blocks"
     for each in sorted(devices().values(), key=lambda each: each.luts):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from circulant.hw.design import Design, generate
-    from circulant.hw.reload import writes
+    from circulant.hw.reload_words import writes
 
-_HOME = {"Design": "design", "generate": "design", "writes": "reload"}
+_HOME = {"Design": "design", "generate": "design", "writes": "reload_words"}
 
 __all__ = ["Design", "generate", "writes"]
 

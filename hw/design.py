@@ -3,29 +3,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from circulant.hw.census import Census, census
-from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
-from circulant.hw.cost import chart, limit, vector_limit
-from circulant.hw.elaboration import brisk
-from circulant.hw.layerplan import LayerPlan, PairPlan
-from circulant.hw.plan import Plan, each_step, layer_multiplications, pixel_counts, plan, repeats, require_positive
-from circulant.hw.programs import layer_program, matrices
-from circulant.hw.residual import waiting
-from circulant.hw.target import VerilogTarget
-from circulant.hw.tile import TileShape
+from circulant.hw.array.programs import layer_program, matrices
+from circulant.hw.emit.census import Census, census
+from circulant.hw.emit.elaboration import brisk
+from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.layers.residual import waiting
+from circulant.hw.layers.tile import TileShape
+from circulant.hw.plan.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
+from circulant.hw.plan.cost import chart, limit, vector_limit
+from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.plan import Plan, each_step, layer_multiplications, pixel_counts, plan, repeats, require_positive
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact, design
-from circulant.sim.argmax import Argmax
-from circulant.sim.bidirectional import Bidirectional
 from circulant.sim.configuration import WORD, Configuration
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
-from circulant.sim.network import Layer, Network
+from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.residual import Residual
-from circulant.sim.scale import Scale
 
 __all__ = ["Design", "generate", "layer_entry"]
 

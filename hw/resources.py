@@ -10,28 +10,28 @@ from dataclasses import dataclass
 
 from amaranth.hdl import UnusedElaboratable
 
-from circulant.hw.activation import table_widths
+from circulant.hw.arith.activation import table_widths
 from circulant.hw.array.banks import BankShape
+from circulant.hw.array.parts import Memory, Parts, Product, array_parts
+from circulant.hw.array.programs import layer_program
 from circulant.hw.array.sequencer import program_word
-from circulant.hw.bidirectional import SLACK
-from circulant.hw.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
-from circulant.hw.convplan import ScalePlan
-from circulant.hw.families import FAMILIES
-from circulant.hw.inventory import Inventory
-from circulant.hw.layerplan import LayerPlan, PairPlan
-from circulant.hw.parts import Memory, Parts, Product, array_parts
-from circulant.hw.plan import Plan, repeats
-from circulant.hw.programs import layer_program
-from circulant.hw.recurrent import bank_shape
-from circulant.hw.scale import ScaleLayer
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.layers.bidirectional import SLACK
+from circulant.hw.layers.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
+from circulant.hw.layers.recurrent import bank_shape
+from circulant.hw.layers.scale import ScaleLayer
+from circulant.hw.plan.convplan import ScalePlan
+from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.top import Top
-from circulant.sim.activation import Pwl
-from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
-from circulant.sim.network import Layer, Network
-from circulant.sim.scale import Scale
+from circulant.sim.arith.activation import Pwl
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.scale import Scale
 
 __all__ = ["Prediction", "inventory", "memories", "parts", "predict", "products"]
 

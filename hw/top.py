@@ -7,39 +7,39 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.argmax import ArgmaxLayer
-from circulant.hw.bidirectional import BidirectionalLayer
-from circulant.hw.config import Config
-from circulant.hw.conv import ConvLayer
-from circulant.hw.convplan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
-from circulant.hw.flatten import FlattenLayer
-from circulant.hw.frame import Frame
-from circulant.hw.layerplan import LayerPlan, PairPlan
-from circulant.hw.linear import LinearLayer
-from circulant.hw.lines import LineShape
-from circulant.hw.link import link, values
-from circulant.hw.pipeline import connect
-from circulant.hw.plan import Plan, repeats
-from circulant.hw.pool import PoolLayer
-from circulant.hw.programs import layer_program
-from circulant.hw.recurrent import RecurrentLayer
-from circulant.hw.residual import ResidualLayer
-from circulant.hw.reverse import Limit
-from circulant.hw.scale import ScaleLayer
-from circulant.hw.tile import TileShape
-from circulant.hw.tileconv import TileConvLayer
-from circulant.hw.windowpool import WindowPoolLayer
-from circulant.sim.argmax import Argmax
-from circulant.sim.bidirectional import Bidirectional
+from circulant.hw.array.programs import layer_program
+from circulant.hw.layers.argmax import ArgmaxLayer
+from circulant.hw.layers.bidirectional import BidirectionalLayer
+from circulant.hw.layers.conv import ConvLayer
+from circulant.hw.layers.flatten import FlattenLayer
+from circulant.hw.layers.linear import LinearLayer
+from circulant.hw.layers.lines import LineShape
+from circulant.hw.layers.pool import PoolLayer
+from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.hw.layers.residual import ResidualLayer
+from circulant.hw.layers.scale import ScaleLayer
+from circulant.hw.layers.tile import TileShape
+from circulant.hw.layers.tileconv import TileConvLayer
+from circulant.hw.layers.windowpool import WindowPoolLayer
+from circulant.hw.plan.convplan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
+from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.plan import Plan, repeats
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.frame import Frame
+from circulant.hw.stream.link import link, values
+from circulant.hw.stream.pipeline import connect
+from circulant.hw.stream.reverse import Limit
 from circulant.sim.configuration import ADDRESS_BITS, WORD
-from circulant.sim.flatten import Flatten
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
-from circulant.sim.network import Layer, Network
-from circulant.sim.pool import Pool
-from circulant.sim.residual import Residual
-from circulant.sim.scale import Scale
+from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
 
 __all__ = ["Top", "container_bits"]
 
@@ -121,7 +121,7 @@ def _unit(layer: Layer, plan: Plan, steps: int | None, config: Config | None) ->
 
 
 class Top(wiring.Component):
-    """A network as hardware; equals `sim.network.Network.run_integers`.
+    """A network as hardware; equals `sim.golden.network.Network.run_integers`.
 
     A beat is a block: as many values as the block size of the first (or last) layer, each sign-extended to whole bytes,
     value 0 in the low bits. A vector takes as many beats as its values fill; lanes behind its last value are not looked

@@ -1,8 +1,8 @@
 """Files between the folders: named, versioned, hashed, and written whole or not at all.
 
 A file is written under a temporary name, brought to the disk and renamed, so that a killed run leaves the old file or
-the new one. A reader takes regular files within bounds only, checks name, version, hash and, by a rule of `sim.schema`,
-every field, and says file, field, rule and value when it refuses.
+the new one. A reader takes regular files within bounds only, checks name, version, hash and, by a rule of
+`sim.files.schema`, every field, and says file, field, rule and value when it refuses.
 """
 import hashlib
 import io
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import files, temporaries
-from circulant.sim.arrays import read_arrays
+from circulant.sim.files import files, temporaries
+from circulant.sim.files.arrays import read_arrays
+from circulant.sim.files.schema import SHA, Int, Rule, Table, Text, require, shown
 from circulant.sim.refusal import Refusal, unusable
-from circulant.sim.schema import SHA, Int, Rule, Table, Text, require, shown
 
 __all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash", "read_json",
            "read_npz", "replaced_folder", "write_json", "write_npz"]

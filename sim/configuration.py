@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circulant.sim.fixed import Integers
+from circulant.sim.arith.fixed import Integers
+from circulant.sim.files.schema import WAY_OUT, Choice, Int, Listing, Null, Table, require
+from circulant.sim.golden.rules import NAME, SIZE
 from circulant.sim.refusal import Refusal
-from circulant.sim.rules import NAME, SIZE
-from circulant.sim.schema import WAY_OUT, Choice, Int, Listing, Null, Table, require
 
 __all__ = ["ADDRESS_BITS", "CONFIGURATION", "CONTROL", "HOLD", "IDLE", "READ", "REFUSED", "RESTORING", "RESUME",
            "STATUS", "WAIT", "WORD", "WRITE", "Configuration", "Operation", "StateShape", "Window", "state_parts"]

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from circulant.sim import artifact, files
+from circulant.sim import artifact
 from circulant.sim.configuration import CONFIGURATION
+from circulant.sim.files import files
+from circulant.sim.files.schema import SHA, Choice, Flag, Int, Listing, Mapped, Null, Number, Table, Text
+from circulant.sim.golden.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
 from circulant.sim.refusal import Refusal
-from circulant.sim.rules import COUNT, EXTENT, FORMAT, NAME, SIZE
-from circulant.sim.schema import SHA, Choice, Flag, Int, Listing, Mapped, Null, Number, Table, Text
 
 __all__ = ["KIND", "MANIFEST", "VERSION", "hashes", "read"]
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from circulant.sim import artifact
-from circulant.sim.fixed import Integers
+from circulant.sim.arith.fixed import Integers
+from circulant.sim.files.schema import Table, Text
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.schema import Table, Text
-from circulant.sim.sequences import Lengths, check_lengths
+from circulant.sim.shape.sequences import Lengths, check_lengths
 
 __all__ = ["Vectors"]
 
@@ -38,7 +38,7 @@ class Vectors:
 
     Raises:
         Refusal: when they are no integers of 64 bits or less, or the counts of inputs and outputs differ; as
-            `circulant.sim.sequences.check_lengths`.
+            `circulant.sim.shape.sequences.check_lengths`.
     """
 
     inputs: Integers

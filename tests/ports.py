@@ -3,10 +3,10 @@ from functools import cache
 
 import numpy as np
 
-from circulant.hw.plan import plan
+from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
-from circulant.sim import reference
-from circulant.sim.window import Window
+from circulant.sim.real import reference
+from circulant.sim.shape.window import Window
 from tests.hw.simulate import RESET, run
 from tests.random_networks import Random
 

@@ -1,8 +1,8 @@
 """Random networks of every kind of layer, and inputs that also saturate."""
 import numpy as np
 
-from circulant.sim import reference
-from circulant.sim.quantize import quantize
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 
 
 class Random:

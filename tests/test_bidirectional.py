@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.cost import sequence_cycles
-from circulant.hw.layerplan import PairPlan
-from circulant.hw.plan import layer_multiplications, plan
-from circulant.hw.programs import layer_program
-from circulant.sim import reference
+from circulant.hw.array.programs import layer_program
+from circulant.hw.plan.cost import sequence_cycles
+from circulant.hw.plan.layerplan import PairPlan
+from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.sim.cosim import verify
-from circulant.sim.quantize import quantize
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import Transfers, run, sink, source

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circulant import report
 from circulant.cli import main
-from circulant.sim import artifact, design, fft
-from circulant.sim.network import Network
+from circulant.report import report
+from circulant.sim import artifact, design
+from circulant.sim.arith import fft
+from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 
 TINY = """

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.sim import reals, reference
 from circulant.sim.cosim import icarus
-from circulant.sim.quantize import quantize
-from circulant.sim.reference import Model
-from circulant.sim.window import Window
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reals, reference
+from circulant.sim.real.reference import Model
+from circulant.sim.shape.window import Window
 from tests.hw import golden
 
 pytestmark = pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from circulant.cli import main
-from circulant.hw.cost import sequence_cycles
-from circulant.hw.plan import plan
-from circulant.hw.programs import layer_program
+from circulant.hw.array.programs import layer_program
+from circulant.hw.plan.cost import sequence_cycles
+from circulant.hw.plan.plan import plan
 from circulant.sim import artifact
 from circulant.sim.cosim import verify
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.training import load_data

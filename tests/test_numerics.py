@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circulant.sim import reference
+from circulant.sim.real import reference
+from circulant.sim.shape.window import Window
 from circulant.sim.vectors import Vectors
-from circulant.sim.window import Window
 from tests import independent
 from tests.random_networks import Random
 

@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate, writes
-from circulant.hw.cost import sequence_cycles
+from circulant.hw.array.programs import layer_program
 from circulant.hw.design import Design
-from circulant.hw.plan import plan
-from circulant.hw.programs import layer_program
+from circulant.hw.plan.cost import sequence_cycles
+from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
-from circulant.sim import reference
 from circulant.sim.configuration import HOLD, IDLE, READ, STATUS, WRITE, Operation
 from circulant.sim.cosim import SimulationError, exchange, verify
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
-from circulant.sim.quantize_like import quantize_like
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.quantize.quantize_like import quantize_like
+from circulant.sim.real import reference
 from circulant.sim.refusal import Refusal
-from tests.hw import layers
+from tests.hw import drawn_layers as layers
 from tests.hw.session import Host
 from tests.sim import samples
 

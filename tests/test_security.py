@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from circulant.sim import artifact
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
-from circulant.training.checkpoint import Checkpoint
 from circulant.training.data.files import load_array, load_npz
+from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.store import load_trained
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +109,6 @@ def test_a_report_escapes_what_it_shows_and_loads_nothing():
     made = [node for path, calls in CALLS.items() if path.is_relative_to(ROOT / "flow") for node in calls
             if called(node) == "jinja2.Environment"]
     assert made and all(keyword(node, "autoescape") == "True" for node in made)
-    for page in (ROOT / "flow/templates").glob("*.html"):
+    for page in (ROOT / "circulant/templates").glob("*.html"):
         text = re.sub(r"'[^'{}]*' \| safe\b", "", page.read_text("utf-8"))  # Text of the template's own may be.
         assert not re.search(r"<script|https?://|\|\s*safe\b", text), page

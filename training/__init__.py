@@ -1,9 +1,7 @@
 """torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the way out to numpy."""
-from circulant.training.admm import Admm, Residuals
-from circulant.training.capture import ConversionReport, Entry, inspect
-from circulant.training.cells import PeepholeLstm, ResetBeforeGru
-from circulant.training.clone import clone
-from circulant.training.constraint import (
+from circulant.training.blocks.admm import Admm, Residuals
+from circulant.training.blocks.clone import clone
+from circulant.training.blocks.constraint import (
     BlockCirculant,
     Storage,
     assign,
@@ -14,21 +12,23 @@ from circulant.training.constraint import (
     initialise,
     storage,
 )
-from circulant.training.curves import Curves
+from circulant.training.blocks.grid import golden_paths
+from circulant.training.capture import ConversionReport, Entry, inspect
 from circulant.training.data import Dataset, load_data
 from circulant.training.export import export, reference
-from circulant.training.finetune import finetune
-from circulant.training.grid import golden_paths
-from circulant.training.loop import evaluate, fit
-from circulant.training.models import ModelSettings, SequenceClassifier, build
-from circulant.training.muon import Muon
-from circulant.training.place import machine
-from circulant.training.rates import try_rates
+from circulant.training.loop.curves import Curves
+from circulant.training.loop.finetune import finetune
+from circulant.training.loop.loop import evaluate, fit
+from circulant.training.loop.muon import Muon
+from circulant.training.loop.place import machine
+from circulant.training.loop.rates import try_rates
+from circulant.training.loop.settings import TrainingSettings
+from circulant.training.loop.train import Trained, train, train_admm, train_direct
+from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.models import ModelSettings, SequenceClassifier, build
 from circulant.training.score import score
-from circulant.training.settings import TrainingSettings
 from circulant.training.store import load_trained, save_trained
-from circulant.training.task import Task, task_of
-from circulant.training.train import Trained, train, train_admm, train_direct
+from circulant.training.task.task import Task, task_of
 
 __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",

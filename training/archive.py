@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from circulant.sim import files
+from circulant.sim.files import files
 
 __all__ = ["LIMIT", "read"]
 
@@ -26,7 +26,7 @@ def read(path: str | Path) -> Any:
 
     Raises:
         OSError: when there is no such regular file.
-        Exception: of many types, when it is damaged; `circulant.sim.files.reason` says why.
+        Exception: of many types, when it is damaged; `circulant.sim.files.files.reason` says why.
     """
     data = files.read_bytes(path, LIMIT)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

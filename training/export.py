@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from circulant.sim import quantize as quantization
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.public import public
-from circulant.sim.reference import Model
+from circulant.sim.quantize import quantize as quantization
+from circulant.sim.quantize.widths import Widths
+from circulant.sim.real.reference import Model
 from circulant.sim.refusal import Refusal
-from circulant.sim.widths import Widths
+from circulant.training.blocks.clone import clone
 from circulant.training.capture.lowering import LONGEST, lower
 from circulant.training.capture.trace import capture
-from circulant.training.clone import clone
 
 __all__ = ["export", "reference"]
 
@@ -36,10 +36,10 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: Arra
         sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
             calibration.
         lengths: (N,), the steps of each sequence where they differ; the network then asks for those of its inputs, too.
-        widths: further fields of `circulant.sim.quantize.Widths`.
+        widths: further fields of `circulant.sim.quantize.quantize.Widths`.
 
     Raises:
-        Refusal: as `reference` and `circulant.sim.quantize.quantize`.
+        Refusal: as `reference` and `circulant.sim.quantize.quantize.quantize`.
     """
     sample = _sample(sample_inputs)
     known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths

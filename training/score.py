@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 
 from circulant.sim.refusal import Refusal
-from circulant.sim.sequences import Lengths
+from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
-from circulant.training.batches import Part
 from circulant.training.data import Dataset
-from circulant.training.task import Task, task_of
+from circulant.training.task.batches import Part
+from circulant.training.task.task import Task, task_of
 
 __all__ = ["Judged", "judge", "score"]
 

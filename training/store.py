@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from circulant.sim import artifact, files
+from circulant.sim import artifact
+from circulant.sim.files import files
+from circulant.sim.files.schema import Anything, Flag, Int, Listing, Mapped, Number, Table, Text, require, shown
 from circulant.sim.refusal import Refusal
-from circulant.sim.schema import Anything, Flag, Int, Listing, Mapped, Number, Table, Text, require, shown
 from circulant.training import archive
-from circulant.training.constraint import compress
-from circulant.training.models import ModelSettings, build
-from circulant.training.train import Trained, TrainingSettings
+from circulant.training.blocks.constraint import compress
+from circulant.training.loop.train import Trained, TrainingSettings
+from circulant.training.models.models import ModelSettings, build
 
 __all__ = ["load_trained", "save_trained"]
 

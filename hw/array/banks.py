@@ -12,10 +12,10 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, s
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.fft import FftShape, ForwardFft
-from circulant.hw.pipeline import block, delay
-from circulant.hw.target import instances
-from circulant.sim.circulant import Product
+from circulant.hw.arith.fft import FftShape, ForwardFft
+from circulant.hw.emit.target import instances
+from circulant.hw.stream.pipeline import block, delay
+from circulant.sim.arith.circulant import Product
 
 __all__ = ["BankShape", "Banks"]
 

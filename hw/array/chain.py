@@ -12,12 +12,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from circulant.hw.arith.fft import FftShape, InverseFft
+from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.program import Program
-from circulant.hw.config import Config
-from circulant.hw.fft import FftShape, InverseFft
-from circulant.hw.fixed import round_shift, saturate
-from circulant.hw.pipeline import delay, per_matrix
-from circulant.hw.target import Rom, instances, packed
+from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import delay, per_matrix
 
 __all__ = ["Chain", "chain_output", "route_layout"]
 

@@ -20,8 +20,8 @@ from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.rows import RowMemories
 from circulant.hw.array.sequencer import Sequencer
-from circulant.hw.config import Config
-from circulant.hw.pipeline import connect
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import connect
 
 __all__ = ["Engine"]
 

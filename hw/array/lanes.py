@@ -14,9 +14,9 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.chain import Chain, chain_output
 from circulant.hw.array.program import Program
 from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
-from circulant.hw.config import Config
-from circulant.hw.pipeline import delay
-from circulant.hw.target import Rom, instances, packed
+from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import delay
 
 __all__ = ["LaneArray", "row_shape"]
 

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from circulant.hw.array.order import Item, arrange, colour
-from circulant.sim.circulant import JointProduct, Product, multiplications
-from circulant.sim.fixed import Integers
+from circulant.sim.arith.circulant import JointProduct, Product, multiplications
+from circulant.sim.arith.fixed import Integers
 
 __all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Program", "parts"]
 

@@ -12,7 +12,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from circulant.sim.circulant import multiplications
+from circulant.sim.arith.circulant import multiplications
 
 __all__ = ["LaneRow", "RowShape", "data_operands", "phases", "weight_operands"]
 

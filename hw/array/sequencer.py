@@ -6,7 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
-from circulant.hw.target import Rom
+from circulant.hw.emit.target import Rom
 
 __all__ = ["Sequencer", "command", "program_word"]
 

@@ -1,7 +1,7 @@
-"""`sim.activation.Pwl` in C: a table look-up, one multiplication."""
+"""`sim.arith.activation.Pwl` in C: a table look-up, one multiplication."""
 from circulant.hw.c.unit import Unit, render
 from circulant.hw.c.value import Value
-from circulant.sim.activation import Pwl
+from circulant.sim.arith.activation import Pwl
 
 __all__ = ["emit"]
 

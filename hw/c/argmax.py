@@ -1,7 +1,7 @@
-"""`sim.argmax.Argmax` in C."""
+"""`sim.golden.argmax.Argmax` in C."""
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import storage
-from circulant.sim.argmax import Argmax
+from circulant.sim.golden.argmax import Argmax
 
 __all__ = ["emit"]
 

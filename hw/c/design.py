@@ -9,8 +9,8 @@ from circulant.hw.c.source import Source
 from circulant.hw.c.unit import render, table
 from circulant.hw.c.value import storage
 from circulant.sim import artifact
-from circulant.sim.fixed import Format, Integers
-from circulant.sim.network import Network
+from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 

@@ -8,10 +8,10 @@ from circulant.hw.c.compiler import library
 from circulant.hw.c.source import Source
 from circulant.hw.c.unit import render
 from circulant.hw.c.value import storage
-from circulant.sim.fixed import Integers
-from circulant.sim.network import Network, Result
+from circulant.sim.arith.fixed import Integers
+from circulant.sim.golden.network import Network, Result
 from circulant.sim.refusal import Refusal
-from circulant.sim.sequences import descending, valid
+from circulant.sim.shape.sequences import descending, valid
 
 __all__ = ["Emulator"]
 

@@ -1,4 +1,4 @@
-"""The transforms of `sim.fft` in C, one function for each size, and proven bounds of what passes through them.
+"""The transforms of `sim.arith.fft` in C, one function for each size, and proven bounds of what passes through them.
 
 A transform of n calls itself for n/2; up to 8 it is one straight line. Its values are int32_t where the bounds allow,
 and so are the products with twiddle factors.
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from circulant.hw.c.unit import Unit, render, table
 from circulant.hw.c.value import register
-from circulant.sim import fft
+from circulant.sim.arith import fft
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Transform", "forward", "inverse"]
@@ -55,7 +55,7 @@ def _turned(modulus: int, n: int, bits: int) -> tuple[int, int]:
 
 
 def forward(k: int, twiddle_bits: int, peak: int) -> Transform:
-    """`sim.fft.forward` of values up to ``peak``. The bound is that of the modulus of a complex bin."""
+    """`sim.arith.fft.forward` of values up to ``peak``. The bound is that of the modulus of a complex bin."""
     _check(twiddle_bits)
     modulus, products, n = peak, 0, 1
     while n < k:
@@ -67,7 +67,7 @@ def forward(k: int, twiddle_bits: int, peak: int) -> Transform:
 
 
 def inverse(k: int, twiddle_bits: int, peak: int) -> Transform:
-    """`sim.fft.inverse` of real and imaginary parts up to ``peak``."""
+    """`sim.arith.fft.inverse` of real and imaginary parts up to ``peak``."""
     _check(twiddle_bits)
     real, part, modulus = peak, peak, math.isqrt(2 * peak * peak) + 1
     products, most, n = 0, peak, k

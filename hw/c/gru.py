@@ -1,8 +1,8 @@
-"""`sim.gru.Gru` in C."""
+"""`sim.golden.gru.Gru` in C."""
 from circulant.hw.c import activation, product
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import Value, storage
-from circulant.sim.gru import Gru
+from circulant.sim.golden.gru import Gru
 
 __all__ = ["emit"]
 

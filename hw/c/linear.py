@@ -1,8 +1,8 @@
-"""`sim.linear.Linear` in C."""
+"""`sim.golden.linear.Linear` in C."""
 from circulant.hw.c import product
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import storage
-from circulant.sim.linear import Linear
+from circulant.sim.golden.linear import Linear
 
 __all__ = ["emit"]
 

@@ -1,8 +1,8 @@
-"""`sim.lstm.Lstm` in C, with peepholes and a projection where it has them."""
+"""`sim.golden.lstm.Lstm` in C, with peepholes and a projection where it has them."""
 from circulant.hw.c import activation, product
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import Value, storage
-from circulant.sim.lstm import Lstm
+from circulant.sim.golden.lstm import Lstm
 
 __all__ = ["emit"]
 

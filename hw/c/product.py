@@ -1,4 +1,4 @@
-"""`sim.circulant.Product` and `JointProduct` in C: spectra of x; spectral sums, inverse transforms, bias."""
+"""`sim.arith.circulant.Product` and `JointProduct` in C: spectra of x; spectral sums, inverse transforms, bias."""
 import math
 
 import numpy as np
@@ -6,7 +6,7 @@ import numpy as np
 from circulant.hw.c import fft
 from circulant.hw.c.unit import Array, Unit, render
 from circulant.hw.c.value import Value, limits, number, storage, width
-from circulant.sim.circulant import JointProduct, Product
+from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.refusal import Refusal
 
 __all__ = ["rows", "spectra", "transform"]

@@ -7,7 +7,7 @@ from circulant.hw.c import argmax, gru, linear, lstm
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.unit import Array, Stage, Unit, render
 from circulant.hw.c.value import storage
-from circulant.sim.network import Layer, Network
+from circulant.sim.golden.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Source"]

@@ -7,7 +7,7 @@ cannot happen, and refuses what 64 bits cannot hold. So no generated expression 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from circulant.sim.fixed import Format, round_shift
+from circulant.sim.arith.fixed import Format, round_shift
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Value", "limits", "number", "register", "storage", "width"]
@@ -103,7 +103,7 @@ class Value:
         return Value(f"{self._wide(bits, other, PRODUCT)} * {right}", min(corners), max(corners), bits, PRODUCT)
 
     def half_up(self, shift: int) -> "Value":
-        """`sim.fixed.round_shift`."""
+        """`sim.arith.fixed.round_shift`."""
         if shift == 0:
             return self
         if shift < 0:
@@ -115,7 +115,7 @@ class Value:
         return Value(f"half_up{bits}({self.text}, {shift})", lo, hi, bits)
 
     def clip(self, width: int) -> "Value":
-        """`sim.fixed.saturate`."""
+        """`sim.arith.fixed.saturate`."""
         lo, hi = (max(-1 << width - 1, min((1 << width - 1) - 1, bound)) for bound in (self.lo, self.hi))
         if (lo, hi) == (self.lo, self.hi):
             return self

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from circulant.sim import artifact, cache, temporaries
+from circulant.sim import artifact
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.toolchain import Toolchain
-from circulant.sim.files import discard, sync
+from circulant.sim.files import cache, temporaries
+from circulant.sim.files.files import discard, sync
 from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Build", "build"]

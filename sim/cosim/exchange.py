@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim.arith.fixed import Integers
 from circulant.sim.configuration import Configuration, Operation, state_parts
 from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
@@ -17,11 +18,10 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.simulate import Progress, job_of, simulate
 from circulant.sim.cosim.toolchain import find
-from circulant.sim.files import read_text, reason
-from circulant.sim.fixed import Integers
-from circulant.sim.network import Network
+from circulant.sim.files.files import read_text, reason
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from circulant.sim.sequences import Lengths
+from circulant.sim.shape.sequences import Lengths
 
 __all__ = ["Exchange", "exchange"]
 

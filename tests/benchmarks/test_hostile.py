@@ -8,7 +8,7 @@ import pytest
 from benchmarks import hostile
 from benchmarks.hostile import Case, check, damaged
 from benchmarks.victims import networks, victim
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
 
@@ -21,7 +21,7 @@ def whole(tmp_path_factory):
 def pictures(monkeypatch):
     """None are drawn: that takes longer than all else."""
     names = ("training", "accuracy", "cycles", "schedule", "ranges")
-    monkeypatch.setattr("circulant.pictures.draw", lambda *_: dict.fromkeys(names, b""))
+    monkeypatch.setattr("circulant.report.pictures.draw", lambda *_: dict.fromkeys(names, b""))
 
 
 def test_the_victim_is_whole(whole, tmp_path, pictures):

@@ -3,9 +3,9 @@ import json
 import pytest
 
 from benchmarks import quantization
-from circulant import steps
 from circulant.experiment import parse
-from circulant.records import Run, recorded
+from circulant.run import steps
+from circulant.run.records import Run, recorded
 from circulant.sim.refusal import Refusal
 
 TINY = {"data": {"subset": 80, "test_subset": 40}, "model": {"hidden": 8},

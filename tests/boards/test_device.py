@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 import pytest
 
 from circulant.boards.device import Device, Taken, device, devices, fit_of, fits
-from circulant.hw import families
-from circulant.hw.families import FAMILIES
-from circulant.hw.inventory import Inventory
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.plan import families
+from circulant.hw.plan.families import FAMILIES
 from circulant.sim.refusal import Refusal
 
 TOY = Device("toy", "none", "xcu", dsps=8, block_rams=4, luts=1000, flip_flops=2000)

@@ -8,7 +8,8 @@ from benchmarks.synthesis import Point, network
 from circulant.boards import tools
 from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import FAMILIES, manifest, synthesize
-from circulant.hw import families, generate, resources
+from circulant.hw import generate, resources
+from circulant.hw.plan import families
 from circulant.sim.refusal import Refusal, ToolError
 
 SMALL = Point("linear", 40, 12, 2, 2, weight_bits=6, activation_bits=8)

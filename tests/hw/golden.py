@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from circulant.sim import reference
-from circulant.sim.circulant import Product, pad
-from circulant.sim.fixed import Format, Integers, round_shift, saturate
-from circulant.sim.network import Network
-from circulant.sim.quantize import quantize
+from circulant.sim.arith.circulant import Product, pad
+from circulant.sim.arith.fixed import Format, Integers, round_shift, saturate
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 
 FORMATS = {"weight": Format(8, 6), "input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9),
            "output": Format(11, 6)}

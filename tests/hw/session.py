@@ -6,7 +6,7 @@ import numpy as np
 
 from circulant.hw.top import Top, container_bits
 from circulant.sim.configuration import READ, WAIT, WRITE, Operation
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from tests.hw.simulate import run
 
 DEADLINE = 20_000

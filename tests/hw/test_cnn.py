@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.plan import plan
-from circulant.sim import reference
-from circulant.sim.quantize import quantize
+from circulant.hw.plan.plan import plan
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 from circulant.sim.refusal import Refusal
-from circulant.sim.window import Window
+from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks
 from tests.hw.simulate import stream
 from tests.hw.test_top import Beats

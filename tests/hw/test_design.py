@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from circulant.hw import Design, generate
-from circulant.hw.plan import layer_multiplications
-from circulant.hw.programs import layer_program
+from circulant.hw.array.programs import layer_program
+from circulant.hw.plan.plan import layer_multiplications
 from circulant.sim import artifact
 from circulant.sim.design import read
 from circulant.sim.refusal import Refusal
@@ -105,7 +105,7 @@ def test_each_module_is_defined_once_and_no_wire_is_without_bits(design):
 def test_the_same_network_gives_the_same_text(design, tmp_path):
     """A second time, and in another process: with other hashes of strings every set has another order."""
     design.network.save(tmp_path)
-    script = ("import sys\nfrom circulant.hw import generate\nfrom circulant.sim.network import Network\n"
+    script = ("import sys\nfrom circulant.hw import generate\nfrom circulant.sim.golden.network import Network\n"
               "for folder in sys.argv[2:]:\n    generate(Network.load(sys.argv[1]), multipliers=40).write(folder)\n")
     folders = [tmp_path / "first", tmp_path / "second"]
     subprocess.run([sys.executable, "-c", script, tmp_path, *folders], check=True,

@@ -9,11 +9,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.fft import FftShape, ForwardFft, InverseFft
-from circulant.hw.fixed import round_shift, saturate
-from circulant.hw.frame import Frame
-from circulant.hw.pipeline import Queue, Registers
-from circulant.hw.reblock import Reblock
+from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
+from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.stream.frame import Frame
+from circulant.hw.stream.pipeline import Queue, Registers
+from circulant.hw.stream.reblock import Reblock
 from tests.hw.prove import Machine, Proof, explore
 from tests.hw.simulate import decode, trace
 

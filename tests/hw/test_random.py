@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.program import ArrayShape, Program
-from circulant.hw.programs import ROWS, layer_program
-from circulant.hw.recurrent import RecurrentLayer
-from circulant.sim.circulant import multiplications
-from circulant.sim.gru import Gru
-from circulant.sim.lstm import Lstm
+from circulant.hw.array.programs import ROWS, layer_program
+from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.sim.arith.circulant import multiplications
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.lstm import Lstm
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import interleaved, recurrent
 from tests.hw.simulate import stream

@@ -4,22 +4,22 @@ import pytest
 from benchmarks.synthesis import LARGE, POINTS, network
 from circulant.hw import generate
 from circulant.hw.array.lanes import row_shape
-from circulant.hw.families import FAMILIES
-from circulant.hw.inventory import Inventory
-from circulant.hw.parts import Memory
-from circulant.hw.plan import plan
-from circulant.hw.programs import layer_program
+from circulant.hw.array.parts import Memory
+from circulant.hw.array.programs import layer_program
+from circulant.hw.emit.inventory import Inventory
+from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory, memories, predict, products
-from circulant.sim.bidirectional import Bidirectional
-from circulant.sim.conv import Conv
-from circulant.sim.flatten import Flatten
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.pool import Pool
-from circulant.sim.price import weight_bits
-from circulant.sim.quantize import quantize
-from circulant.sim.residual import Residual
-from circulant.sim.scale import Scale
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
+from circulant.sim.quantize.price import weight_bits
+from circulant.sim.quantize.quantize import quantize
 from tests.hw import golden, test_cnn
 from tests.sim import samples
 

@@ -135,12 +135,12 @@ def brought(x, frac, form):
 
 
 def product(p, x):
-    """What `sim.circulant.Product` p gives for the list of integers x."""
+    """What `sim.arith.circulant.Product` p gives for the list of integers x."""
     return joint([p], [x])
 
 
 def joint(parts, xs):
-    """What `sim.circulant.JointProduct` gives for a list of integers for each part."""
+    """What `sim.arith.circulant.JointProduct` gives for a list of integers for each part."""
     first = parts[0]
     rows, _, k = first.weights.shape
     bits, log_k = first.twiddle_bits, k.bit_length() - 1
@@ -164,7 +164,7 @@ def joint(parts, xs):
 
 
 def pwl(table, x):
-    """What `sim.activation.Pwl` gives for the integer x: the line of the segment that the argument lies in."""
+    """What `sim.arith.activation.Pwl` gives for the integer x: the line of the segment that the argument lies in."""
     edge = scaled(1, table.input.frac + table.reach)
     x = max(-edge, min(edge - 1, x))
     segment = max(s for s, start in enumerate(table.start.tolist()) if start <= x)
@@ -175,7 +175,7 @@ def pwl(table, x):
 
 
 def gru(layer, sequence):
-    """The states that `sim.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
+    """The states that `sim.golden.gru.Gru` takes over a sequence of lists of integers, unit by unit."""
     hidden, pre, state = layer.hidden, layer.gates.output.width, layer.gates.parts[1].input
     h, states = [0] * hidden, []
     for x in sequence:

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from circulant.sim import reference
-from circulant.sim.circulant import JointProduct, Product
-from circulant.sim.fixed import Format
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.segments import fit_pwl
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.real import reference
 from circulant.sim.refusal import Refusal
-from circulant.sim.segments import fit_pwl
 
 
 def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12), product=(24, 16), output=(16, 10),

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circulant.sim import artifact
+from circulant.sim.files.schema import Int, Table
 from circulant.sim.refusal import Refusal, ToolError
-from circulant.sim.schema import Int, Table
 from tests.sim.definitions import repeatable
 
 BODY = {"name": "größe", "list": [1, 2.5, None, True], "nested": {"b": 1, "a": []}}

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from circulant.training.admm import Admm
+from circulant.training.blocks.admm import Admm
 from circulant.training.data import Dataset
-from circulant.training.place import joined
-from circulant.training.train import train_admm
+from circulant.training.loop.place import joined
+from circulant.training.loop.train import train_admm
 
 
 def signs(samples: int = 44) -> Dataset:

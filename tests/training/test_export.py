@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from circulant.sim import reference as sim
+from circulant.sim.real import reference as sim
 from circulant.sim.refusal import Refusal
+from circulant.training.blocks.constraint import compress
 from circulant.training.capture import inspect, recurrent
-from circulant.training.constraint import compress
 from circulant.training.export import export, reference
-from circulant.training.models import ModelSettings, build
-from circulant.training.sequences import SequenceClassifier, SequenceLabeller
+from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.sequences import SequenceClassifier, SequenceLabeller
 
 
 class Steps(nn.Module):

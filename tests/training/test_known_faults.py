@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from circulant.sim import circulant
-from circulant.sim.reference import Lstm
+from circulant.sim.arith import circulant
+from circulant.sim.real.reference import Lstm
 from circulant.training import Admm, PeepholeLstm, compress, initialise
-from circulant.training.blocks import BlockCirculant
-from circulant.training.product import product
+from circulant.training.blocks.blocks import BlockCirculant
+from circulant.training.blocks.product import product
 
 
 def generator(seed: int = 0) -> torch.Generator:

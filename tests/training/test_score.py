@@ -9,7 +9,7 @@ from circulant.sim.vectors import Vectors
 from circulant.training import score
 from circulant.training.data import Dataset
 from circulant.training.score import BATCH, judge
-from circulant.training.task import task_of
+from circulant.training.task.task import task_of
 
 LENGTHS = np.array([3, 5, 3, 4])
 

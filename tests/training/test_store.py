@@ -10,9 +10,9 @@ import torch
 from circulant.sim.refusal import Refusal
 from circulant.training import store
 from circulant.training.data import load_data
-from circulant.training.models import ModelSettings
+from circulant.training.loop.train import Trained, TrainingSettings, train
+from circulant.training.models.models import ModelSettings
 from circulant.training.store import load_trained, save_trained
-from circulant.training.train import Trained, TrainingSettings, train
 
 STATES = ("dense", "circulant")
 

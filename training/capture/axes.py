@@ -6,7 +6,7 @@ from typing import Any
 from torch import nn
 
 from circulant.training.capture.call import LAST_STEP, Call, Unsupported, Value
-from circulant.training.cells import ResetBeforeGru
+from circulant.training.models.cells import ResetBeforeGru
 
 __all__ = ["cat", "getitem", "mean", "permute", "reshape"]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import Call, Unsupported, Value
-from circulant.training.cells import PeepholeLstm, ResetBeforeGru
-from circulant.training.matrices import Matrix, constraint_of
+from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 
 __all__ = ["RECURRENT", "adaptive", "batch_norm", "conv", "linear", "pool", "recurrent"]
 

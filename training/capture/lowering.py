@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from circulant.sim import images
-from circulant.sim.chain import no_hardware
-from circulant.sim.fixed import Reals
-from circulant.sim.reference import Layer, Linear
+from circulant.sim.arith.fixed import Reals
+from circulant.sim.real import images
+from circulant.sim.real.reference import Layer, Linear
 from circulant.sim.refusal import Refusal
-from circulant.sim.window import Flow, Grid, Window
+from circulant.sim.shape.chain import no_hardware
+from circulant.sim.shape.window import Flow, Grid, Window
+from circulant.training.blocks.matrices import block_sizes
 from circulant.training.capture.graph import Graph, Node
 from circulant.training.capture.moves import MOVES, arrival, flattening, numbered, unchanged
 from circulant.training.capture.recurrent import as_numpy, level
 from circulant.training.capture.report import NO_LAYER
-from circulant.training.matrices import block_sizes
 
 __all__ = ["Lowering", "lower", "missing", "moves_batch"]
 
@@ -52,7 +52,7 @@ class Lowering:
 
     Members:
         start: what the first layer takes.
-        shape: of a sample, where `circulant.sim.reference.Model` asks for it.
+        shape: of a sample, where `circulant.sim.real.reference.Model` asks for it.
         layers: of the reference, in their order. Their names are letters, digits and underscores, start with a letter,
             and differ from one another.
         problems: the nodes that have no layer, with the reason.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.geometry import ORDERS, flattened
-from circulant.sim.window import Flow
+from circulant.sim.shape.geometry import ORDERS, flattened
+from circulant.sim.shape.window import Flow
 from circulant.training.capture.graph import Node
 
 __all__ = ["MOVES", "arrival", "flattening", "numbered", "unchanged"]

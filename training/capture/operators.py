@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 from torch.nn.utils import parametrize
 
-from circulant.training.blocks import BlockCirculant
+from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.capture import axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
 

@@ -5,9 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from circulant.sim.reference import Bidirectional, Gru, Layer, Lstm
-from circulant.training.cells import PeepholeLstm, Recurrent, ResetBeforeGru
-from circulant.training.matrices import Matrix, constraint_of
+from circulant.sim.real.reference import Bidirectional, Gru, Layer, Lstm
+from circulant.training.blocks.matrices import Matrix, constraint_of
+from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 
 __all__ = ["as_numpy", "level"]
 

@@ -12,12 +12,12 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
+from circulant.training.blocks.clone import clone
 from circulant.training.capture.graph import Graph
 from circulant.training.capture.operators import problem_of
 from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.walk import INPUT_AXES, Walk, kind_of
-from circulant.training.cells import Recurrent
-from circulant.training.clone import clone
+from circulant.training.models.cells import Recurrent
 
 __all__ = ["Captured", "capture", "inspect"]
 

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn.utils import parametrize
 
+from circulant.training.blocks.matrices import matrices, owner, storage
 from circulant.training.capture.call import LAST_STEP, Call, Unsupported, Value
 from circulant.training.capture.graph import Graph, Node, simplify
 from circulant.training.capture.lowering import missing, moves_batch
 from circulant.training.capture.operators import FUNCTIONS, MODULES, problem_of
 from circulant.training.capture.report import ConversionReport, Entry
-from circulant.training.matrices import matrices, owner, storage
 
 __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 

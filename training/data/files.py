@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim import files
+from circulant.sim.files import files
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Progress", "fingerprint", "load_array", "load_npz", "locate", "root", "silent", "unpacked"]

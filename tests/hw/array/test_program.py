@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
-from circulant.hw.programs import ROWS, layer_program
-from circulant.sim.circulant import JointProduct
-from circulant.sim.linear import Linear
+from circulant.hw.array.programs import ROWS, layer_program
+from circulant.sim.arith.circulant import JointProduct
+from circulant.sim.golden.linear import Linear
+from tests.hw.drawn_layers import gru, lstm
 from tests.hw.golden import product
-from tests.hw.layers import gru, lstm
 
 CASES = {
     "an LSTM": lambda: lstm(1, k=2, inputs=5, hidden=7),

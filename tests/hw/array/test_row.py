@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.array.row import LaneRow, RowShape, data_operands, weight_operands
-from circulant.hw.target import VerilogTarget
-from circulant.sim.circulant import multiplications
-from circulant.sim.fixed import Format
+from circulant.hw.emit.target import VerilogTarget
+from circulant.sim.arith.circulant import multiplications
+from circulant.sim.arith.fixed import Format
 from tests.hw.golden import numbers, product
 from tests.hw.simulate import trace
 

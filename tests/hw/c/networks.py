@@ -3,14 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from circulant.sim.activation import METHODS, Pwl
-from circulant.sim.circulant import JointProduct, Product
-from circulant.sim.fft import BLOCK_SIZES
-from circulant.sim.fixed import Format, Integers
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
-from circulant.sim.network import Layer, Network
+from circulant.sim.arith.activation import METHODS, Pwl
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.arith.fft import BLOCK_SIZES
+from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Layer, Network
 from circulant.sim.refusal import Refusal
 
 NARROW = {"weight": (2, 18), "spectrum": (4, 20), "product": (4, 30), "vector": (2, 18)}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import design, generate_c
-from circulant.sim.network import Network
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT

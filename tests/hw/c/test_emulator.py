@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import Emulator
-from circulant.sim.fixed import Format
-from circulant.sim.linear import Linear
-from circulant.sim.network import Network
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, WIDE, inputs, sequences, vectors
 from tests.hw.golden import network, product

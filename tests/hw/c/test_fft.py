@@ -5,7 +5,7 @@ import pytest
 
 from circulant.hw.c import fft
 from circulant.hw.c.unit import Unit
-from circulant.sim import fft as golden
+from circulant.sim.arith import fft as golden
 from circulant.sim.refusal import Refusal
 
 

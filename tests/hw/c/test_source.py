@@ -3,13 +3,13 @@ from dataclasses import fields
 import pytest
 
 from circulant.hw.c.source import Source
-from circulant.sim.activation import Pwl
-from circulant.sim.circulant import JointProduct, Product
-from circulant.sim.fixed import Format
-from circulant.sim.gru import Gru
-from circulant.sim.linear import Linear
-from circulant.sim.lstm import Lstm
-from circulant.sim.network import Network
+from circulant.sim.arith.activation import Pwl
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, Maker, sequences, vectors
 from tests.hw.golden import network

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import Emulator, generate_c
-from circulant.sim import reference
-from circulant.sim.quantize import quantize
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
 from circulant.training.data import load_data
 from tests.data import real
 from tests.sim import samples

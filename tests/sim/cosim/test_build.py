@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from circulant.sim import temporaries
 from circulant.sim.cosim import build as module
 from circulant.sim.cosim import objcache
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.toolchain import Toolchain
+from circulant.sim.files import temporaries
 from circulant.sim.refusal import Refusal
 from tests.sim.cosim.accumulator import write, write_image
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch import nn
 
+from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture
-from circulant.training.constraint import compress
 
 K = 4
 

@@ -5,10 +5,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from circulant.sim.refusal import Refusal
+from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture, inspect
-from circulant.training.cells import PeepholeLstm, ResetBeforeGru
-from circulant.training.constraint import compress
-from circulant.training.models import MODELS, ModelSettings, build
+from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.models import MODELS, ModelSettings, build
 
 
 class Net(nn.Module):

@@ -1,0 +1,60 @@
+"""circulant: from a torch model to a block-circulant network in Verilog that equals its golden model bit for bit.
+
+``import circulant`` loads nothing but this file: every name below is fetched when it is first used, and one whose extra
+is not installed says which one it needs.
+"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circulant.hw import Design, generate
+    from circulant.sim.cosim import Verification, verify
+    from circulant.sim.golden.network import Network
+    from circulant.sim.refusal import Refusal, ToolError
+    from circulant.sim.vectors import Vectors
+    from circulant.training import (
+        ConversionReport,
+        Dataset,
+        compress,
+        export,
+        initialise,
+        inspect,
+        load_data,
+        train_admm,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "load_data", "Dataset",
+    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "export",
+    "Network", "Vectors",
+    "generate", "Design",
+    "verify", "Verification",
+    "Refusal", "ToolError",
+]
+
+_HOME = {
+    "load_data": "training", "Dataset": "training",
+    "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
+    "train_admm": "training", "export": "training",
+    "Network": "sim.golden.network", "Vectors": "sim.vectors",
+    "generate": "hw", "Design": "hw",
+    "verify": "sim.cosim", "Verification": "sim.cosim",
+    "Refusal": "sim.refusal", "ToolError": "sim.refusal",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from circulant.extras import extras
+
+    with extras(f"{__name__}.{name}"):
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

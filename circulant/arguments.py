@@ -1,0 +1,108 @@
+"""What a command line says: which run is meant, and the size of its design. The frame of every command of a run."""
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from circulant.boards.device import devices
+from circulant.experiment import DEFAULT, FILE, load, shipped
+from circulant.progress import Bars
+from circulant.run.records import CHECKPOINT, Run
+from circulant.sim.refusal import Refusal
+
+__all__ = ["STEPS", "find", "step"]
+
+RUNS = Path("runs")
+
+STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
+"""Commands that go on with what the ones before them left in a run folder."""
+
+
+def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False
+         ) -> Callable[[Callable[..., int]], click.Command]:
+    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars.
+
+    Options of its own are added above it and given by their names; one that trains also gets ``resume``, and one that
+    is ``sized`` takes --multipliers and --device, which are keys of the experiment.
+    """
+
+    def decorate(function: Callable[..., int]) -> click.Command:
+        name = function.__name__
+        resume = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
+
+        @click.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
+                     epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
+                            f"folder; every key of it stands in docs/experiment.md.")
+        @click.argument("experiment", required=False)
+        @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+                      help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
+        @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+                      help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
+        def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
+            if sized:
+                overrides += size(overrides, own.pop("multipliers"), own.pop("part"), own.get("target", "verilog"))
+                overrides += ("hardware.argmax=true",) if own.pop("argmax") else ()
+            run = find(name, experiment, out, overrides, resume=own.get("resume", False))
+            with Bars(Console(stderr=True)) as bars:
+                return function(run, bars, **own)
+
+        for option in ([resume] if trains else []) + (SIZE if sized else []):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+SIZE = [
+    click.option("--device", "part", metavar="NAME", help=f"FPGA that the design must fit ({', '.join(devices())}), "
+                 "with all of its multipliers unless a number is given."),
+    click.option("--multipliers", type=int, metavar="N",
+                 help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
+    click.option("--argmax", is_flag=True, help="Let it give the class, the place of the largest output."),
+]
+
+
+def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, target: str) -> tuple[str, ...]:
+    """What --multipliers and --device say, as ``key=value``.
+
+    Raises:
+        Refusal: when --set says it too, or nothing is built from multipliers.
+    """
+    if part is not None:
+        part = {name.lower(): name for name in devices()}.get(part.lower(), part)
+    given = {"hardware.multipliers": ("--multipliers", multipliers), "board.device": ("--device", part)}
+    said = {override.partition("=")[0].strip() for override in overrides}
+    for key, (option, value) in given.items():
+        if value is not None and target != "verilog":
+            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers to share out")
+        if value is not None and key in said:
+            raise Refusal(f"{option} and --set {key} must not both be given, as they say the same; leave one out")
+    if part is not None and multipliers is None and "hardware.multipliers" not in said:
+        given["hardware.multipliers"] = ("", 0)
+    return tuple(f"{key}={value}" for key, (_, value) in given.items() if value is not None)
+
+
+def find(command: str, source: str | None, out: Path | None, overrides: tuple[str, ...], resume: bool = False) -> Run:
+    """The run that a command line means.
+
+    A step after the first goes on with the experiment that the folder keeps, unless a file is named. So does any
+    command that is given a folder and no EXPERIMENT. What resumes a training goes on with that of the checkpoint.
+
+    Raises:
+        Refusal: as `circulant.experiment.load`.
+    """
+    if out is None and source is not None and source not in shipped() and Path(source).is_dir():
+        out = Path(source)
+    kept = out or RUNS / (source or DEFAULT)
+    continues = command in STEPS[1:] or (source is None and out is not None)
+    unfinished = kept / CHECKPOINT
+    if resume and (source is None or source in shipped() or Path(source) == kept) and (unfinished / FILE).exists():
+        return Run(kept, load(unfinished, overrides))
+    if resume and source is None and (kept / FILE).exists():  # It is finished: with its own experiment.
+        return Run(kept, load(kept, overrides))
+    if continues and (source is None or source in shipped()) and (kept / FILE).exists():
+        source = str(kept)
+    experiment = load(source or DEFAULT, overrides)
+    return Run(out or RUNS / experiment.name, experiment)

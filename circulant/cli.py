@@ -1,0 +1,97 @@
+"""The command line: the commands of a run, one that shows data sets, and sweeps; and what the exit code says."""
+import sys
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from circulant import __version__
+from circulant.commands import COMMANDS
+from circulant.exits import end_of, steady_streams
+from circulant.extras import extras
+from circulant.progress import Bars, leads
+from circulant.sim import artifact
+from circulant.sweep.command import sweep
+
+__all__ = ["main"]
+
+PATIENCE = 30
+"""Seconds that a process which says nothing leaves to the one that does."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point. Exits with 0; 1 when the circuit is found wrong, 2 for a refusal, 3 when a tool, the disk or
+    the program fails, 130 when interrupted."""
+    steady_streams()
+    try:
+        code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except BaseException as error:
+        code, words = end_of(error)
+        _say(words)
+    sys.exit(code)
+
+
+def _say(text: str) -> None:
+    """A line on stderr; of several processes that train together, one says it for all."""
+    if leads():
+        click.echo(text, err=True)
+    else:
+        time.sleep(PATIENCE)  # The launcher stops all others as soon as one ends, so that is to be the one that speaks.
+
+
+class InOrder(click.Group):
+    """Lists its commands in the order in which they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="circulant %(version)s")
+def cli() -> None:
+    """From a torch model to a block-circulant network in verified Verilog.
+
+    \b
+    circulant run                        train, quantize, generate, simulate, report
+    circulant run --set model.hidden=32  the same with a smaller network
+    circulant report runs/digits-gru     one step, from the files of the one before
+    circulant data fsdd                  what a data set holds
+    circulant sweep recurrent            block sizes × widths × multipliers
+    """
+
+
+@click.command("data", short_help="What a data set holds",
+               epilog="Every data set and its options stand in docs/data.md.")
+@click.argument("source", metavar="NAME")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change an option of the data set, for instance data.subset=100; may be repeated.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Draw lengths and classes into this PNG.")
+def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> int:
+    """Read a data set as training does, and show its sizes, shapes, lengths and classes.
+
+    NAME is a data set, an .npz file of your own, or an experiment whose data are meant.
+
+    \b
+    Example:
+      circulant data fsdd --set data.steps=80 --picture fsdd.png
+    """
+    from circulant.report import holdings
+
+    options = holdings.options_of(source, overrides)
+    with extras("circulant data"):
+        from circulant import training
+    with Bars(Console(stderr=True)) as bars:
+        bars("reading data", 0, 0)
+        data = training.load_data(**options, progress=bars)
+    click.echo(holdings.words(holdings.figures(data)))
+    if picture is not None:
+        artifact.atomic_bytes(picture, holdings.picture(data))
+        click.echo(picture)
+    return 0
+
+
+for command in (*COMMANDS, show_data, sweep):
+    cli.add_command(command)

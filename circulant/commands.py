@@ -1,0 +1,219 @@
+"""The commands of a run: the whole of it, each of its steps, and what they say when they are done."""
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from circulant.arguments import step
+from circulant.exits import WRONG
+from circulant.progress import Bars, leads
+from circulant.run.records import Run
+from circulant.sim.refusal import Refusal
+
+__all__ = ["COMMANDS"]
+
+@step("All five steps", "Train, quantize, generate, simulate and report.",
+      "circulant run digits-gru --set training.seed=1 --out runs/seed-1",
+      "circulant run digits-gru --device LFE5U-85F --out runs/ecp5", trains=True, sized=True)
+def run(this: Run, bars: Bars, resume: bool) -> int:
+    from circulant.report import report as reports
+    from circulant.run import steps
+
+    # An unfinished training of this very experiment is gone on with unasked, as its outcome is the same.
+    steps.train(this, bars, resume=resume or None, exports=True)
+    if not leads():
+        return 0
+    steps.quantize(this, bars)
+    steps.generate(this, bars)
+    simulated = steps.simulate(this, bars)
+    figures = reports.write(this, bars)
+    bars.close()
+    _show(this, figures)
+    return _verdict(simulated)
+
+
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@step("What becomes of each part of the network",
+      "Show what would become of each part of the experiment's network, with its block size and the waste of padding.",
+      "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
+def inspect(this: Run, bars: Bars, as_json: bool) -> int:
+    from circulant.run import steps
+
+    parts = steps.inspect(this, bars)
+    bars.close()
+    click.echo(json.dumps(parts.as_json(), indent=1, ensure_ascii=False) if as_json else str(parts))
+    parts.require()
+    if not parts.exportable:
+        click.echo("It can be trained, but not be quantized: the golden model has no layer for what is only captured.",
+                   err=True)
+    return 0
+
+
+@click.option("--find-rate", is_flag=True, help="Only try learning rates, in short trainings measured on training "
+              "samples that are held out.")
+@step("Torch: dense baseline, ADMM, projection, retraining",
+      "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
+      "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
+      "circulant train digits-gru --find-rate --out runs/rates", trains=True)
+def train(this: Run, bars: Bars, resume: bool, find_rate: bool) -> int:
+    from circulant.run import steps
+
+    if find_rate:
+        return _find_rate(this, bars, resume)
+    ended = resume and steps.finished(this) is not None
+    done = steps.train(this, bars, resume=resume)
+    if not leads():
+        return 0
+    bars.close()
+    if ended:
+        click.echo(f"The training of {this.folder} is finished; there is nothing to resume", err=True)
+    scores = done[done["metric"]]
+    dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
+    click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, "
+               f"{dense}")
+    return 0
+
+
+def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
+    from circulant import rates
+
+    if resume:
+        raise Refusal("--find-rate and --resume must not both be given, as a search of rates has no checkpoint; leave "
+                      "one out")
+    found = rates.find_rate(this, bars)
+    if not leads():
+        return 0
+    bars.close()
+    for each in found["tried"]:
+        known = each["loss"] is not None
+        click.echo(f"{each['rate']:g}: " + (f"loss {each['loss']:.4f}, {found['metric'].replace('_', ' ')} "
+                                            f"{each[found['metric']]:.2%}" if known else "the loss is not finite"))
+    click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'])}")
+    return 0
+
+
+@click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
+@step("Integers: the golden model and its test vectors",
+      "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
+      "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
+      "circulant quantize runs/digits-gru --set quantization.budget=0.1")
+def quantize(this: Run, bars: Bars, like: Path | None) -> int:
+    from circulant.run import steps
+
+    done = steps.quantize(this, bars, like=like)
+    bars.close()
+    _widths(done)
+    click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
+               "quantized")
+    return 0
+
+
+@click.option("--target", type=click.Choice(["verilog", "c"]), default="verilog", show_default=True,
+              help="Verilog in the folder hardware, or C99 for processors in the folder c.")
+@step("Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
+      "circulant generate runs/digits-gru --multipliers 32",
+      "circulant generate runs/digits-gru --device XC7Z020",
+      "circulant generate runs/digits-gru --target c", sized=True)
+def generate(this: Run, bars: Bars, target: str) -> int:
+    from circulant.run import steps
+
+    if target == "c":
+        made = steps.generate_c(this, bars)["c"]
+        bars.close()
+        click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
+                   "its self-test")
+        return 0
+    from circulant.boards.device import fit_of
+    from circulant.report.schedule import closing
+
+    hardware = steps.generate(this, bars)["hardware"]
+    bars.close()
+    click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
+               f"{hardware['memory_bits']:,} memory bits")
+    click.echo(closing(hardware))
+    if (fit := fit_of(this.experiment.board.device, hardware["resources"])) is not None:
+        click.echo(str(fit))
+        for doubt in fit.doubts:
+            click.echo(f"Warning: {doubt}", err=True)
+    return 0
+
+
+@step("Verilator: every output bit against the golden model",
+      "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
+      "circulant simulate runs/digits-gru",
+      "circulant simulate runs/digits-gru --set simulation.samples=20")
+def simulate(this: Run, bars: Bars) -> int:
+    from circulant.run import steps
+
+    simulated = steps.simulate(this, bars)
+    bars.close()
+    check = simulated["verification"]
+    click.echo(f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
+               f"{check['mismatches']:,} mismatches")
+    return _verdict(simulated)
+
+
+@click.option("--network", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
+              help="Run folder of the other network, which was quantized --like this one.")
+@step("Words that load another network",
+      "Make the words that load another network into a reloadable design, and check under Verilator that they do.",
+      "circulant reload runs/digits-gru --network runs/seed-1")
+def reload(this: Run, bars: Bars, network: Path) -> int:
+    from circulant.run.reload import reload as words_of
+
+    check = words_of(this, network, bars)["exchange"]
+    bars.close()
+    click.echo(f"{this.path('reload.bin')}: {check['words_written']:,} words; with one network and the other "
+               f"{check['words_compared']:,} words of output and {check['values_compared']:,} of states compared, "
+               f"{check['mismatches'] + check['wrong_values']:,} mismatches")
+    return WRONG if check["mismatches"] or check["wrong_values"] else 0
+
+
+@step("Every figure of the run, with pictures",
+      "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru")
+def report(this: Run, bars: Bars) -> int:
+    from circulant.report import report as reports
+
+    figures = reports.write(this, bars)
+    bars.close()
+    _show(this, figures)
+    return 0
+
+
+COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
+"""In the order in which they are used."""
+
+
+def _widths(done: dict[str, Any]) -> None:
+    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    from circulant.run.integers import picked_table, ranges_table
+
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    if done["picking"]:
+        console.print(picked_table(done["picking"]), ranges_table(done["ranges"]))
+    if done["never"]:
+        click.echo(f"The calibration never exercises {', '.join(done['never'])}: always zero, so that their formats "
+                   "say nothing.", err=True)
+
+
+def _show(this: Run, figures: dict[str, Any]) -> None:
+    from circulant.report.report import summary
+
+    Console(soft_wrap=not sys.stdout.isatty()).print(summary(figures))
+    click.echo(this.path("report.html"))
+
+
+def _verdict(simulated: dict[str, Any]) -> int:
+    """The exit code of a verification; a mismatch is said on stderr."""
+    check = simulated["verification"]
+    if not check["mismatches"]:
+        return 0
+    first = check["first"]
+    click.echo(f"{check['mismatches']} of {check['words_compared']} words differ from the golden model; the first: "
+               f"sequence {first['sequence']}, step {first['step']}, word {first['word']}: "
+               f"expected {first['expected']}, got {first['got']}", err=True)
+    return WRONG

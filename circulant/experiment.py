@@ -1,0 +1,370 @@
+"""Experiment files: TOML that is read into one frozen, validated tree, and written back.
+
+An experiment is found by the name of a shipped one, by the path of a TOML file, or by a run folder, which keeps the
+experiment that made it.
+"""
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from circulant.boards.device import devices
+from circulant.sim import artifact
+from circulant.sim.files import files
+from circulant.sim.refusal import Refusal, nearest
+from circulant.tables import Table, key, keys, read
+
+__all__ = [
+    "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Simulation", "Training",
+    "load", "parse", "reference", "save", "shipped",
+]
+
+FILE = "experiment.toml"
+"""The name under which a run folder keeps its experiment."""
+
+LIMIT = 1 << 20
+"""Bytes of an experiment."""
+
+DEFAULT = "digits-gru"
+
+
+@dataclass(frozen=True)
+class Data(Table):
+    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
+
+    name: str = key("digits", "data set",
+                    choices=("digits", "mnist", "cifar10", "fsdd", "speechocean762", "timit", "npz"))
+    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
+    seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
+                    low=0, high=2**31 - 1)
+    subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
+    test_subset: int = key(0, "test samples to keep", low=1, high=10**9, zero="all")
+    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
+                        low=1, high=10**9, zero="none")
+    layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
+                      choices=("auto", "image", "flat", "rows"))
+    longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")
+    steps: int = key(0, "sequences are cut to so many steps, or padded with zeros in front", low=1, high=10**6,
+                     zero="as they are")
+    bands: int = key(0, "mel bands of a step", low=1, high=256, zero="the data set's own number")
+    deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
+                      choices=("auto", "none", "first", "second"))
+    normalise: str = key("auto", "mean 0 and variance 1 over each sample, or over the train part",
+                         choices=("auto", "none", "sample", "train"))
+    stack: int = key(1, "successive frames that make one step", low=1, high=64)
+    phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
+
+
+@dataclass(frozen=True)
+class Model(Table):
+    """The network, before compression."""
+
+    kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
+        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "lenet_caffe", "cnn", "vgg", "resnet8"))
+    hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
+    layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
+    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers; channels "
+                                  "of each convolution of a cnn, in place of width", low=1, high=65536)
+    cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
+    projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
+    peephole: bool = key(False, "whether an lstm has peepholes")
+    bidirectional: bool = key(False, "whether recurrent layers go both ways")
+    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
+                         high=0.9)
+    front: int = key(0, "outputs of a fully connected layer in front of the recurrent ones of a labeller, at each step",
+                     low=1, high=4096, zero="none")
+    width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
+    window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
+    dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
+
+
+@dataclass(frozen=True)
+class Compression(Table):
+    """How the matrices become block-circulant."""
+
+    block_size: int | dict[str, int] = key(
+        8, "block size k of every matrix, or of the named ones (the others stay dense)",
+        low=1, high=64, power_of_two=True)
+
+
+@dataclass(frozen=True)
+class Training(Table):
+    """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
+
+    method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
+                      "directly, by training its first columns alone", choices=("admm", "direct"))
+    start: str = key("auto", "what direct training starts from: the dense baseline, or random first columns; auto "
+                     "takes the baseline where there is one", choices=("auto", "dense", "random"))
+    dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
+    dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
+    admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
+    retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
+    direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
+    learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
+    retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
+    rate_scaling: str = key("none", "factor of a matrix' learning rate with adam or adamw: √k of its block size, or "
+                            "that times 256 / inputs", choices=("none", "block", "block-inputs"))
+    batch_size: int = key(32, "examples of one step", low=1, high=65536)
+    rho: float | dict[str, float] = key(1e-2, "penalty ρ that ADMM starts with, of every matrix or by name",
+                                        low=1e-9, high=1000000)
+    rho_schedule: str = key("geometric", "whether ρ grows at each update, follows the balance of the residuals, or "
+                            "stays", choices=("geometric", "balance", "constant"))
+    rho_growth: float = key(1.1, "factor by which ρ changes at an update", low=1, high=100)
+    rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
+    admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
+    tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
+    optimizer: str = key("adam", "optimizer of every phase; muon turns the steps of matrices into orthonormal ones",
+                         choices=("adam", "adamw", "muon", "sgd"))
+    weight_decay: float = key(0.0, "weight decay", low=0, high=10)
+    clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
+    label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
+    distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",
+                              low=0, high=1)
+    hints: float = key(0.0, "weight of the distance from what the recurrent layers of that baseline give, besides",
+                       low=0, high=100)
+    augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
+                       "to two pixels, or both; sequences whose steps begin at another frame, or also masked",
+                       choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))
+    decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
+    warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
+    device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
+                      choices=("auto", "cpu", "cuda"))
+    precision: str = key("auto", "type of the products in training; auto is the GPU's fastest, and float32 on a CPU",
+                         choices=("auto", "float32", "bfloat16", "float16"))
+    evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
+                               low=1, high=10000)
+    checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
+    tensorboard: bool = key(False, "write curves for TensorBoard")
+    seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
+
+
+@dataclass(frozen=True)
+class Quantization(Table):
+    """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
+
+    weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
+    activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
+    spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
+                                              zero="activation_bits + 1")
+    product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
+                                             zero="activation_bits + 8")
+    input_bits: int = key(0, "bits of the network's inputs", low=4, high=24, zero="activation_bits")
+    output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of what a Linear gives", low=4, high=24,
+                                            zero="activation_bits")
+    state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
+    cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
+    twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
+    activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "
+                                       "equal distances with straight lines between them", choices=("pwl", "lut"))
+    activation_error: float = key(0.0005, "how far such a table may be from the function, besides the rounding of its "
+                                          "values", low=1e-6, high=0.1)
+    segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
+                        zero="as many as activation_error asks for")
+    calibration: int = key(0, "training samples that the formats are fitted to, spread over all of them", low=1,
+                           high=10**9, zero="all")
+    budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
+                        zero="the widths as they stand")
+    search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
+                      choices=("greedy", "exhaustive"))
+    pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
+    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test part, the figure "
+                       "of the network there is fitted to it", choices=("train", "test"))
+    pick_by: str = key("margins", "what the loss is: estimated from what quantization takes of the margins of "
+                       "decisions, or the metric's", choices=("margins", "metric"))
+    samples: int = key(1000, "samples of it", low=1, high=10**9, zero="all")
+    margin: float = key(1.0, "factor on the distance from the unquantized outputs, for a loss that is surely kept",
+                        low=1, high=1000)
+    memory_share: float = key(0.5, "part of the weights' memory in the cost; multipliers have the rest", low=0, high=1)
+    dsp: str = key("none", "factors of a DSP block, of which a wider product takes several; none: a product costs the "
+                   "bits of both factors multiplied", choices=("none", "27x18", "25x18", "18x18"))
+    finetune_epochs: int = key(0, "epochs of training on the weights' integers, straight through their rounding",
+                               low=1, high=10000, zero="none")
+    joint_epochs: int = key(0, "epochs of ADMM towards weights that are block-circulant and integers, before them",
+                            low=1, high=10000, zero="none")
+    finetune_rate: float = key(1e-3, "learning rate of both", low=1e-8, high=10)
+
+
+@dataclass(frozen=True)
+class Hardware(Table):
+    """How much of the computation happens at once."""
+
+    multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536,
+                           zero="all of the device's")
+    streams: int = key(1, "independent sequences whose steps take turns: 1 for the least latency, 2 or 3 to fill every "
+                          "cycle", low=1, high=8)
+    max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
+                              "whole sequences; a longer one is cut", low=1, high=65536)
+    reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
+                                  "run time; see reload.md")
+    argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
+                              "lowest")
+
+
+@dataclass(frozen=True)
+class Board(Table):
+    """Where the circuit has to fit."""
+
+    device: str = key("none", "FPGA whose multipliers and memory the design must not exceed",
+                      choices=("none", *devices()))
+
+
+@dataclass(frozen=True)
+class Simulation(Table):
+    """What is played through the Verilog."""
+
+    samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
+                          "resets", low=1, high=10**9, zero="all")
+
+
+TABLES: tuple[type[Table], ...] = (Data, Model, Compression, Training, Quantization, Hardware, Board, Simulation)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One run in data: what is learned, by which network, how it is compressed, quantized and built.
+
+    Parameters:
+        name: names the run folder and the network. In the file it may stand above all tables; without it, the file's
+            own name is taken.
+    """
+
+    name: str = DEFAULT
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    compression: Compression = field(default_factory=Compression)
+    training: Training = field(default_factory=Training)
+    quantization: Quantization = field(default_factory=Quantization)
+    hardware: Hardware = field(default_factory=Hardware)
+    board: Board = field(default_factory=Board)
+    simulation: Simulation = field(default_factory=Simulation)
+
+    def tables(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The named tables, or all of them, as plain dictionaries."""
+        return {name: asdict(getattr(self, name)) for name in (_BY_NAME if names is None else names)}
+
+
+_BY_NAME = {table.__name__.lower(): table for table in TABLES}
+
+
+def shipped() -> tuple[str, ...]:
+    """Names of the experiments that come with the package."""
+    folder = resources.files("circulant").joinpath("experiments")
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experiment:
+    """The experiment of a shipped name, a ``.toml`` file or a run folder, with ``key=value`` texts laid over it.
+
+    Raises:
+        Refusal: unknown experiment, broken TOML, or one line for each unknown key and each illegal value.
+    """
+    name, origin, text = _find(str(source))
+    try:
+        tables = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
+        raise Refusal(f"{origin} must be TOML: {files.reason(error)}") from None
+    for override in overrides:
+        _merge(tables, _parse_override(override))
+    return parse(tables, name, origin)
+
+
+def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experiment") -> Experiment:
+    """The experiment that plain tables describe.
+
+    Raises:
+        Refusal: one line for each unknown table, unknown key and illegal value.
+    """
+    given = dict(tables)
+    name = given.pop("name", name)
+    problems = []
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        problems = [f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}"]
+    problems += [f"there is no table [{word}]{nearest(word, _BY_NAME) or '; the tables are ' + ', '.join(_BY_NAME)}"
+                for word in given if word not in _BY_NAME]
+    made: dict[str, Any] = {}
+    for word, table in _BY_NAME.items():
+        made[word], wrong = read(table, given.get(word, {}))
+        problems += wrong
+    if problems:
+        raise Refusal("\n".join(f"{origin}: {problem}" for problem in problems))
+    return Experiment(name, **made)
+
+
+def save(experiment: Experiment, folder: str | Path) -> None:
+    """Write ``experiment.toml`` into a run folder, every key with its meaning beside it."""
+    document = tomlkit.document()
+    document.add("name", experiment.name)
+    for word, table in _BY_NAME.items():
+        entry = tomlkit.table()
+        for name, (rule, _, _) in keys(table).items():
+            item = tomlkit.item(getattr(getattr(experiment, word), name))
+            if not isinstance(item, Mapping):
+                item.comment(rule.doc)
+            entry.add(name, item)
+        document.add(word, entry)
+    artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
+
+
+def reference() -> str:
+    """Every key with type, default and legal values, as the Markdown tables of docs/experiment.md."""
+    parts = []
+    for word, table in _BY_NAME.items():
+        rows = "".join(f"| `{word}.{name}` | {rule.doc} | {rule.rule(kind)} | `{json.dumps(default)}` |\n"
+                       for name, (rule, kind, default) in keys(table).items())
+        parts.append(f"### [{word}]\n\n{table.__doc__}\n\n"
+                     f"| key | meaning | legal values | default |\n|---|---|---|---|\n{rows}")
+    return "\n".join(parts)
+
+
+def _find(source: str) -> tuple[str, str, str]:
+    """Name, what to call it in a message, and text of an experiment."""
+    if source in shipped():
+        return source, source, resources.files("circulant").joinpath("experiments", f"{source}.toml").read_text("utf-8")
+    path = Path(source)
+    if path.is_dir():
+        name, path = path.resolve().name, path / FILE
+        if not path.exists():
+            raise Refusal(f"{source} is no run folder, {FILE} is missing in it; "
+                          f"run `circulant train --out {source}` first")
+    elif not path.exists() and path.suffix == ".toml":
+        raise Refusal(f"An experiment must be a file that exists, but there is no {source}; give the "
+                      f"path of one, or a shipped experiment ({', '.join(shipped())})")
+    elif not path.exists():
+        raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
+                      f"and {source!r} is none of them{nearest(source, shipped())}")
+    else:
+        name = path.stem
+    try:
+        return name, str(path), files.read_text(path, LIMIT)
+    except UnicodeDecodeError as error:
+        raise Refusal(f"{path} must be TOML in UTF-8: {error}") from None
+    except OSError as error:
+        raise Refusal(f"{path} cannot be read: {files.reason(error)}") from None
+
+
+def _parse_override(text: str) -> dict[str, Any]:
+    word, equals, value = text.partition("=")
+    word, value = word.strip(), value.strip()
+    if equals and "\n" not in text:
+        for spelling in (value, json.dumps(value)):  # A word that is no TOML value stands for itself.
+            try:
+                tables = tomllib.loads(f"{word} = {spelling}")
+            except (ValueError, RecursionError):
+                continue
+            if all(isinstance(entry, dict) for entry in tables.values()):
+                return tables
+    raise Refusal(f"--set takes table.key=value, for instance hardware.multipliers=32, not {text!r}")
+
+
+def _merge(into: dict[str, Any], tables: Mapping[str, Any]) -> None:
+    for word, value in tables.items():
+        if isinstance(value, Mapping) and isinstance(into.get(word), dict):
+            _merge(into[word], value)
+        else:
+            into[word] = value

@@ -1,0 +1,101 @@
+"""`circulant train --find-rate`: short trainings at several learning rates, a choice, and a picture of it."""
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from circulant.extras import extras
+from circulant.progress import Show, leads, silent
+from circulant.report.pictures import COLORS, png, style
+from circulant.run.preparation import baseline, inspected
+from circulant.run.records import Run
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+__all__ = ["best", "closing", "find_rate"]
+
+FACTORS = (0.25, 0.5, 1, 2, 4, 8)
+"""Of `training.learning_rate`, that are tried."""
+
+EPOCHS = 4
+
+PART = 10
+"""One of so many training samples is held out where the experiment does not say how many."""
+
+KIND, VERSION = "circulant-rates", 1
+
+Tried = Sequence[Mapping[str, Any]]
+
+
+def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
+    """Try rates around that of the experiment: ``rates.json`` and ``rates.png`` in the run folder.
+
+    Returns:
+        The record: ``tried``, each with ``rate``, ``loss`` and the metric on samples held out (None where the loss did
+        not stay finite), ``best``, ``held_out``, ``metric``.
+
+    Raises:
+        Refusal: as `circulant.run.steps.train`, and when no rate keeps the loss finite.
+    """
+    with extras("circulant train"):
+        from circulant import training
+
+    run.require_writable()
+    experiment, tables = run.experiment, run.experiment.tables()
+    if not (held := experiment.data.held_out):
+        held = max(1, len(training.load_data(**tables["data"], progress=show).train_x) // PART)
+    experiment = replace(experiment, data=replace(experiment.data, held_out=held))
+    named, settings = tables["training"].pop("dense"), training.TrainingSettings(**tables["training"])
+    dense = baseline(experiment, Path(named)) if named else None
+    data = training.load_data(**experiment.tables()["data"], progress=show)
+    inspected(experiment, data).require()
+    rates = [float(f"{settings.learning_rate * factor:.6g}") for factor in FACTORS]
+
+    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+        show("trying rates", epoch, epochs, f"{phase}, loss {metrics['loss']:.4f}")
+
+    found = training.try_rates(data, settings, rates, model=training.ModelSettings(**tables["model"]),
+                               block_size=experiment.compression.block_size, dense=dense, epochs=EPOCHS,
+                               progress=progress)
+    metric = training.task_of(data).metric
+    tried = [{"rate": each.rate, "loss": each.loss, metric: each.score} for each in found]
+    if all(each["loss"] is None for each in tried):
+        raise Refusal(f"A learning rate must keep the loss finite, but none from {rates[0]:g} to {rates[-1]:g} does; "
+                      "set training.learning_rate to less, or training.clip")
+    body = {"experiment": experiment.tables(("data", "model", "compression", "training")), "tried": tried,
+            "best": best(tried), "held_out": held, "metric": metric}
+    if leads():
+        artifact.write_json(run.path("rates.json"), KIND, VERSION, body)
+        artifact.atomic_bytes(run.path("rates.png"), _picture(tried, metric))
+    return body
+
+
+def best(tried: Tried) -> float:
+    """The rate with the least loss."""
+    return float(min((each for each in tried if each["loss"] is not None), key=lambda each: each["loss"])["rate"])
+
+
+def closing(tried: Tried, held: int) -> str:
+    """What was found, and how to take it."""
+    rate = best(tried)
+    edge = {tried[0]["rate"]: "least", tried[-1]["rate"]: "greatest"}.get(rate)
+    return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {EPOCHS} "
+            f"epochs; take it with --set training.learning_rate={rate:g}"
+            + (f". It is the {edge}: the best may be beyond" if edge else ""))
+
+
+def _picture(tried: Tried, metric: str) -> bytes:
+    """Loss and metric against the rate, the choice marked."""
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    finite = [each for each in tried if each["loss"] is not None]
+    for axes, name in zip(figure.subplots(1, 2), ("loss", metric), strict=True):
+        axes.plot([each["rate"] for each in finite], [each[name] for each in finite], "o-", color=COLORS["direct"])
+        axes.axvline(best(tried), color=COLORS["retrain"], linewidth=1)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([each["rate"] for each in tried], [f"{each['rate']:g}" for each in tried])
+        axes.minorticks_off()
+        axes.set_xlabel("learning rate")
+        style(axes, f"{name.replace('_', ' ')}, held out")
+    return png(figure)

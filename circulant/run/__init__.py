@@ -1,0 +1,1 @@
+"""The steps of a run and the run folder that they leave their files in."""

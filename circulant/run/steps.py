@@ -1,0 +1,273 @@
+"""The steps of a run, but for its report. Each starts from the files of the one before in the run folder, and is whole
+or not at all.
+
+torch is imported by `train` and `quantize` only, Amaranth by `generate` only, cocotb by `simulate` only.
+"""
+import math
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.device import device, fit_of
+from circulant.experiment import Experiment, save
+from circulant.extras import extras
+from circulant.progress import Show, leads, silent
+from circulant.run.integers import Golden, golden
+from circulant.run.integrity import design_hash, network_of, vectors_of
+from circulant.run.preparation import baseline, inspected, require_one_size
+from circulant.run.records import CHECKPOINT, STEPS, Run, record, require, sha256
+from circulant.sim.error.ranges import analyse
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize_like import quantize_like
+from circulant.sim.refusal import Refusal
+
+__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
+           "simulate", "train", "vectors_of", "words"]
+
+PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
+RANGED = 64
+"""Sequences of the test split whose tensors are compared with their formats and with the mathematics."""
+STAGES = {"build": "compiling Verilog", "simulate": "simulating"}
+
+
+def inspect(run: Run, show: Show = silent) -> Any:
+    """The `circulant.training.ConversionReport` of the experiment's network with its block sizes, untrained.
+
+    Raises:
+        Refusal: as `circulant.training.load_data`, `build` and `compress`.
+    """
+    with extras("circulant inspect"):
+        from circulant import training
+    return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
+
+
+def finished(run: Run) -> dict[str, Any] | None:
+    """The record of a training that ended, with this very experiment; None where one is missing or under way.
+
+    Raises:
+        Refusal: when it ended with another experiment, as `circulant.run.records.recorded`.
+    """
+    if (run.path(CHECKPOINT) / "training.pt").exists() or not run.path(STEPS["train"].record).exists():
+        return None
+    return require(run, "train")
+
+
+def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports: bool = False) -> dict[str, Any]:
+    """Dense baseline, and the block-circulant model by the experiment's method: ``model.pt`` and ``training.json``.
+
+    Under `torchrun` every process calls it, and the first one alone writes and returns the record.
+
+    Parameters:
+        resume: whether to go on from the checkpoint, or else to take what a finished training left; None goes on where
+            there is one of this very training.
+        exports: whether the golden model must have a layer for everything, as for the steps that follow.
+
+    Raises:
+        Refusal: as `inspect`, before any work starts, when a part of the network is refused or has no golden layer
+            although ``exports``; as `circulant.training.loop.train`.
+        KeyboardInterrupt: saying how to go on.
+    """
+    with extras("circulant train"):
+        from circulant import training
+
+    if resume and (ended := finished(run)) is not None:
+        return ended if leads() else {}
+    if leads():
+        run.require_writable()
+    start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()
+    kept = run.path(CHECKPOINT)
+    curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
+
+    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{''.join(known)}")
+        save(run.experiment, kept)
+        if curves is not None:
+            curves(phase, epoch, epochs, metrics)
+
+    base = tables["training"].pop("dense")
+    dense = baseline(run.experiment, Path(base)) if base else None
+    data = training.load_data(**tables["data"], progress=show if leads() else None)
+    parts = inspected(run.experiment, data)
+    if exports:
+        require_one_size(run.experiment, data)
+        parts.require_exportable()
+    parts.require()
+    try:
+        trained = training.train(data, training.TrainingSettings(**tables["training"]),
+                                 model=training.ModelSettings(**tables["model"]),
+                                 block_size=run.experiment.compression.block_size, progress=progress,
+                                 checkpoint=kept / "training.pt", resume=resume, dense=dense)
+    except KeyboardInterrupt:
+        if not (kept / "training.pt").exists():
+            raise
+        raise KeyboardInterrupt(f"Interrupted; {kept} keeps the training up to its last checkpoint: go on with "
+                                f"{run.command('train', '--resume')}") from None
+    finally:
+        if curves is not None:
+            curves.close()
+    if not leads():
+        return {}
+    training.save_trained(run.path("model.pt"), trained)
+    seconds, processor = trained.earlier
+    done = record(run, "train", {
+        "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
+        "matrices": _matrices(trained.model), "history": trained.history,
+        "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
+        "machine": training.machine(tables["training"]["device"]),
+    })
+    shutil.rmtree(kept, ignore_errors=True)
+    return done
+
+
+def words(metric: str) -> str:
+    """The name of a metric for people."""
+    return metric.replace("_", " ")
+
+
+def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
+    """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
+
+    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+
+    Parameters:
+        like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+
+    Raises:
+        Refusal: as `circulant.run.integers.golden`.
+    """
+    with extras("circulant quantize"):
+        from circulant import training
+    trained = require(run, "train")
+    run.require_writable()
+    if sha256(run.path("model.pt")) != trained["hashes"]["model"]:
+        raise Refusal(f"{run.path('model.pt')} must be the file of training.json beside it, but it was changed or "
+                      f"damaged; run {run.command('train')} again")
+    start, tables = time.perf_counter(), run.experiment.tables()
+    del tables["training"]["dense"]  # A folder, and no setting of a training.
+    data = training.load_data(**tables["data"], progress=show)
+    model = training.load_trained(run.path("model.pt")).model
+    if like is None:
+        made = golden(model, data, tables["quantization"], name=run.experiment.name,
+                      settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"),
+                      show=show)
+    else:
+        exact = training.reference(model, data.train_x[:RANGED], name=run.experiment.name)
+        made = Golden(quantize_like(exact, Network.load(like)), exact)
+    network = made.network
+    show("golden model", 0, 0)
+    vectors = network.vectors(data.test_x, lengths=data.test_lengths)
+    network.save(run.folder)
+    task, quantized = training.task_of(data), training.score(vectors, data)
+    show("ranges", 0, 0)
+    few = None if data.test_lengths is None else data.test_lengths[:RANGED]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]
+    return record(run, "quantize", {
+        "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
+        "like": None if like is None else Network.load(like).hash,
+        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
+        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
+        "seconds": time.perf_counter() - start,
+    })
+
+
+def generate(run: Run, show: Show = silent) -> dict[str, Any]:
+    """Verilog: the folder ``hardware`` and ``generation.json``.
+
+    Raises:
+        Refusal: when the design exceeds the device of the board.
+    """
+    with extras("circulant generate"):
+        from circulant.hw import generate as design_of
+    quantized = require(run, "quantize")
+    run.require_writable()
+    network = network_of(run, quantized)
+    start, tables = time.perf_counter(), run.experiment.tables()
+    show("Verilog", 0, 0)
+    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment, network)})
+    fit_of(run.experiment.board.device, design.manifest["resources"])
+    design.write(run.path("hardware"))
+    return record(run, "generate", {
+        "hashes": {"network": network.hash, "design": design_hash(run)},
+        "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
+                     "resources": design.manifest["resources"],
+                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
+        "seconds": time.perf_counter() - start,
+    })
+
+
+def budget(experiment: Experiment, network: Network) -> int:
+    """The multipliers that a design may have: the experiment's, or as many as its device has DSP blocks for.
+
+    Raises:
+        Refusal: when it names neither.
+    """
+    name, hardware = experiment.board.device, experiment.hardware
+    if hardware.multipliers:
+        return hardware.multipliers
+    if name == "none":
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    from circulant.boards.budget import whole
+
+    return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
+                 max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+
+
+def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
+    """C99 with a self-test of the test vectors: the folder ``c`` and ``generation-c.json``.
+
+    Raises:
+        Refusal: when the C target does not know a layer, or an integer could leave 63 bits.
+    """
+    from circulant.hw.c import generate_c as c_of
+
+    quantized = require(run, "quantize")
+    run.require_writable()
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
+    start = time.perf_counter()
+    show("C", 0, 0)
+    if run.experiment.hardware.argmax:
+        network = network.with_argmax()
+        vectors = network.chosen(vectors)
+    design = c_of(network, vectors)
+    design.write(run.path("c"))
+    return record(run, "generate --target c", {
+        "hashes": {"network": quantized["hashes"]["network"]},
+        "c": {"table_bytes": design.table_bytes, "files": sorted(design.files)},
+        "seconds": time.perf_counter() - start,
+    })
+
+
+def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
+    """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
+
+    As many of the test samples as ``simulation.samples`` says; 0 for all.
+    """
+    with extras("circulant simulate"):
+        from circulant.sim.cosim import verify
+    quantized, generated = require(run, "quantize"), require(run, "generate")
+    run.require_writable()
+    vectors = vectors_of(run, quantized)
+    if run.experiment.hardware.argmax:
+        vectors = network_of(run, quantized).with_argmax().chosen(vectors)
+    hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
+    vectors = vectors.first(run.experiment.simulation.samples)
+
+    def progress(stage: str, done: int, total: int) -> None:
+        show(STAGES[stage], done, 0 if stage == "build" and not done else total)
+
+    start = time.perf_counter()
+    verification = verify(run.path("hardware"), vectors, progress=progress)
+    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json(),
+                                    "seconds": time.perf_counter() - start})
+
+
+def _matrices(model: Any) -> dict[str, dict[str, int]]:
+    """Sizes by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
+    from circulant.training.blocks.constraint import block_sizes, matrices
+
+    sizes = block_sizes(model)
+    return {name: {"groups": matrix.groups * math.prod(matrix.kernel), "rows": matrix.rows, "columns": matrix.columns,
+                   "block_size": sizes[name]} for name, matrix in matrices(model).items()}

@@ -1,0 +1,305 @@
+"""What a worker does: train the model of a point, and evaluate the points that share a golden network.
+
+Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
+"""
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.device import device, fits
+from circulant.exits import code_of
+from circulant.experiment import Experiment
+from circulant.extras import extras
+from circulant.run.integers import calibration, golden, widths
+from circulant.run.preparation import baseline, inspected, require_one_size
+from circulant.run.records import sha256
+from circulant.run.steps import budget, words
+from circulant.sim import artifact
+from circulant.sim.cosim import SimulationError
+from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
+from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
+from circulant.sim.quantize.price import weight_bits
+from circulant.sim.refusal import Refusal, ToolError
+from circulant.sweep import store
+from circulant.sweep.grid import Point
+
+__all__ = ["Found", "epochs", "evaluate", "failure", "reason", "train"]
+
+Found = dict[str, Any]
+"""Figures by name, or some, ``reason``, why there are no more, and ``code``, the exit code that this would have."""
+
+Note = Callable[[int, str], None]
+"""Called with the epochs that a training has done, and a remark."""
+
+KIND, VERSION = "circulant-sweep-training", 1
+
+_KEPT = Table({"model": SHA, "metric": Text(100), "higher_is_better": Flag(), "scores": Mapped(Number())}, open=True)
+
+FEW = 64
+"""Samples on which the reference is compared with torch; it does not depend on them."""
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, in one line; what is no sentence for a user is said with its type."""
+    text, told = "; ".join(str(error).splitlines()), isinstance(error, Refusal | SimulationError | ToolError)
+    return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def failure(error: Exception) -> Found:
+    """What is found of a point that failed."""
+    return {"reason": reason(error), "code": code_of(error)}
+
+
+def epochs(point: Point, *, dense: bool = False) -> int:
+    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
+    settings = point.experiment.training
+    if dense:
+        return settings.dense_epochs
+    return settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
+
+
+def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
+    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
+
+    One that was interrupted goes on from its checkpoint.
+
+    Parameters:
+        dense: the training of its baseline; None trains all phases. The outcome is the same.
+    """
+    if dense is not None and "reason" in dense:
+        return dense
+    try:
+        return _train(point, dense, note)
+    except Exception as error:
+        return failure(error)
+
+
+def _train(point: Point, dense: Found | None, note: Note) -> Found:
+    with extras("circulant sweep"):
+        from circulant import training
+
+    tables = point.training
+    data = _data(json.dumps(tables["data"]))
+    folder = store.training_folder(tables, data.digest())
+    if (kept := _kept(folder)) is not None:
+        return kept
+    start, done = time.perf_counter(), 0
+
+    def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
+        nonlocal done
+        done += 1
+        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
+        note(done, f"{phase} {epoch} of {total}{''.join(known)}")
+
+    require_one_size(point.experiment, data)
+    inspected(point.experiment, data).require_exportable()
+    named, state = tables["training"]["dense"], None
+    if dense is not None and epochs(point, dense=True):
+        state = training.load_trained(dense["folder"] / "model.pt").dense
+    elif named:
+        state = baseline(point.experiment, Path(named))
+    trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
+                             block_size=tables["compression"]["block_size"], progress=progress,
+                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state)
+    training.save_trained(folder / "model.pt", trained)
+    artifact.write_json(folder / "training.json", KIND, VERSION, {
+        "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
+        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
+    (folder / "checkpoint.pt").unlink(missing_ok=True)
+    return _read(folder)
+
+
+def _settings(tables: dict[str, Any]) -> Any:
+    from circulant.training import TrainingSettings
+
+    return TrainingSettings(**{key: value for key, value in tables["training"].items() if key != "dense"})
+
+
+def _kept(folder: Path) -> Found | None:
+    """The training that is finished in ``folder``; None where there is none, or its files are damaged."""
+    try:
+        found = _read(folder)
+        return found if sha256(folder / "model.pt") == found["model"] else None
+    except (Refusal, FileNotFoundError):
+        return None
+
+
+def _read(folder: Path) -> Found:
+    found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
+    return {"folder": folder} | {name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
+
+
+def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Found]:
+    """The figures of points that share a training and a golden network, and differ in their hardware."""
+    golden: tuple[Network, Any, float] | None = None
+    found = []
+    for point in points:
+        try:
+            simulated = ("simulation",) if measure == "simulate" else ()
+            tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
+            key = store.point_key(trained["model"], tables, measure)
+            if (kept := store.figures(key)) is None:
+                golden = golden or _golden(point, trained)
+                kept = _figures(point.experiment, *golden, measure)
+                if "reason" not in kept:
+                    store.keep(key, kept)
+            found.append(kept)
+        except Exception as error:
+            found.append(failure(error))
+    return found
+
+
+def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
+    """Of a network for which there may be no hardware."""
+    found = {"quantized": score, **_weights(network)}
+    try:
+        return found | _hardware(experiment, network, vectors, measure)
+    except Exception as error:
+        return found | failure(error)
+
+
+@lru_cache(maxsize=2)
+def _data(table: str) -> Any:
+    from circulant import training
+
+    return training.load_data(**json.loads(table))
+
+
+@lru_cache(maxsize=2)
+def _calibrated(folder: Path, table: str, name: str, samples: int) -> tuple[Any, Any]:
+    """The reference of a trained model, and what its widths have to hold."""
+    from circulant import training
+    from circulant.sim.quantize.quantize import calibrate
+
+    data = _data(table)
+    reference = training.reference(training.load_trained(folder / "model.pt").model, data.train_x[:FEW], name=name)
+    return reference, calibrate(reference, *calibration(data, samples))
+
+
+def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
+    """The golden network, its vectors of the whole test split, and their score."""
+    with extras("circulant sweep"):
+        from circulant import training
+        from circulant.sim.quantize.quantize import quantize
+
+    table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
+    data = _data(table)
+    if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
+        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+                         name=point.experiment.name, settings=_settings(point.training)).network
+    else:
+        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
+                           **widths(bits).as_dict())
+    vectors = network.vectors(data.test_x, lengths=data.test_lengths)
+    return network, vectors, training.score(vectors, data)
+
+
+def _weights(network: Network) -> Found:
+    """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
+    return {"weights": sum(map(_numbers, network.layers)), "weight_memory_bits": weight_bits(network)}
+
+
+def _numbers(layer: Layer) -> int:
+    if isinstance(layer, Bidirectional):
+        return sum(map(_numbers, layer.directions.values()))
+    if isinstance(layer, Residual):
+        return sum(_numbers(each) for chain in layer.branches.values() for each in chain)
+    if isinstance(layer, Pool | Flatten | Argmax):
+        return 0
+    if isinstance(layer, Scale):
+        return layer.inputs
+    return sum(product.weights.size for product in layer.products.values())
+
+
+def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
+    with extras("circulant sweep"):
+        from circulant.hw import generate
+        from circulant.hw.emit.inventory import Inventory
+        from circulant.hw.plan.plan import each_step, layer_multiplications
+        from circulant.hw.resources import inventory, parts
+
+    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment, network)}
+    design = None if measure == "plan" else generate(network, **options)
+    if options["argmax"]:
+        network = network.with_argmax()
+        vectors = vectors and network.chosen(vectors)
+    plans = design.plans if design else _plans(network, options["multipliers"], options["streams"])
+    steps = each_step(network)
+    layers = [at for at, each in enumerate(steps) if each or not any(steps)]
+    work = sum(layer_multiplications(network.layers[at]) for at in layers)
+    found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
+                    "cycles_per_step": max(plans[at].cycles for at in layers)}
+    found["floor_cycles"] = math.ceil(work / found["multipliers"])
+    if design is not None:
+        found["memory_bits"] = design.memory_bits
+    elif not options["reloadable"]:  # Its own memories are not predicted.
+        found["memory_bits"] = sum(memory.bits for memory in parts(
+            network, plans, max_steps=options["max_steps"]).memories)
+    if experiment.board.device != "none":
+        counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+        fits(device(experiment.board.device), counted)
+    if measure == "simulate":
+        found["cycles_per_step"] = _simulated(
+            design, vectors.first(experiment.simulation.samples))
+    return found
+
+
+_KNOWN: dict[Any, Any] = {}
+"""Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
+
+
+def _plans(network: Network, multipliers: int, streams: int) -> Any:
+    from circulant.hw.plan.plan import plan
+
+    key = tuple(map(_sizes, network.layers)), multipliers, streams
+    if key not in _KNOWN:
+        _KNOWN[key] = plan(network, multipliers, streams=streams)
+    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
+
+
+def _bound(plan: Any, layer: Layer) -> Any:
+    """The plan with this layer in place of one that differs in its numbers and widths."""
+    if isinstance(layer, Residual):
+        return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
+                                for name, chain in layer.branches.items()})
+    return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
+
+
+def _sizes(layer: Layer) -> Any:
+    if isinstance(layer, Bidirectional):
+        return tuple(map(_sizes, layer.directions.values()))
+    if isinstance(layer, Residual):
+        return layer.grid, *(tuple(map(_sizes, chain)) for chain in layer.branches.values())
+    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
+            getattr(layer, "peephole", None) is not None,
+            getattr(layer, "grid", None), getattr(layer, "window", None),
+            getattr(layer, "order", ""), getattr(layer, "rows", False),
+            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
+
+
+def _simulated(design: Any, vectors: Any) -> float:
+    with extras("circulant sweep"):
+        from circulant.sim.cosim import verify
+
+    with tempfile.TemporaryDirectory(prefix="circulant-sweep-") as folder:
+        try:
+            check = verify(design.write(Path(folder) / "design"), vectors)
+        except ToolError as error:  # The folder goes, and its name would make each failure another one.
+            raise ToolError(str(error).replace(f"{folder}/", "")) from None
+    if check.mismatches:
+        raise SimulationError(f"{check.mismatches} of {check.words_compared} words differ from the golden model")
+    return check.cycles_per_step

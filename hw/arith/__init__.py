@@ -1,0 +1,1 @@
+"""Arithmetic units: transforms, rounding and saturation, sigmoid and tanh."""

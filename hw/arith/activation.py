@@ -1,0 +1,88 @@
+"""Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.arith.activation.Pwl`."""
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.arith.fixed import saturate
+from circulant.hw.emit.target import Rom
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import delay
+from circulant.sim.arith.activation import Pwl
+
+__all__ = ["Activation", "table_widths"]
+
+
+def table_widths(pwl: Pwl) -> tuple[int, int]:
+    """Bits of a slope and of a base in the table."""
+    return pwl.slope_format.width, (
+        max(pwl.base_format.width, _half(pwl).bit_length() + 1) + (pwl.shift > pwl.lift))
+
+
+def _half(pwl: Pwl) -> int:
+    """Where a base is finer than the value, the half step of the rounding, which is added in the table."""
+    return 1 << pwl.shift - pwl.lift - 1 if pwl.shift > pwl.lift else 0
+
+
+class Activation(wiring.Component):
+    """A piecewise-linear function; ``latency`` cycles from x to y, without stalls.
+
+    Parameters:
+        pwl: tables and formats.
+        image: name of the table's image: slope in the low bits, base above. Copies of a unit may share it.
+        config: see `Rom`.
+
+    Members:
+        x: argument, of the format ``pwl.input``.
+        y: value, of the format ``pwl.output``.
+    """
+
+    latency = 5
+    """Cycles: clip, segment and table, its register, product, sum."""
+
+    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None) -> None:
+        self._pwl = pwl
+        self._image, self._config = image, config
+        super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        pwl = self._pwl
+        bits, rounded, half = pwl.input_bits, pwl.shift > pwl.lift, _half(pwl)
+        slope_width, base_width = table_widths(pwl)
+        words = [base << slope_width | slope & (1 << slope_width) - 1
+                 for slope, base in zip(pwl.slope.tolist(), (pwl.base + half).tolist(), strict=True)]
+        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,
+                                           config=self._config)
+
+        clipped = Signal(signed(bits), reset_less=True)
+        place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
+        entry = Signal(slope_width + base_width, reset_less=True)
+        base = Signal(signed(base_width), reset_less=True)
+        product = Signal(signed(slope_width + len(place) + 1), reset_less=True)
+        value = Signal(signed(pwl.output.width), reset_less=True)
+        total: Value = product + (base << pwl.lift)
+        if pwl.shift > 0:
+            total = (total if rounded else total + Const(1 << pwl.shift - 1)) >> pwl.shift
+        m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(m, clipped)), self.y.eq(value)]
+        m.d.sync += [
+            clipped.eq(saturate(self.x, bits)),
+            entry.eq(table.data),
+            product.eq(entry[:slope_width].as_signed() * delay(m, place, 2, name="place")),
+            base.eq(entry[slope_width:].as_signed()),
+            value.eq(saturate(total << max(0, -pwl.shift), pwl.output.width)),
+        ]
+        return m
+
+    def _segment(self, m: Module, clipped: Value) -> Value:
+        """The number of the segment of what ``clipped`` takes: comparisons in the cycle before, then their parities."""
+        pwl = self._pwl
+        cell = clipped[pwl.cell_bits:]
+        if pwl.segments == 1 << len(cell):
+            return Cat(cell[:-1], ~cell[-1])  # from two's complement to ascending order
+        # Clipping changes no comparison, because every start lies within the reach.
+        beyond = Signal(pwl.segments - 1, reset_less=True)
+        m.d.sync += beyond.eq(Cat(self.x >= Const(start, signed(pwl.input_bits)) for start in pwl.start[1:].tolist()))
+        # Segment n has passed the first n starts: its bit b is the parity of those whose number 2**b divides.
+        return Cat(beyond[(1 << b) - 1::1 << b].xor() for b in range((pwl.segments - 1).bit_length()))

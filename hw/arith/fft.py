@@ -1,0 +1,202 @@
+"""FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a register per level, a block per cycle."""
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
+from circulant.hw.stream.pipeline import Registers
+from circulant.sim.arith import fft
+
+__all__ = ["FftShape", "ForwardFft", "InverseFft"]
+
+
+@dataclass(frozen=True)
+class FftShape:
+    """What both transforms of a block have in common.
+
+    Parameters:
+        k: block size.
+        width: of a number that goes in.
+        twiddle_bits: fraction bits of the twiddle factors.
+    """
+
+    k: int
+    width: int
+    twiddle_bits: int
+
+    def __post_init__(self) -> None:
+        fft.check_block_size(self.k)
+
+    @property
+    def latency(self) -> int:
+        """Levels of butterflies, and three more stages for the twiddle products of each level from n = 8 on."""
+        levels = exact_log2(self.k)
+        return levels + 3 * max(0, levels - 2)
+
+    @property
+    def inverse_width(self) -> int:
+        """Of a number that comes out of the inverse transform; a complex bin reaches √2 times its parts."""
+        return self.width + exact_log2(self.k) + (self.k > 4)
+
+    @property
+    def words(self) -> data.ArrayLayout:
+        return data.ArrayLayout(signed(self.width), self.k)
+
+
+class ForwardFft(wiring.Component):
+    """Spectra of real blocks, rounded by ``shift`` bits, saturated to ``spectrum_width``: `sim.arith.fft.forward`.
+
+    A block per cycle, ``latency`` cycles later. Twiddle products are shifts and additions.
+
+    Parameters:
+        shape: block size, width of a value, twiddle bits.
+        shift: bits by which the exact spectrum is rounded.
+        spectrum_width: of a number of the spectrum.
+        other_shift, other_width: the same for blocks with ``other``; without a width there are none.
+
+    Members:
+        i: stream of k values.
+        other: with ``i``: how its spectrum is rounded.
+        o: stream of k numbers in the order of `sim.arith.fft`.
+    """
+
+    def __init__(self, shape: FftShape, *, shift: int, spectrum_width: int, other_shift: int = 0,
+                 other_width: int = 0) -> None:
+        self._shape = shape
+        self._rounding, self._other = (shift, spectrum_width), (other_shift, other_width)
+        width = max(spectrum_width, other_width)
+        super().__init__({
+            "i": In(stream.Signature(shape.words)),
+            **({"other": In(1)} if other_width else {}),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(width), shape.k))),
+        })
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
+        return self._shape.latency + 1
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+
+        def transform(x: list[Value]) -> list[Value]:
+            n = len(x)
+            if n == 1:
+                return x
+            if n == 2:
+                return registers.stage([x[0] + x[1], x[0] - x[1]])
+            even, odd = transform(x[0::2]), transform(x[1::2])
+            if n >= 8:
+                even = registers.stage(registers.stage(registers.stage(even)))
+                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=-1)
+            y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
+            middle = n // 4
+            y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
+            for j in range(1, middle):
+                mirror = n // 2 - j
+                y[2 * j], y[2 * j + 1] = even[2 * j] + odd[2 * j], even[2 * j + 1] + odd[2 * j + 1]
+                y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
+            return registers.stage(y)
+
+        spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
+        (shift, width), (other_shift, other_width) = self._rounding, self._other
+        if other_width and self._other != self._rounding:
+            other: Value = self.other
+            for _ in range(self._shape.latency):
+                (other,) = registers.stage([other])
+            # Shifted to a common point, both are rounded and saturated alike, unless their widths differ.
+            most = max(shift, other_shift, 0)
+            given = [Mux(other, x << most - other_shift, x << most - shift) for x in spectrum]
+            results: list[Value] = [requantize(x, most, width) for x in given]
+            if other_width != width:
+                results = [Mux(other, requantize(x, most, other_width), result)
+                           for x, result in zip(given, results, strict=True)]
+        else:
+            results = [requantize(x, shift, width) for x in spectrum]
+        rounded = registers.stage(results)
+        m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
+        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        return m
+
+
+class InverseFft(wiring.Component):
+    """Real blocks of spectra, times k and without rounding at the end; equals `sim.arith.fft.inverse`.
+
+    A block per cycle, ``latency`` cycles later.
+
+    Parameters:
+        shape: block size, width of a number of the spectrum, twiddle bits.
+
+    Members:
+        i: stream of k numbers in the order of `sim.arith.fft`.
+        o: stream of k values of ``shape.inverse_width`` bits.
+    """
+
+    def __init__(self, shape: FftShape) -> None:
+        self._shape = shape
+        super().__init__({
+            "i": In(stream.Signature(shape.words)),
+            "o": Out(stream.Signature(data.ArrayLayout(signed(shape.inverse_width), shape.k))),
+        })
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an accepted input to its output, without stalls."""
+        return self._shape.latency
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+
+        def transform(y: list[Value]) -> list[Value]:
+            n = len(y)
+            if n == 1:
+                return y
+            if n == 2:
+                return registers.stage([y[0] + y[1], y[0] - y[1]])
+            middle = n // 4
+            even: list[Value] = [y[0] + y[1], y[2 * middle] << 1] + [y[0]] * (n // 2 - 2)
+            odd: list[Value] = [y[0] - y[1], -(y[2 * middle + 1] << 1)] + [y[0]] * (n // 2 - 2)
+            for j in range(1, middle):
+                mirror = n // 2 - j
+                even[2 * j], even[2 * j + 1] = y[2 * j] + y[2 * mirror], y[2 * j + 1] - y[2 * mirror + 1]
+                odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
+            even, odd = registers.stage(even), registers.stage(odd)
+            if n >= 8:
+                even = registers.stage(registers.stage(registers.stage(even)))
+                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=1)
+            x: list[Value] = [y[0]] * n
+            x[0::2], x[1::2] = transform(even), transform(odd)
+            return x
+
+        block = transform([self.i.payload[j] for j in range(self._shape.k)])
+        m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(block)]
+        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        return m
+
+
+def _turned(registers: Registers, odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
+    """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are.
+
+    Three stages, none of which adds up more than half the digits of a factor: where both its parts are equal a sum and
+    the two halves of its product, else the halves of four products and the sums of each half; then all of it.
+    """
+    turned = registers.stage(registers.stage(odd[:2]))
+    for j in range(1, n // 4):
+        c, s = fft.twiddle(j, n, twiddle_bits)
+        re, im = odd[2 * j], odd[2 * j + 1]
+        if c == s:
+            sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re))
+            parts = [registers.stage(constant_product(x, half) for half in halves(c)) for x in sums]
+        else:
+            re_c, im_s, im_c, re_s = (registers.stage(constant_product(x, half) for half in halves(factor))
+                                      for x, factor in ((re, c), (im, s), (im, c), (re, s)))
+            parts = [registers.stage(x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)),
+                     registers.stage(x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True))]
+        turned += [round_shift(low + high, twiddle_bits) for low, high in parts]
+    return registers.stage(turned)

@@ -1,0 +1,67 @@
+"""What units are made of: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
+adds them up."""
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from amaranth.hdl import Shape
+
+from circulant.hw.array.chain import route_layout
+from circulant.hw.array.lanes import row_shape
+from circulant.hw.array.program import Program
+from circulant.hw.emit.target import ram_style
+
+__all__ = ["Memory", "Parts", "Product", "array_parts", "queue_memory"]
+
+
+class Memory(NamedTuple):
+    """Some memories of one shape."""
+
+    copies: int
+    width: int
+    depth: int
+    writable: bool = True
+    asynchronous: bool = False
+
+    @property
+    def bits(self) -> int:
+        return self.copies * self.width * self.depth
+
+    @property
+    def style(self) -> str:
+        """Where they lie, see `circulant.hw.emit.target.ram_style`."""
+        return ram_style(self.depth, writable=self.writable, asynchronous=self.asynchronous)
+
+
+class Product(NamedTuple):
+    """Some products of two variables, with their operands' bits."""
+
+    copies: int
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Memories and products of a unit."""
+
+    memories: list[Memory] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
+
+    def __add__(self, other: "Parts") -> "Parts":
+        return Parts(self.memories + other.memories, self.products + other.products)
+
+
+def array_parts(program: Program) -> Parts:
+    """Those of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
+    shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
+    leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
+    found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
+             Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False)]
+    if row.slots * row.fold > 1:
+        found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
+    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths])
+
+
+def queue_memory(queue: Any) -> Memory:
+    """That of a `circulant.hw.stream.pipeline.Queue`."""
+    return Memory(1, Shape.cast(queue.o.payload.shape()).width, queue.depth - 1)

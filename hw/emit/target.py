@@ -1,0 +1,259 @@
+"""The target of elaboration: Verilog with shared modules and memory images, or Amaranth's simulator.
+
+Amaranth elaborates every instance anew and inlines the contents of its memories. Under a `VerilogTarget` a component
+that occurs many times becomes an instance of one Verilog module, and a memory becomes an instance of `circulant_rom`,
+which reads its image with ``$readmemh``, or of `circulant_loadable`, which can be written as well. Anywhere else all
+of that is plain Amaranth, for its simulator.
+"""
+import gc
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, is_dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from amaranth.back import rtlil
+from amaranth.hdl import ClockSignal, Fragment, Instance, Module, ResetSignal, Signal, Value
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
+
+from circulant.hw.emit.elaboration import brisk
+from circulant.hw.emit.inventory import Inventories
+from circulant.hw.emit.yosys import Yosys
+
+__all__ = ["Rom", "VerilogTarget", "apart", "instances", "packed", "ram_style"]
+
+def _memory(name: str, writable: bool) -> str:
+    """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
+    style = "ram_style" if writable else "rom_style"
+    ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
+    write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
+    return f"""\
+(* keep_hierarchy = 0 *)
+module {name} #(
+  parameter IMAGE = "",
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
+) (
+  input clk,
+  input en,
+  input [ADDRESS-1:0] addr,
+  output reg [WIDTH-1:0] data{ports}
+);
+  (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  generate if (IMAGE != "") begin : contents
+    initial $readmemh(IMAGE, mem);
+  end endgenerate
+{write}  always @(posedge clk) if (en) data <= mem[addr];
+endmodule
+"""
+
+
+def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) -> str:
+    """Where a memory of ``depth`` words lies: in block RAM, in look-up tables that can be written ("distributed"), or
+    in those that cannot ("logic").
+
+    Said to every tool, so that none has an opinion of its own. A table of six inputs holds 64 bits; weights and
+    activations belong into block RAM.
+    """
+    if not writable:
+        return "logic" if depth <= 16 else "block"
+    return "distributed" if asynchronous or depth <= 64 else "block"
+
+
+class Windows(Protocol):
+    """The configuration port as a memory sees it: `circulant.hw.reload.config.Config`."""
+
+    def claim(self, name: str, *, words: int, width: int) -> Any:
+        """The window of a memory: ``write``, the word ``index`` becomes ``word``."""
+
+
+class VerilogTarget:
+    """Collects the shared modules and the memory images of one design while Amaranth elaborates it."""
+
+    def __init__(self) -> None:
+        self.images: dict[str, str] = {}
+        self._texts = {"circulant_rom": _memory("circulant_rom", writable=False)}
+        self._modules: dict[str, tuple[wiring.Signature, list[str]]] = {}
+        self._yosys: Yosys | None = None
+        self.inventories = Inventories()
+
+    def add_image(self, name: str, words: Sequence[int], width: int) -> str:
+        """Keep the image ``name`` and return its file name.
+
+        Raises:
+            ValueError: when the name is taken by other contents.
+        """
+        digits = -(-width // 4)
+        text = "".join(f"{word & ((1 << width) - 1):0{digits}x}\n" for word in words)
+        file = f"{name}.hex"
+        if self.images.setdefault(file, text) != text:
+            raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
+        return file
+
+    def get_memory(self, mem: memory.Memory) -> Any:
+        """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook.
+
+        Raises:
+            ValueError: when it has contents, which the Verilog would not have.
+        """
+        if any(mem.init):
+            raise ValueError("A memory must start without contents, since Verilog gives it none; take a Rom")
+        if mem.depth > 1:
+            asynchronous = any(port.domain == "comb" for port in mem.read_ports)
+            mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
+        return mem.elaborate(None)
+
+    def add_module(self, name: str, text: str) -> None:
+        """Take in a Verilog module that is written by hand."""
+        self._texts[name] = text
+
+    def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
+        """Emit a component once as the module ``module``; equal names must mean equal components.
+
+        Returns:
+            The component's signature, and which of clk and rst its module has: one without registers has neither.
+        """
+        if module not in self._modules:
+            component = make()
+            self._modules[module] = (component.signature, self.write(component, module))
+        return self._modules[module]
+
+    def write(self, component: wiring.Component, module: str) -> list[str]:
+        """Begin to write a component as the module ``module``; returns which of clk and rst it has."""
+        text = self._rtlil(component, component, module)
+        body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
+        return [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
+
+    def convert(self, top: wiring.Component, name: str, *, short: bool = False) -> str:
+        """The Verilog of ``top`` and of everything that it shares.
+
+        Parameters:
+            short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.tidy`.
+        """
+        with Yosys(short=short) as yosys:
+            self._yosys, self._modules = yosys, {}
+            with brisk():
+                self._rtlil(top, Fragment.get(top, self), name)
+            self._yosys = None
+            yosys.read()
+            gc.collect()  # All that Amaranth has made, while Yosys is at work on the last text.
+            return "\n".join([yosys.verilog(), *self._texts.values()])
+
+    def _rtlil(self, component: wiring.Component, elaboratable: Any, name: str) -> str:
+        """It is given to Yosys at once, where one runs."""
+        way = {In: PortDirection.Input, Out: PortDirection.Output}
+        ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
+                 for path, member, value in component.signature.flatten(component)}
+        text = str(rtlil.convert(elaboratable, name=name, ports=ports, platform=self, emit_src=False))
+        self.inventories.read(text)
+        if self._yosys is not None:
+            self._yosys.give(text)
+        return text
+
+
+def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
+              **parameters: Any) -> list[Any]:
+    """Add ``count`` components ``kind(**parameters)`` as submodules ``name``_0, ``name``_1, …
+
+    In simulation each is a component of its own; for Verilog all are instances of one module, which is named after the
+    kind and its parameters.
+
+    Returns:
+        The components, or in their place interfaces of the same members.
+    """
+    if not isinstance(platform, VerilogTarget):
+        components = [kind(**parameters) for _ in range(count)]
+        for n, component in enumerate(components):
+            m.submodules[f"{name}_{n}"] = component
+        return components
+    module = _module_name(kind, parameters)
+    signature, controls = platform.share(module, lambda: kind(**parameters))
+    interfaces = [signature.create(path=(f"{name}_{n}",)) for n in range(count)]
+    for n, interface in enumerate(interfaces):
+        m.submodules[f"{name}_{n}"] = _instance(module, signature, interface, controls)
+    return interfaces
+
+
+def apart(platform: Any, component: wiring.Component, module: str) -> Any:
+    """The component, for Verilog as an instance of a module of its own, which is written while what follows is
+    elaborated. It must have no signals but its ports in common with others."""
+    if not isinstance(platform, VerilogTarget):
+        return component
+    return _instance(module, component.signature, component, platform.write(component, module))
+
+
+def _instance(module: str, signature: wiring.Signature, interface: Any, controls: Sequence[str]) -> Instance:
+    domain = {"clk": ClockSignal(), "rst": ResetSignal()}
+    ports: dict[str, Any] = {f"i_{name}": domain[name] for name in controls}
+    for path, member, value in signature.flatten(interface):
+        ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
+    return Instance(module, **ports)
+
+
+def _module_name(kind: type[wiring.Component], parameters: dict[str, Any]) -> str:
+    values = []
+    for value in parameters.values():
+        values += list(astuple(value)) if is_dataclass(value) and not isinstance(value, type) else [value]
+    return "_".join(["circulant", kind.__name__.lower(), *(str(value).replace("-", "m") for value in values)])
+
+
+def packed(words: NDArray[np.int64], width: int) -> list[int]:
+    """Rows of numbers as memory words, ``width`` bits a number, the first in the low bits."""
+    mask = (1 << width) - 1
+    return [sum((number & mask) << (width * j) for j, number in enumerate(row)) for row in words.tolist()]
+
+
+class Rom(wiring.Component):
+    """A memory with given contents: ``data`` is word ``addr`` one cycle after ``en``.
+
+    Parameters:
+        words: contents, each taken modulo 2**width.
+        width: bits of a word.
+        image: name of the image, unique in the design.
+        config: the port through which the contents can be written; None for contents that are fixed.
+
+    Members:
+        en: read in this cycle; ``data`` is kept otherwise.
+        addr: of the word.
+        data: of the word read last.
+    """
+
+    def __init__(self, *, words: Sequence[int], width: int, image: str, config: Windows | None = None) -> None:
+        self._words = [int(word) & ((1 << width) - 1) for word in words]
+        self._width = width
+        self._image, self._config = image, config
+        self._address = max(1, (len(words) - 1).bit_length())
+        super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        depth, writer = len(self._words), None
+        if self._config is not None:
+            opening = self._config.claim(self._image, words=depth, width=self._width)
+            writer = {"wen": Signal(), "waddr": Signal(self._address), "wdata": Signal(self._width)}
+            m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
+                         writer["wdata"].eq(opening.word)]
+        if isinstance(platform, VerilogTarget):
+            file = platform.add_image(self._image, self._words, self._width)
+            kind, style = "circulant_rom", ram_style(depth, writable=False)
+            if writer is not None:
+                kind, style = "circulant_loadable", "block" if style == "block" else "distributed"
+                platform.add_module(kind, _memory(kind, writable=True))
+            m.submodules.rom = Instance(
+                kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
+                p_STYLE=style,
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
+                **{f"i_{name}": value for name, value in (writer or {}).items()})
+            return m
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=depth, init=self._words)
+        port = mem.read_port()
+        m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]
+        if writer is not None:
+            write = mem.write_port()
+            m.d.comb += [write.en.eq(writer["wen"]), write.addr.eq(writer["waddr"]), write.data.eq(writer["wdata"])]
+        return m

@@ -1,0 +1,98 @@
+"""A bidirectional layer: two recurrent layers at work at the same time, the second one a sequence behind the first.
+
+    i ─┬──────────────► forward ───────────► queue ─► join ─► o
+       └─► (reverse) ─► backward ─► (reverse) ─────────┘
+
+The backward layer begins when the last step of a sequence has come; by then the forward layer has begun with the next
+one. What it returns for every step is turned round again, and the forward layer's outputs wait for it.
+"""
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.hw.stream.join import Join, fork
+from circulant.hw.stream.pipeline import block, connect
+from circulant.hw.stream.reblock import Reblock
+from circulant.hw.stream.reverse import Reverse
+from circulant.hw.stream.storage import DeepQueue
+from circulant.sim.golden.bidirectional import Bidirectional
+
+__all__ = ["BidirectionalLayer"]
+
+SLACK = 2
+"""Vectors in the queue beside those of two sequences: what leaves the forward layer while the join gets under way."""
+
+
+class BidirectionalLayer(wiring.Component):
+    """Sequences in, outputs of both directions side by side out; equals `sim.golden.bidirectional.Bidirectional`.
+
+    Sequences of equal lengths follow each other as fast as the slower one of the two layers takes them. Where they
+    differ much, a layer may wait, but not for ever: what holds up the input is a sequence that is already whole.
+
+    Parameters:
+        layer: the golden layer.
+        forward, backward: its two directions, of one stream each.
+        steps: of a sequence at the most; a longer one has to be cut before, see `circulant.hw.stream.reverse.Limit`.
+
+    Members:
+        i: stream of blocks of x, of the greater block size of the two.
+        o: stream of blocks of the outputs, of that block size too, for the last or for every step.
+    """
+
+    def __init__(self, layer: Bidirectional, *, forward: RecurrentLayer, backward: RecurrentLayer, steps: int) -> None:
+        self._layer, self._steps = layer, steps
+        self._directions = {"forward": forward, "backward": backward}
+        self._k = {name: unit.i.payload.shape().members["data"].length for name, unit in self._directions.items()}
+        self._most = k = max(self._k.values())
+        super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
+                          "o": Out(stream.Signature(block(k, layer.output_format.width)))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k, steps = self._layer, self._most, self._steps
+        m.submodules.reversed_input = turned = Reverse(
+            self.i.payload.shape(), blocks=-(-layer.inputs // k), steps=steps)
+        m.submodules.forward, m.submodules.backward = self._directions.values()
+        fork(m, wiring.flipped(self.i), [self._into(m, "forward"), turned.i], name="i")
+        connect(m, turned.o, self._into(m, "backward"))
+        first, second = self._out_of(m, "forward"), self._out_of(m, "backward")
+        if layer.returns == "sequence":
+            shape, blocks = self.o.payload.shape(), -(-layer.forward.outputs // k)
+            m.submodules.waiting = waiting = DeepQueue(shape, depth=(2 * steps + SLACK) * blocks)
+            m.submodules.reversed_output = again = Reverse(
+                shape, blocks=-(-layer.backward.outputs // k), steps=steps)
+            connect(m, first, waiting.i)
+            connect(m, second, again.i)
+            first, second = waiting.o, again.o
+        m.submodules.join = join = Join(
+            sizes=(layer.forward.outputs, layer.backward.outputs), width=layer.output_format.width, k=k)
+        connect(m, first, join.first)
+        connect(m, second, join.second)
+        connect(m, join.o, wiring.flipped(self.o))
+        return m
+
+    def _into(self, m: Module, direction: str) -> Any:
+        """The input of a direction, in blocks of the layer's input."""
+        unit, layer = self._directions[direction], self._layer
+        return self._reblocked(m, f"{direction}_input", layer.inputs, layer.input_format.width,
+                               self._most, self._k[direction], sink=unit.i)
+
+    def _out_of(self, m: Module, direction: str) -> Any:
+        """The output of a direction, in blocks of the layer's output."""
+        unit, layer = self._directions[direction], self._layer.directions[direction]
+        return self._reblocked(m, f"{direction}_output", layer.outputs, layer.output_format.width,
+                               self._k[direction], self._most, source=unit.o)
+
+    def _reblocked(self, m: Module, name: str, size: int, width: int, k_in: int, k_out: int, *,
+                   source: Any = None, sink: Any = None) -> Any:
+        if k_in == k_out:
+            return source or sink
+        m.submodules[name] = reblock = Reblock(size=size, width=width, k_in=k_in, k_out=k_out)
+        if sink is not None:
+            connect(m, reblock.o, sink)
+            return reblock.i
+        connect(m, source, reblock.i)
+        return reblock.o

@@ -1,0 +1,80 @@
+"""A convolution: lines of spectra, the array of the spectral engine, and a queue that its pixels always fit into."""
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import Out
+
+from circulant.hw.array.lanes import LaneArray
+from circulant.hw.array.parts import Parts, array_parts, queue_memory
+from circulant.hw.layers.lines import Lines, LineShape
+from circulant.hw.stream.pipeline import Queue, block, connect
+
+__all__ = ["ConvLayer"]
+
+
+class ConvLayer(wiring.Component):
+    """Images in, images out, pixel by pixel; equals `sim.golden.conv.Conv`.
+
+    Every ``shape.cycles`` cycles a pixel of the output, while those that it sees are there and the output is taken.
+
+    Parameters:
+        shape: the array, and how the kernel meets it.
+
+    Members:
+        i: stream of blocks of k channels.
+        o: stream of blocks of k channels for each chain; what lies behind the last channel is zero, the last block of
+            an image is marked.
+    """
+
+    def __init__(self, shape: LineShape) -> None:
+        self._shape, layer = shape, shape.layer
+        program, k = shape.program, layer.product.block_size
+        self._lines = Lines(shape)
+        self._array = LaneArray(name=layer.name, program=program)
+        self._beats = -(-(layer.product.rows // k) // shape.chains)
+        pixels = 3 + (self._array.latency + 4) // shape.cycles  # under way
+        self._queue = Queue(block(k * shape.chains, layer.product.output.width), depth=pixels * self._beats)
+        super().__init__({"i": self._lines.signature.members["i"],
+                          "o": Out(stream.Signature(block(k * shape.chains, layer.product.output.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        return array_parts(self._shape.program) + Parts([self._lines.memory, queue_memory(self._queue)])
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        shape, layer, lines, array, queue = self._shape, self._shape.layer, self._lines, self._array, self._queue
+        m.submodules.lines, m.submodules.array, m.submodules.queue = lines, array, queue
+        connect(m, wiring.flipped(self.i), lines.i)
+        connect(m, queue.o, wiring.flipped(self.o))
+        promised = Signal(range(queue.depth + self._beats + 1))
+        m.d.comb += [
+            lines.room.eq(promised <= queue.depth - self._beats),
+            array.spectra.eq(lines.spectra),
+            *(getattr(array, name).eq(getattr(lines, name))
+              for name in ("weight", "number", "valid", "phase", "first", "ends")),
+        ]
+        m.d.sync += promised.eq(promised + Mux(lines.starts, self._beats, 0) - (queue.o.valid & queue.o.ready))
+
+        down, across = layer.output_grid
+        beat, pixel = Signal(range(max(2, self._beats))), Signal(range(max(2, down * across)))
+        ends, final = Signal(), Signal()
+        m.d.comb += [queue.i.valid.eq(array.o0.valid), ends.eq(beat == self._beats - 1),
+                     final.eq(ends & (pixel == down * across - 1)), queue.i.payload.last.eq(final)]
+        with m.If(array.o0.valid):
+            m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
+            with m.If(ends):
+                m.d.sync += pixel.eq(Mux(final, 0, pixel + 1))
+        k = layer.product.block_size
+        left = layer.outputs - (self._beats - 1) * k * shape.chains  # channels of the last block
+        for c in range(shape.chains):
+            chain = getattr(array, f"o{c}")
+            for j in range(k):
+                value: Value = chain.data[j]
+                if layer.relu:
+                    value = Mux(value[-1], 0, value)
+                if c * k + j >= left:
+                    value = Mux(ends, 0, value)
+                m.d.comb += queue.i.payload.data[c * k + j].eq(value)
+        return m

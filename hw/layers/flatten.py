@@ -1,0 +1,145 @@
+"""From the pixels of an image to a vector, or to one for each row.
+
+In the order of the pixels, blocks pass as they are. In any other one, values are kept, then read one by one.
+"""
+import math
+from typing import Any
+
+from amaranth.hdl import Array, Module, Mux, Shape, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.emit.target import Rom
+from circulant.hw.stream.link import into
+from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.stream.storage import Ram
+from circulant.sim.golden.flatten import Flatten
+
+__all__ = ["FlattenLayer", "in_order"]
+
+DEPTH = 4
+"""Blocks that the queue behind it holds."""
+
+
+def in_order(layer: Flatten) -> bool:
+    """Whether values leave in the order in which they come."""
+    return layer.order == "pixels" or math.prod(layer.grid) == 1
+
+
+class FlattenLayer(wiring.Component):
+    """Images in, vectors out; equals `sim.golden.flatten.Flatten`. Where `in_order`, a block per cycle; else a value,
+    and two vectors are kept.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block of pixels.
+        k_out: wanted of a block of the vector; where blocks pass, the power of two that a block and a pixel share.
+
+    Members:
+        i: stream of blocks of pixels.
+        o: stream of blocks of the vector, the last one zero-padded; that of an image's last vector is marked.
+    """
+
+    def __init__(self, layer: Flatten, *, k: int, k_out: int) -> None:
+        if in_order(layer):
+            k_out = math.gcd(k, layer.inputs)
+            k_out &= -k_out  # A power of two, as all blocks behind images.
+        self._layer, self._k, self._k_out = layer, k, k_out
+        width = layer.input_format.width
+        super().__init__({"i": In(stream.Signature(block(k, width))), "o": Out(stream.Signature(block(k_out, width)))})
+
+    @property
+    def _words(self) -> int:
+        """Blocks of a vector that are kept."""
+        height, width = self._layer.grid
+        return -(-self._layer.inputs // self._k) * width * (1 if self._layer.rows else height)
+
+    @property
+    def _order_bits(self) -> tuple[int, int]:
+        """Bits of the place of a value in its block, and of that of the block."""
+        return max(1, (self._k - 1).bit_length()), max(1, (self._words - 1).bit_length())
+
+    @property
+    def parts(self) -> Parts:
+        if in_order(self._layer):
+            return Parts()
+        width = self._layer.input_format.width
+        return Parts([Memory(1, self._k * width, 2 * self._words),
+                      Memory(1, sum(self._order_bits), len(self._layer.permutation), writable=False),
+                      Memory(1, Shape.cast(self.o.payload.shape()).width, DEPTH - 1)])
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k, k_out = self._layer, self._k, self._k_out
+        if in_order(layer):
+            into(m, wiring.flipped(self.i), wiring.flipped(self.o), size=layer.inputs, width=layer.input_format.width,
+                 name="pixels")
+            return m
+        height = layer.grid[0]
+        beats, words = -(-layer.inputs // k), self._words
+        vectors = height if layer.rows else 1
+        size = data.ArrayLayout(signed(layer.input_format.width), k).size
+        m.submodules.ram = ram = Ram(width=size, depth=2 * words)
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
+        connect(m, queue.o, wiring.flipped(self.o))
+
+        # Writing: whole vectors, of which two fit.
+        whole, place, upper = Signal(range(3)), Signal(range(max(2, words))), Signal()
+        came, left = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(whole != 2), ram.w_en.eq(self.i.valid & self.i.ready),
+            ram.w_addr.eq(Mux(upper, words, 0) + place), ram.w_data.eq(Value.cast(self.i.payload.data)),
+            came.eq(ram.w_en & (place == words - 1)),
+        ]
+        m.d.sync += whole.eq(whole + came - left)
+        with m.If(ram.w_en):
+            m.d.sync += place.eq(Mux(came, 0, place + 1))
+        with m.If(came):
+            m.d.sync += upper.eq(~upper)
+
+        # Reading: where each value lies, then its word, then the value.
+        lane_bits, word_bits = self._order_bits
+        order = [(pixel * beats + channel // k) << lane_bits | channel % k
+                 for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
+        m.submodules.order = rom = Rom(words=order, width=lane_bits + word_bits,
+                                       image=f"{layer.name}_order")
+        at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
+        vector = Signal(range(max(2, vectors)))
+        running, begins = Signal(), Signal()
+        m.d.comb += [
+            moves.eq(queue.level <= queue.depth - 3), begins.eq(whole != 0),
+            running.eq(begins & moves), left.eq(running & (at == layer.outputs - 1)),
+            rom.en.eq(1), rom.addr.eq(at),
+        ]
+        with m.If(running):
+            m.d.sync += at.eq(Mux(left, 0, at + 1))
+        with m.If(left):
+            m.d.sync += [lower.eq(~lower), vector.eq(Mux(vector == vectors - 1, 0, vector + 1))]
+        stages: list[dict[str, Signal]] = []
+        now: dict[str, Value] = {"valid": running, "ends": left, "final": left & (vector == vectors - 1),
+                                 "upper": lower}
+        for n in range(2):
+            later = {name: Signal(name=f"{name}_{n}") for name in now}
+            m.d.sync += [later[name].eq(value) for name, value in now.items()]
+            stages.append(later)
+            now = dict(later)
+        lane = Signal(lane_bits)
+        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:])]
+        m.d.sync += lane.eq(rom.data[:lane_bits])
+        values = data.View(data.ArrayLayout(signed(layer.input_format.width), k), ram.r_data)
+        value = Signal(signed(layer.input_format.width))
+        m.d.comb += value.eq(Array([values[j] for j in range(k)])[lane])
+
+        # Collecting: a block of the vector, zeros behind its end.
+        held, count = Signal(queue.i.payload.data.shape()), Signal(range(max(2, k_out)))
+        full = Signal()
+        m.d.comb += [full.eq((count == k_out - 1) | stages[1]["ends"]),
+                     queue.i.valid.eq(stages[1]["valid"] & full), queue.i.payload.last.eq(stages[1]["final"])]
+        with m.If(stages[1]["valid"]):
+            m.d.sync += count.eq(Mux(full, 0, count + 1))
+        for j in range(k_out):
+            with m.If(stages[1]["valid"] & (count == j)):
+                m.d.sync += held[j].eq(value)
+            m.d.comb += queue.i.payload.data[j].eq(Mux(count == j, value, Mux(count > j, held[j], 0)))
+        return m

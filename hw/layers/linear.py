@@ -1,0 +1,73 @@
+"""A fully connected layer: an engine with one matrix, and a queue that its rows always fit into."""
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import Out
+
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.dispatch import PLACES, step_layout
+from circulant.hw.array.engine import Engine
+from circulant.hw.array.program import Program
+from circulant.hw.array.programs import blocks_aside
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.sim.golden.linear import Linear
+
+__all__ = ["LinearLayer"]
+
+
+class LinearLayer(wiring.Component):
+    """Vectors in, vectors out; equals `sim.golden.linear.Linear`.
+
+    Parameters:
+        layer: the golden layer.
+        program: the passes of a vector, and the array.
+        config: the port of a reloadable design; None otherwise.
+
+    Members:
+        i: stream of blocks of x; of a dense layer some values, see `blocks_aside`.
+        o: stream of blocks of y; what lies behind the last output is zero.
+        busy: of a reloadable design: a vector is under way.
+    """
+
+    def __init__(self, layer: Linear, *, program: Program, config: Config | None = None) -> None:
+        self._config = config
+        self._layer, product = layer, layer.product
+        self._blocks = product.rows // product.block_size
+        self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
+        banks = BankShape(program.shape.columns, product, aside=blocks_aside(layer, program.shape))
+        self._engine = Engine(name=layer.name, program=program, banks=banks,
+                              blocks=self._blocks, room=self._queue.depth, config=config)
+        super().__init__({
+            "i": self._engine.signature.members["i"],
+            "o": Out(stream.Signature(block(product.block_size, product.output.width))),
+            **({} if config is None else {"busy": Out(1)}),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
+        m.submodules.rows = rows = engine.rows(m, stage=0)
+        connect(m, wiring.flipped(self.i), engine.i)
+        connect(m, queue.o, wiring.flipped(self.o))
+        valid, final, ends = Signal(), Signal(), Signal()
+        finished, step = Signal(range(PLACES)), Signal(step_layout(1))
+        m.d.comb += [
+            rows.fetch.eq(rows.ready),
+            engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
+            engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
+            ends.eq(valid & final), step.eq(engine.steps[finished]),
+            queue.i.valid.eq(valid), queue.i.payload.last.eq(final & step.last),
+        ]
+        m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1), finished.eq(finished + ends)]
+        k = self._layer.product.block_size
+        padding = self._blocks * k - self._layer.outputs
+        for j in range(k):
+            value = rows.rows.y[j]
+            if self._layer.relu:
+                value = Mux(value[-1], 0, value)
+            m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
+        if self._config is not None:
+            m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]
+        return m

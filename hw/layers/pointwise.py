@@ -1,0 +1,183 @@
+"""The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.dispatch import step_layout
+from circulant.hw.emit.target import Rom, packed
+from circulant.hw.layers.cells import Cell
+from circulant.hw.reload.config import Config, Opening
+from circulant.hw.stream.pipeline import delay
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.lstm import PEEPHOLES, Lstm
+
+__all__ = ["Pointwise", "first_block", "pointwise_latency", "write_signature"]
+
+
+def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
+    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+
+
+def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
+    """A block for a memory of the unit: valid, stream, block, data."""
+    return wiring.Signature({
+        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
+        "data": Out(data.ArrayLayout(signed(width), k))})
+
+
+def first_block(stream: Any, streams: int, blocks: int) -> Any:
+    """Address of the first block of a stream's state."""
+    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
+
+
+class Pointwise(wiring.Component):
+    """A block every ``k / elements`` cycles; `pointwise_latency` cycles from ``fetch`` to the result.
+
+    Parameters:
+        cell: what is computed. Each of its ``memories`` holds the blocks of every stream: the one called ``own`` takes
+            what the cell calls ``next``, the others what comes from outside.
+        layer: the golden layer.
+        elements: per cycle, a divisor of the block size.
+        streams: sequences that are interleaved, each with a state of its own.
+        config, state: the port through which tables can be written, and its window onto the memory ``state``; only that
+            of an LSTM, which nobody else has, is read.
+
+    Members:
+        waiting, block: blocks that wait; the number of the next.
+        yields: none is fetched in this cycle.
+        fetch: that block is wanted; its rows are there in the next cycle and stay.
+        rows: pre-activations by gate.
+        step: of the block that waits.
+        comes: a result is there in the next cycle.
+        w_…: blocks for the memories that are not the cell's own.
+        o: a block of each output of the cell, with its number and its step; ``valid`` for one cycle.
+    """
+
+    def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int,
+                 config: Config | None = None, state: Opening | None = None) -> None:
+        k = layer.gates.block_size
+        if elements < 1 or k % elements:
+            raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
+        self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
+        self._blocks = blocks = -(-layer.hidden // k)
+        self._cell, self._config, self._state = cell, config, state
+        self._memories = cell.memories(layer)
+        self._outputs = cell.outputs(layer)
+        row = data.ArrayLayout(signed(layer.pre_format.width), k)
+        number, step = range(max(2, blocks)), step_layout(streams)
+        super().__init__({
+            "waiting": In(1), "yields": In(1), "block": In(number), "fetch": Out(1), "step": In(step), "comes": Out(1),
+            "rows": In(data.StructLayout(dict.fromkeys(cell.rows, row))),
+            **{f"w_{name}": In(write_signature(k, width, streams=streams, blocks=blocks))
+               for name, width in self._memories.items() if name != cell.own},
+            "o": Out(wiring.Signature({
+                "valid": Out(1), "block": Out(number), "step": Out(step),
+                **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
+        phases = k // elements
+        running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
+        current, step = Signal.like(self.block), Signal.like(self.step)
+        m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
+        # Neither at work nor in the last phase: what fetches waits for no more than that.
+        m.d.sync += free.eq(Mux(self.fetch, phases == 1, free | (phase == phases - 2)))
+        with m.If(running):
+            m.d.sync += [phase.eq(Mux(free, 0, phase + 1)), running.eq(~free)]
+        with m.If(self.fetch):
+            m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
+
+        written = self._own_write(m)
+        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
+        operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
+        latency = 1 + self._cell.latency(layer)
+        valid = delay(m, running, latency, name="valid", reset_less=False)
+        at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
+        kept = delay(m, step, latency, name="step")
+        results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
+                   for name in self._outputs}
+        collected = dict(results)
+        if self._cell.own:
+            collected["next"] = written.data
+        padding = blocks * k - layer.hidden
+        for lane in range(elements):
+            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
+            for name, operand in operands.items():
+                value = self._element(operand, phase, lane)
+                register = Signal.like(getattr(cell, name), name=f"element_{name}", reset_less=True)
+                m.d.sync += register.eq(Mux(step.first, 0, value) if name == "state" else value)
+                m.d.comb += getattr(cell, name).eq(register)
+            for p in range(phases):
+                j = p * elements + lane
+                behind = (number == blocks - 1) if j >= k - padding else Const(0)
+                with m.If(valid & (at == p)):
+                    for name, values in collected.items():
+                        m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
+        m.d.comb += self.comes.eq(valid & (at == phases - 1))
+        done = delay(m, self.comes, 1, name="done", reset_less=False)
+        m.d.comb += [
+            self.o.valid.eq(done), self.o.block.eq(delay(m, number, 1, name="done_block")),
+            self.o.step.eq(delay(m, kept, 1, name="done_step")),
+            *(getattr(self.o, name).eq(result) for name, result in results.items()),
+        ]
+        return m
+
+    def _own_write(self, m: Module) -> Any:
+        """Where and when the cell's own state is written; its data is a register."""
+        own = self._cell.own
+        if not own:
+            return None
+        write = write_signature(self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(
+            path=("own",))
+        m.d.comb += [write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
+        return write
+
+    def _memory(self, m: Module, name: str, width: int, own: Any) -> Any:
+        """A block of the memory, as fetched."""
+        given = own if name == self._cell.own else getattr(self, f"w_{name}")
+        values = data.ArrayLayout(signed(width), self._k)
+        m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
+        write, read = mem.write_port(), mem.read_port()
+        m.d.comb += [
+            read.en.eq(self.fetch),
+            read.addr.eq(first_block(self.step.stream, self._streams, self._blocks) + self.block),
+            write.en.eq(given.valid),
+            write.addr.eq(first_block(given.stream, self._streams, self._blocks) + given.block),
+            write.data.eq(given.data),
+        ]
+        state = self._state
+        if name == "state" and state is not None:
+            with m.If(state.write):
+                m.d.comb += [write.en.eq(1), write.addr.eq(state.index), write.data.eq(state.word)]
+            if isinstance(self._layer, Lstm):
+                with m.If(state.open):
+                    m.d.comb += [read.en.eq(1), read.addr.eq(state.index)]
+                m.d.comb += state.data.eq(read.data)
+        return read.data
+
+    def _element(self, values: Any, phase: Signal, lane: int) -> Any:
+        """Element ``lane`` of the group whose turn it is."""
+        return Array([values[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
+
+    def _peepholes(self, m: Module) -> dict[str, Any]:
+        """The peephole weights of the block that is fetched, by operand of the cell."""
+        layer, k = self._layer, self._k
+        if isinstance(layer, Gru) or layer.peephole is None:
+            return {}
+        width = layer.peephole_format.width
+        table = np.pad(layer.peephole, ((0, 0), (0, self._blocks * k - layer.hidden))).reshape(3, self._blocks, k)
+        m.submodules.peephole = rom = Rom(
+            words=packed(table.swapaxes(0, 1).reshape(self._blocks, -1), width),
+            width=3 * k * width,
+            image=f"{layer.name}_peephole",
+            config=self._config,
+        )
+        m.d.comb += [rom.en.eq(self.fetch), rom.addr.eq(self.block)]
+        weights = data.View(data.ArrayLayout(data.ArrayLayout(signed(width), k), 3), rom.data)
+        return {f"p{gate}": weights[n] for n, gate in enumerate(PEEPHOLES)}

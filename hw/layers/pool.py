@@ -1,0 +1,130 @@
+"""Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from circulant.hw.arith.fixed import constant_product, requantize
+from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.stream.pipeline import Queue, block
+from circulant.hw.stream.reblock import apart
+from circulant.sim.golden.pool import Pool, reciprocal
+
+__all__ = ["PoolLayer"]
+
+DEPTH = 4
+"""Blocks that the queue behind it holds."""
+
+
+class PoolLayer(wiring.Component):
+    """Images in, smaller images out; equals `sim.golden.pool.Pool`. Takes a block in each cycle.
+
+    Parameters:
+        layer: the golden layer, whose windows neither overlap nor reach beyond the image; `plan` sees to it.
+        k: values of a block.
+        pixels: side by side in a block that comes; what becomes of them leaves pixel by pixel.
+
+    Members:
+        i, o: streams of blocks of pixels; the last block of an image is marked.
+    """
+
+    def __init__(self, layer: Pool, *, k: int, pixels: int = 1) -> None:
+        window = layer.window
+        stride = window.kernel if layer.output_grid == (1, 1) else window.stride
+        self._layer, self._pixels, self._k_in = layer, pixels, k
+        self._kernel, self._stride, self._columns = window.kernel, stride, layer.grid[1]
+        self._beats, self._across = -(-layer.inputs // k), layer.output_grid[1]
+        if pixels > 1:  # What lies side by side becomes one pixel at once, and windows are of one column of blocks.
+            if pixels % stride[1] or layer.grid[1] % pixels or k != pixels * layer.inputs:
+                raise ValueError(f"Pixels side by side must be whole windows, not {pixels} for {layer.name!r}")
+            self._kernel, self._stride = (window.kernel[0], 1), (stride[0], 1)
+            self._columns = self._across = layer.grid[1] // pixels
+            self._beats, k = 1, k // stride[1]
+        self._aside, self._k = stride[1], k
+        growth = ceil_log2(window.positions) if layer.mode == "average" else 0
+        self._sum = data.ArrayLayout(signed(layer.input_format.width + growth), k)
+        self._payload = block(k, layer.output_format.width)
+        super().__init__({"i": In(stream.Signature(block(self._k_in, layer.input_format.width))), "o": Out(
+            stream.Signature(block(layer.outputs if pixels > 1 else k, layer.output_format.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        width = Shape.cast(self._payload).width
+        return Parts([Memory(1, width, DEPTH - 1), Memory(1, self._sum.size, max(2, self._across * self._beats),
+                                                          asynchronous=True)])
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k, kernel = self._layer, self._k, self._kernel
+        height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across
+        m.submodules.queue = queue = Queue(self._payload, depth=DEPTH)
+        m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
+        read, write = sums.read_port(domain="comb"), sums.write_port()
+        apart(m, queue.o, wiring.flipped(self.o))
+        moves = Signal()
+        beat = Signal(range(max(2, self._beats)))
+        in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
+            *self._stride[::-1], across, down, width, height))
+        address = Signal(range(max(2, across * self._beats)))
+        pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            moves.eq(self.i.valid & self.i.ready), pixel_ends.eq(beat == self._beats - 1),
+            row_ends.eq(pixel_ends & (x == width - 1)), image_ends.eq(row_ends & (y == height - 1)),
+        ]
+        with m.If(moves):
+            m.d.sync += beat.eq(Mux(pixel_ends, 0, beat + 1))
+            with m.If(pixel_ends):
+                m.d.sync += [x.eq(x + 1), in_x.eq(in_x + 1)]
+                with m.If(in_x == self._stride[1] - 1):
+                    m.d.sync += [in_x.eq(0), out_x.eq(out_x + 1)]
+            with m.If(row_ends):
+                m.d.sync += [x.eq(0), in_x.eq(0), out_x.eq(0), y.eq(y + 1), in_y.eq(in_y + 1)]
+                with m.If(in_y == self._stride[0] - 1):
+                    m.d.sync += [in_y.eq(0), out_y.eq(out_y + 1)]
+            with m.If(image_ends):
+                m.d.sync += [y.eq(0), in_y.eq(0), out_y.eq(0)]
+        first, last, inside = Signal(), Signal(), Signal()
+        m.d.comb += [
+            inside.eq((in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
+            first.eq((in_x == 0) & (in_y == 0)),
+            last.eq(inside & (in_x == kernel[1] - 1) & (in_y == kernel[0] - 1)),
+            address.eq(out_x * self._beats + beat), read.addr.eq(address), write.addr.eq(address),
+            write.en.eq(moves & inside),
+        ]
+        ready, held, marked = Signal(), Signal(self._sum), Signal()
+        waits = Signal()  # a whole window, before it is rounded
+        m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),
+                     queue.i.payload.last.eq(marked)]
+        with m.If(ready):
+            m.d.sync += [waits.eq(self.i.valid & last), held.eq(write.data),
+                         marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
+        for j in range(k):
+            came, kept = self._beside(j), read.data[j]
+            better = self._joined(kept, came)
+            m.d.comb += [write.data[j].eq(Mux(first, came, better)),
+                         queue.i.payload.data[j].eq(self._rounded(held[j]))]
+        return m
+
+    def _beside(self, j: int) -> Value:
+        """Value j of what comes, the pixels of a window side by side as one."""
+        if self._pixels == 1:
+            return self.i.payload.data[j]
+        pixel, channel = divmod(j, self._layer.inputs)
+        first, *others = [self.i.payload.data[(pixel * self._aside + n) * self._layer.inputs + channel]
+                          for n in range(self._layer.window.kernel[1])]
+        for other in others:
+            first = self._joined(first, other)
+        return first
+
+    def _joined(self, a: Value, b: Value) -> Value:
+        return Mux(a > b, a, b) if self._layer.mode == "max" else a + b
+
+    def _rounded(self, value: Value) -> Value:
+        layer = self._layer
+        if layer.mode == "max":
+            return value
+        factor, bits = reciprocal(layer.window.positions)
+        return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
+                          layer.output_format.width)

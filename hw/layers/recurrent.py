@@ -1,0 +1,210 @@
+"""A recurrent layer: an engine, row memories, and the pointwise unit.
+
+    i ─► engine ─┬─► rows of the gates ─► pointwise ─┬─► (m) ─► engine ─► rows of the projection ─┐
+           ▲     └─ …                                │                                            │
+           └─────────────────── h ◄──────────────────┴────────────────────────────────────────────┴─► queue ─► o
+
+With several streams the steps of as many independent sequences follow each other in turn, and the gates of
+one are computed while the results of another are under way.
+"""
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.arith.fft import FftShape
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.dispatch import PLACES, step_layout
+from circulant.hw.array.engine import Engine
+from circulant.hw.array.program import SECOND, Program
+from circulant.hw.layers.cells import cells_of
+from circulant.hw.layers.pointwise import Pointwise, pointwise_latency
+from circulant.hw.layers.restore import Restore
+from circulant.hw.reload.config import Config, Opening
+from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.sim.arith.circulant import JointProduct
+from circulant.sim.configuration import StateShape
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.lstm import Lstm
+
+__all__ = ["RecurrentLayer", "bank_shape"]
+
+
+def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1) -> BankShape:
+    """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
+    x, h = layer.gates.parts
+    second = layer.projection if isinstance(layer, Lstm) else None
+    if isinstance(layer, Gru) and isinstance(layer.candidate, JointProduct):
+        second = layer.candidate.parts[1]
+    return BankShape(columns, x, h, second, streams)
+
+
+class RecurrentLayer(wiring.Component):
+    """Sequences in, states out, from a zero state at the start of each; equals `sim.golden.lstm.Lstm` or
+    `sim.golden.gru.Gru`.
+
+    Parameters:
+        layer: the golden layer.
+        program: the passes of a step, and the array.
+        elements: of the pointwise unit per cycle, a divisor of the block size.
+        streams: independent sequences that are interleaved, a step of each in turn.
+        config: the port of a reloadable design, which must have as many streams; None otherwise.
+        keeps: with ``config``: whether the state can be saved and restored through it.
+
+    Members:
+        i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
+        o: stream of blocks of h (or y), of the last or of every step, in the same turns.
+        busy: of a reloadable design: a step is under way.
+        resuming: with ``keeps``: streams whose next step is not the first of its sequence.
+    """
+
+    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1,
+                 config: Config | None = None, keeps: bool = False) -> None:
+        self._layer, self._streams, self.program, self._config = layer, streams, program, config
+        self.keeps = keeps
+        k = layer.gates.block_size
+        self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
+        self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
+        self._engine = Engine(
+            name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
+            banks=bank_shape(layer, columns=program.shape.columns, streams=streams), config=config)
+        self._elements = elements
+        self._restore, self._own_state = None, None
+        if keeps:
+            assert config is not None
+            self._own_state = self._outputs = self._opening("y", layer.outputs, self._blocks, layer.output_format.width)
+            if isinstance(layer, Lstm):
+                self._own_state = self._opening("c", layer.hidden, self._hidden_blocks, layer.cell.width)
+            h = layer.gates.parts[1]
+            self._restore = Restore(
+                opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
+                settle=FftShape(k, h.input.width, h.twiddle_bits).latency + 4)
+            config.restoring.append(self._restore.busy)
+        self._pointwise = self._unit(0)
+        self._state = block(k, layer.output_format.width)
+        super().__init__({
+            "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
+            **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
+
+    def _opening(self, part: str, size: int, blocks: int, width: int) -> Opening:
+        """The window onto a part of the state."""
+        assert self._config is not None
+        layer, k = self._layer, self._layer.gates.block_size
+        return self._config.claim(
+            f"{layer.name}_{part}", words=self._streams * blocks, width=k * width,
+            state=StateShape(layer.name, part, size, k, blocks, self._streams, width))
+
+    def _unit(self, stage: int) -> Pointwise:
+        return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
+                         config=self._config, state=self._own_state)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        engine, queue, pointwise = self._engine, self._queue, self._pointwise
+        m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue
+        m.submodules.gate_rows = rows = engine.rows(m, stage=0)
+        connect(m, wiring.flipped(self.i), engine.i)
+        connect(m, queue.o, wiring.flipped(self.o))
+
+        results = Signal(data.StructLayout({
+            "valid": 1, "block": range(max(2, self._blocks)), "step": step_layout(self._streams),
+            "y": self._state.members["data"]}))
+        ends = Signal()
+        fetched = self._feed(m, rows, pointwise)
+        m.d.comb += [
+            ends.eq(results.valid & (results.block == self._blocks - 1)),
+            engine.ends.eq(ends), engine.fetched.eq(fetched), engine.leaves.eq(queue.o.valid & queue.o.ready),
+            engine.skipped.eq(ends & ~results.step.last if self._layer.returns == "last" else 0),
+        ]
+        if not self.program.commands[SECOND]:
+            m.d.comb += _same(results, pointwise.o)
+            m.d.comb += [engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
+                         engine.own.data.eq(results.y)]
+        else:
+            (self._project if isinstance(self._layer, Lstm) else self._renew)(m, results)
+            m.d.comb += [
+                engine.own.valid.eq(pointwise.o.valid | results.valid),
+                engine.own.second.eq(pointwise.o.valid),
+                engine.own.drop.eq(~pointwise.o.valid & results.step.last),
+                engine.own.data.eq(Mux(pointwise.o.valid, Value.cast(pointwise.o.y), Value.cast(results.y))),
+            ]
+        emitted = Const(1) if self._layer.returns == "sequence" else results.step.last
+        m.d.comb += [
+            queue.i.valid.eq(results.valid & emitted),
+            queue.i.payload.data.eq(results.y),
+            queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
+        ]
+        if self._config is not None:
+            m.d.comb += self.busy.eq(engine.busy)
+            if self.keeps:
+                self._keep(m, self._config, results)
+            else:
+                m.d.comb += [engine.restart.eq(0), engine.resume.eq(0)]
+        return m
+
+    def _keep(self, m: Module, config: Config, results: Any) -> None:
+        """Keep the outputs of each stream, and take them back at a restart."""
+        engine, own = self._engine, self._engine.own
+        m.submodules.restore = restore = self._restore
+        assert restore is not None
+        m.d.comb += [
+            restore.w.valid.eq(results.valid), restore.w.block.eq(results.block), restore.w.data.eq(results.y),
+            restore.w.stream.eq(results.step.stream),
+            restore.restart.eq(config.restart), restore.resume.eq(config.resume), restore.turn.eq(engine.turn),
+            engine.restart.eq(config.restart), engine.resume.eq(config.resume),
+            self.resuming.eq(engine.resuming),
+        ]
+        with m.If(restore.valid):
+            m.d.comb += [own.valid.eq(1), own.second.eq(0), own.drop.eq(restore.drop), own.data.eq(restore.data)]
+
+    def _feed(self, m: Module, rows: Any, unit: Pointwise) -> Value:
+        """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
+        fetched, computed = Signal(), Signal(range(PLACES))
+        m.d.comb += [
+            fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
+            unit.waiting.eq(rows.ready),
+            unit.block.eq(rows.block),
+            rows.fetch.eq(unit.fetch),
+            unit.step.eq(self._engine.steps[computed]),
+            *(unit.rows[kind].eq(rows.rows[kind]) for kind in unit.rows.shape().members),
+        ]
+        m.d.sync += computed.eq(computed + fetched)
+        return fetched
+
+    def _project(self, m: Module, results: Any) -> None:
+        """Rows of the projection are the results."""
+        m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
+        projected = Signal(range(PLACES))
+        m.d.comb += rows.fetch.eq(rows.ready & ~self._pointwise.comes)  # one transform serves both
+        with m.If(rows.fetch & (rows.block == self._blocks - 1)):
+            m.d.sync += projected.eq(projected + 1)
+        valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
+        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), step.eq(self._engine.steps[projected])]
+        m.d.comb += [results.valid.eq(valid), results.block.eq(number), results.step.eq(step)]
+        k = self._layer.gates.block_size
+        padding = self._blocks * k - self._layer.outputs
+        for j in range(k):
+            value = rows.rows.y[j]
+            m.d.comb += results.y[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
+
+    def _renew(self, m: Module, results: Any) -> None:
+        """Rows of the candidate go through a pointwise unit of their own."""
+        layer, first = self._layer, self._pointwise
+        m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
+        m.submodules.renewal = unit = self._unit(1)
+        # One transform serves both: the unit with the shorter way gives way.
+        ahead, behind = (pointwise_latency(cell, layer, self._elements) for cell in cells_of(layer))
+        self._feed(m, rows, unit)
+        m.d.comb += _same(results, unit.o)
+        m.d.comb += first.yields.eq(delay(m, unit.fetch, behind - ahead, name="renewed", reset_less=False))
+        m.d.comb += [
+            unit.w_gate.valid.eq(first.o.valid), unit.w_gate.block.eq(first.o.block),
+            unit.w_gate.stream.eq(first.o.step.stream), unit.w_gate.data.eq(first.o.gate),
+            first.w_state.valid.eq(unit.o.valid), first.w_state.block.eq(unit.o.block),
+            first.w_state.stream.eq(unit.o.step.stream), first.w_state.data.eq(unit.o.y),
+        ]
+
+
+def _same(results: Any, o: Any) -> list[Any]:
+    return [results[name].eq(getattr(o, name)) for name in ("valid", "block", "step", "y")]

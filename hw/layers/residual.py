@@ -1,0 +1,152 @@
+"""The sum of two branches: what the faster one gives waits until the other one has come.
+
+How much may wait follows from the layers alone. An output pixel of a branch needs so many pixels of its input, those
+that its windows see; when the other branch has had as many, it has given so many outputs at the most, and all that the
+sum has not taken wait. A queue that holds them never keeps a pixel back that the slower branch needs: there is no
+deadlock. It holds as many more as come while an output is on its way through the units, so that nothing stalls.
+"""
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.arith.fixed import requantize
+from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.stream.join import fork
+from circulant.hw.stream.link import into, link, values
+from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.stream.storage import DeepQueue
+from circulant.sim.arith.fixed import Integers
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.residual import Residual
+from circulant.sim.shape.window import Grid
+
+__all__ = ["ResidualLayer", "end_grid", "needed", "waiting"]
+
+DEPTH = 4
+"""Blocks that the queue behind the sum holds."""
+
+SLACK = 64
+"""Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
+
+
+def end_grid(layers: Sequence[Any], grid: Grid) -> Grid:
+    """Of what a chain of layers over images gives."""
+    for layer in layers:
+        if isinstance(layer, Conv | Pool):
+            grid = layer.output_grid
+        elif isinstance(layer, Residual):
+            grid = end_grid(layer.body, grid)
+    return grid
+
+
+def needed(layers: Sequence[Any], grid: Grid) -> Integers:
+    """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
+    count = np.arange(1, grid[0] * grid[1] + 1)
+    for layer in layers:
+        if isinstance(layer, Residual):
+            inner = np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values()))
+            count = count[inner - 1]
+        if isinstance(layer, Conv | Pool):
+            seen = []
+            for axis, outputs in enumerate(layer.output_grid):
+                last = np.arange(outputs) * layer.window.stride[axis] + layer.window.kernel[axis] - 1
+                seen.append(np.clip(last - layer.window.padding[axis], -1, layer.grid[axis] - 1))
+            # What sees nothing but padding above an image needs its first pixel; beside it, the lines above.
+            rows, columns = seen[0][:, None], seen[1]
+            at = np.where(rows < 0, 0, rows * layer.grid[1] + columns)
+            count = count[np.maximum(at, 0).reshape(-1)]
+        count = np.maximum.accumulate(count)
+    return count
+
+
+def waiting(layer: Residual) -> tuple[int, int]:
+    """Output pixels of the body, and of the shortcut, that wait for the other one at the most."""
+    body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
+    before = np.arange(len(body))
+
+    def ahead(mine: Integers, other: Integers) -> int:
+        return int((np.searchsorted(mine, other, side="right") - before).max())
+
+    return ahead(body, shortcut), ahead(shortcut, body)
+
+
+class ResidualLayer(wiring.Component):
+    """Images in, images out; equals `sim.golden.residual.Residual`.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block that comes.
+        body, shortcut: units of the branches.
+
+    Members:
+        i: stream of blocks of pixels.
+        o: the same of the sum, in the blocks of the body, or where it has none of the shortcut.
+    """
+
+    def __init__(self, layer: Residual, *, k: int, body: Sequence[Any], shortcut: Sequence[Any]) -> None:
+        self._layer, self._units = layer, (list(body), list(shortcut))
+        self._k_in = k
+        self._k = min((values(units[-1].o) if units else k for units in self._units),
+                      key=lambda size: (size >= layer.outputs, size))
+        super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
+                          "o": Out(stream.Signature(block(self._k, layer.output_format.width)))})
+
+    @property
+    def depths(self) -> tuple[int, int]:
+        """Blocks that the queues behind the branches hold."""
+        beats, slack = -(-self._layer.outputs // self._k), SLACK * (1 + max(map(len, self._layer.branches.values())))
+        body, shortcut = waiting(self._layer)
+        return body * beats + slack, shortcut * beats + slack
+
+    @property
+    def parts(self) -> Parts:
+        """Its own, and those of the units of both branches."""
+        waits = [Memory(1, self._k * form.width + 1, depth)
+                 for form, depth in zip(self._layer.formats, self.depths, strict=True)]
+        own = Parts([*waits, Memory(1, self._k * self._layer.output_format.width + 1, DEPTH - 1)])
+        return sum((unit.parts for units in self._units for unit in units), own)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        layer, k = self._layer, self._k
+        ends = []
+        sinks = []
+        for (name, chain), units, form, depth in zip(
+                layer.branches.items(), self._units, layer.formats, self.depths, strict=True):
+            size, width = layer.outputs, form.width
+            entry = stream.Signature(self.i.payload.shape()).create(path=(f"{name}_in",))
+            m.submodules[f"{name}_waits"] = queue = DeepQueue(block(k, width), depth=depth)
+            if units:
+                link(m, chain, units)
+                into(m, entry, units[0].i, size=layer.inputs, width=layer.input_format.width, name=f"{name}_in")
+            into(m, units[-1].o if units else entry, queue.i, size=size, width=width, name=f"{name}_out")
+            ends.append(queue.o)
+            sinks.append(entry)
+        fork(m, wiring.flipped(self.i), sinks, name="branch")
+
+        m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
+        connect(m, queue.o, wiring.flipped(self.o))
+        body, shortcut = ends
+        frac = max(form.frac for form in layer.formats)
+        moves = Signal()
+        sums = Signal(queue.i.payload.shape(), reset_less=True)
+        held = Signal()
+        m.d.comb += [moves.eq(body.valid & shortcut.valid & (~held | queue.i.ready)),
+                     body.ready.eq(moves), shortcut.ready.eq(moves),
+                     queue.i.valid.eq(held), queue.i.payload.eq(sums)]
+        with m.If(queue.i.ready):
+            m.d.sync += held.eq(0)
+        with m.If(moves):
+            m.d.sync += [held.eq(1), sums.last.eq(body.payload.last)]
+        for j in range(k):
+            first, second = (end.payload.data[j] << frac - form.frac
+                             for end, form in zip(ends, layer.formats, strict=True))
+            total: Value = requantize(first + second, frac - layer.output_format.frac, layer.output_format.width)
+            with m.If(moves):
+                m.d.sync += sums.data[j].eq(Mux(total[-1], 0, total) if layer.relu else total)
+        return m

@@ -1,0 +1,68 @@
+"""The vectors that a recurrent layer goes on from: kept to be read, and brought back into its banks."""
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.layers.pointwise import first_block, write_signature
+from circulant.hw.reload.config import Opening
+from circulant.hw.stream.pipeline import delay
+
+__all__ = ["Restore"]
+
+
+class Restore(wiring.Component):
+    """Keeps the last output of each stream. At a restart, while nothing is under way, it sends those of all streams the
+    way that a step's output takes, the stream whose turn is next first.
+
+    Parameters:
+        opening: the window onto the outputs.
+        settle: cycles that a block takes into the banks.
+
+    Members:
+        w: blocks of output.
+        restart, resume: see `Config`.
+        turn: stream of the next step.
+        valid, drop, data: blocks for the banks; ``drop`` for a stream that starts from zero.
+        busy: from the restart until the last one is there.
+    """
+
+    def __init__(self, *, opening: Opening, k: int, width: int, blocks: int, streams: int, settle: int) -> None:
+        self._opening, self._settle = opening, settle
+        self._blocks, self._streams = blocks, streams
+        self._row = data.ArrayLayout(signed(width), k)
+        super().__init__({
+            "w": In(write_signature(k, width, streams=streams, blocks=blocks)),
+            "restart": In(1), "resume": In(streams), "turn": In(range(max(2, streams))),
+            "valid": Out(1), "drop": Out(1), "data": Out(self._row),
+            "busy": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        opening, blocks, streams = self._opening, self._blocks, self._streams
+        m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])
+        write, read = mem.write_port(), mem.read_port()
+        running, turn, block = Signal(), Signal.like(self.turn), Signal(range(max(2, blocks)))
+        left, settling = Signal(range(streams + 1)), Signal(range(self._settle + 1))
+        m.d.comb += [
+            write.en.eq(self.w.valid), write.data.eq(self.w.data),
+            write.addr.eq(first_block(self.w.stream, streams, blocks) + self.w.block),
+            read.en.eq(1), read.addr.eq(Mux(running, first_block(turn, streams, blocks) + block, opening.index)),
+            opening.data.eq(read.data), self.data.eq(read.data),
+            self.valid.eq(delay(m, running, 1, name="valid", reset_less=False)),
+            self.drop.eq(delay(m, ~self.resume.bit_select(turn, 1), 1, name="drop")),
+            running.eq(left != 0), self.busy.eq(running | (settling != 0)),
+        ]
+        with m.If(opening.write):
+            m.d.comb += [write.en.eq(1), write.addr.eq(opening.index), write.data.eq(opening.word)]
+        with m.If(self.restart):
+            m.d.sync += [left.eq(streams), turn.eq(self.turn), block.eq(0)]
+        with m.If(running):
+            m.d.sync += [block.eq(block + 1), settling.eq(self._settle)]
+            with m.If(block == blocks - 1):
+                m.d.sync += [block.eq(0), left.eq(left - 1), turn.eq(Mux(turn == streams - 1, 0, turn + 1))]
+        with m.Elif(settling != 0):
+            m.d.sync += settling.eq(settling - 1)
+        return m

@@ -1,0 +1,138 @@
+"""Families of FPGAs: the forms of their multipliers, block RAMs and look-up tables, and what logic takes of them.
+
+One table, which the prediction and the fit of a device read. What logic takes is an estimate: a sum over the bits of a
+design by their kinds (`hw.emit.inventory.LOGIC`), with factors that were fitted to what Yosys made of designs;
+``python -m benchmarks synthesis`` shows its error on others.
+"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from circulant.hw.emit.inventory import Inventory
+from circulant.sim.quantize.price import DSPS, Dsp
+
+if TYPE_CHECKING:
+    from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.
+
+__all__ = ["FAMILIES", "Demand", "Estimate", "Family"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A count of which the truth is within ``error``, a share of it."""
+
+    count: int
+    error: float
+
+    @property
+    def least(self) -> float:
+        return self.count * (1 - self.error)
+
+    @property
+    def most(self) -> float:
+        return self.count * (1 + self.error)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a design takes of a device of a family; block RAMs in the unit of the data sheets.
+
+    ``unmapped`` counts the memories for which the family has no place.
+    """
+
+    dsps: int
+    block_rams: float
+    luts: Estimate | None = None
+    flip_flops: Estimate | None = None
+    unmapped: int = 0
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a family is made of.
+
+    Parameters:
+        dsp: its multipliers.
+        blocks: (words, width, size): the forms that a block RAM takes, and its size in the unit in which data sheets
+            count block RAMs.
+        tables: the same of a memory of look-up tables, the size in look-up tables; none where a family has no memory
+            that is read without a clock edge.
+        luts, flip_flops: factors of the estimates by kinds of bits.
+        errors: of both estimates, shares.
+    """
+
+    dsp: Dsp
+    blocks: tuple[tuple[int, int, float], ...]
+    tables: tuple[tuple[int, int, float], ...] = ()
+    luts: Mapping[str, float] = field(default_factory=dict)
+    flip_flops: Mapping[str, float] = field(default_factory=dict)
+    errors: tuple[float, float] = (0.0, 0.0)
+
+    def dsps(self, a: int, b: int) -> int:
+        """DSP blocks of a product of a and b signed bits."""
+        return self.dsp.blocks(a, b)
+
+    def block_rams(self, memory: "Memory") -> float:
+        """Block RAMs of memories, the form chosen that takes the least."""
+        if memory.depth < 2 or memory.style != "block":
+            return 0
+        return memory.copies * _least(self.blocks, memory.depth, memory.width)
+
+    def demand(self, found: Inventory) -> Demand:
+        """What a design takes; logic only where it was counted."""
+        dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
+        rams = sum(count * _least(self.blocks, words, width)
+                   for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
+        distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
+        unmapped = 0 if self.tables else sum(distributed.values())
+        if not found.logic:
+            return Demand(dsps, rams, unmapped=unmapped)
+        bits = self.quantities(found)
+        held = sum(count * _least(self.tables, words, width) for (words, width, _), count in distributed.items()
+                   if self.tables)
+        luts, flip_flops = (max(0, round(sum(factor * bits.get(kind, 0) for kind, factor in factors.items())))
+                            for factors in (self.luts, self.flip_flops))
+        return Demand(dsps, rams, Estimate(luts + round(held), self.errors[0]),
+                      Estimate(flip_flops, self.errors[1]), unmapped)
+
+    def quantities(self, found: Inventory) -> dict[str, float]:
+        """Bits by kind that the estimates multiply: those of the logic; ``tables``, of fixed memories without a place
+        in block RAM; ``operands``, of the products, whose registers may lie within multipliers; ``partial``, of the
+        sums behind a product of several multipliers."""
+        return {**found.logic,
+                "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic"),
+                "operands": sum(count * (a + b) for (a, b), count in found.products.items()),
+                "partial": sum(count * (a + b) * max(0, self.dsps(a, b) - 1)
+                               for (a, b), count in found.products.items())}
+
+
+def _least(forms: Sequence[tuple[int, int, float]], words: int, width: int) -> float:
+    return min(-(-words // deep) * -(-width // wide) * size for deep, wide, size in forms)
+
+
+def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, int, float], ...]:
+    """A block of ``bits`` data bits; every ninth bit, if any, is one of parity."""
+    return tuple((bits // (width - width // 9), width, size) for width in widths)
+
+
+_XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
+
+_LUT6 = {"sums": 0.1, "increments": 0.1, "choices": 0.21, "registers": 0.28, "tables": -2.0}
+_FF6 = {"registers": 0.83, "operands": -1.67}
+_LUT4 = {"sums": 0.3, "increments": 0.3, "choices": 0.52, "thresholds": 0.39, "registers": 0.21, "partial": 0.5,
+         "tables": -2.0}
+_FF4 = {"registers": 0.94, "tables": -3.5}
+"""Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
+constant, and so is what follows it."""
+
+FAMILIES = {
+    "xcu": Family(DSPS[27, 18], _XILINX, ((32, 14, 8), (64, 7, 8)), _LUT6, _FF6, (0.15, 0.2)),
+    "xc7": Family(DSPS[25, 18], _XILINX, ((32, 6, 4), (64, 3, 4)), _LUT6, _FF6, (0.2, 0.25)),
+    "ecp5": Family(DSPS[18, 18], _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1), ((16, 4, 6),), _LUT4, _FF4, (0.3, 0.15)),
+    "ice40": Family(DSPS[16, 16], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), (), _LUT4, _FF4, (0.5, 0.5)),
+    "cyclonev": Family(DSPS[18, 18], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
+                                      (8192, 1, 1)), ((32, 20, 20),), _LUT6, _FF6, (0.5, 0.5)),
+}
+"""By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
+is most like them, and a larger error. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three
+slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""

@@ -1,0 +1,71 @@
+"""The two ends of a bidirectional layer: one stream to two sinks, and two streams of vectors side by side in one."""
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.stream.pipeline import block
+
+__all__ = ["Join", "fork"]
+
+
+def fork(m: Module, source: Any, sinks: list[Any], *, name: str) -> None:
+    """Give each payload of ``source`` to all ``sinks``, to each as soon as it takes it."""
+    took = [Signal(name=f"{name}_took_{n}") for n in range(len(sinks))]
+    ready = Cat(sink.ready | done for sink, done in zip(sinks, took, strict=True)).all()
+    m.d.comb += source.ready.eq(ready)
+    for sink, done in zip(sinks, took, strict=True):
+        m.d.comb += [sink.valid.eq(source.valid & ~done), sink.payload.eq(source.payload)]
+        m.d.sync += done.eq(source.valid & ~ready & (sink.ready | done))
+
+
+class Join(wiring.Component):
+    """Vectors of two streams side by side: values of the first one, behind them those of the second, zero-padded.
+
+    A block leaves in every cycle in which what it is made of is there. Where the first vector ends within a block, the
+    blocks of the second one are shifted to begin there.
+
+    Parameters:
+        sizes: values of the vectors.
+        width: of a value.
+        k: values of a block, of both inputs and of the output.
+
+    Members:
+        first, second: streams of blocks, zero-padded; as many vectors of both.
+        o: stream of blocks, marked where ``second`` is.
+    """
+
+    def __init__(self, *, sizes: tuple[int, int], width: int, k: int) -> None:
+        self._sizes, self._k = sizes, k
+        signature = stream.Signature(block(k, width))
+        super().__init__({"first": In(signature), "second": In(signature), "o": Out(signature)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        k, (first_size, second_size) = self._k, self._sizes
+        whole, shift = divmod(first_size, k)  # blocks of the first vector alone, values of it in the block behind them
+        stop, total = whole + -(-second_size // k), -(-(first_size + second_size) // k)
+        at, ends, moves = Signal(range(max(2, total))), Signal(), Signal()
+        takes_first, takes_second, both = Signal(), Signal(), Signal()
+        held, marked = Signal.like(self.o.payload.data), Signal()
+        first, second = self.first.payload, self.second.payload
+        m.d.comb += [
+            ends.eq(at == total - 1), both.eq(at >= whole),
+            takes_first.eq(at < whole + bool(shift)), takes_second.eq(both & (at < stop)),
+            self.o.valid.eq((self.first.valid | ~takes_first) & (self.second.valid | ~takes_second)),
+            moves.eq(self.o.valid & self.o.ready),
+            self.first.ready.eq(moves & takes_first), self.second.ready.eq(moves & takes_second),
+            self.o.payload.last.eq(ends & Mux(takes_second, second.last, marked)),
+        ]
+        for j in range(k):
+            own: Any = Mux(takes_first, first.data[j], held[j]) if j < shift else 0
+            if j >= shift:
+                own = Mux(takes_second, second.data[j - shift], 0)
+            m.d.comb += self.o.payload.data[j].eq(Mux(both, own, first.data[j]) if whole else own)
+        with m.If(moves):
+            m.d.sync += at.eq(Mux(ends, 0, at + 1))
+            with m.If(takes_second):
+                m.d.sync += [marked.eq(second.last),
+                             *(held[j].eq(Value.cast(second.data[k - shift + j])) for j in range(shift))]
+        return m

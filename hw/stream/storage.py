@@ -1,0 +1,98 @@
+"""Memories of whole sequences, and a queue in one.
+
+Amaranth writes every word of a memory into the Verilog, even where it starts as zero. So these are instances of
+`circulant_ram`, whose contents are undefined after configuration: what reads a word has written it.
+"""
+from typing import Any
+
+from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.emit.target import VerilogTarget, ram_style
+
+__all__ = ["DeepQueue", "Ram"]
+
+RAM = """\
+(* keep_hierarchy = 0 *)
+module circulant_ram #(
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1,
+  parameter STYLE = "block"
+) (
+  input clk,
+  input w_en,
+  input [ADDRESS-1:0] w_addr,
+  input [WIDTH-1:0] w_data,
+  input r_en,
+  input [ADDRESS-1:0] r_addr,
+  output reg [WIDTH-1:0] r_data
+);
+  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  always @(posedge clk) begin
+    if (w_en) mem[w_addr] <= w_data;
+    if (r_en) r_data <= mem[r_addr];
+  end
+endmodule
+"""
+
+
+class Ram(wiring.Component):
+    """A memory that is written and read at once: ``r_data`` is word ``r_addr`` one cycle after ``r_en``.
+
+    A word that is read while it is written has its old contents; before it was written it has any.
+
+    Members:
+        w_en, w_addr, w_data: write in this cycle.
+        r_en, r_addr: read in this cycle; ``r_data`` is kept otherwise.
+    """
+
+    def __init__(self, *, width: int, depth: int) -> None:
+        self._width, self._depth, self._address = width, depth, max(1, (depth - 1).bit_length())
+        super().__init__({"w_en": In(1), "w_addr": In(self._address), "w_data": In(width),
+                          "r_en": In(1), "r_addr": In(self._address), "r_data": Out(width)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        if isinstance(platform, VerilogTarget):
+            platform.add_module("circulant_ram", RAM)
+            m.submodules.ram = Instance(
+                "circulant_ram", p_WIDTH=self._width, p_DEPTH=self._depth, p_ADDRESS=self._address,
+                p_STYLE=ram_style(self._depth),
+                i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data,
+                i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data)
+            return m
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=self._depth, init=[])
+        write, read = mem.write_port(), mem.read_port()
+        m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
+                     read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]
+        return m
+
+
+class DeepQueue(wiring.Component):
+    """A first-in first-out queue in a `Ram`: ``depth`` payloads and one at the output, two cycles from input to output.
+
+    Members:
+        i, o: streams of ``shape``.
+    """
+
+    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
+        self._width, self._depth = Shape.cast(shape).width, depth
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.ram = ram = Ram(width=self._width, depth=self._depth)
+        level, write, read = Signal(range(self._depth + 1)), Signal.like(ram.w_addr), Signal.like(ram.r_addr)
+        m.d.comb += [
+            self.i.ready.eq(level != self._depth),
+            ram.w_en.eq(self.i.valid & self.i.ready), ram.w_addr.eq(write), ram.w_data.eq(Value.cast(self.i.payload)),
+            ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read),
+            Value.cast(self.o.payload).eq(ram.r_data),
+        ]
+        m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | (self.o.valid & ~self.o.ready))]
+        for at, moves in ((write, ram.w_en), (read, ram.r_en)):
+            with m.If(moves):
+                m.d.sync += at.eq(Mux(at == self._depth - 1, Const(0), at + 1))
+        return m

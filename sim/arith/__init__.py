@@ -1,0 +1,1 @@
+"""Integer arithmetic: formats and rounding, transforms, block-circulant products, activation functions."""

@@ -1,0 +1,58 @@
+"""The structure of a network: what its circuit follows from, as opposed to the numbers in it."""
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.layers import Layer, layer_arrays, layer_as_json
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["check_structure", "renamed"]
+
+
+def renamed(layer: Layer, name: str) -> Layer:
+    """The layer under another name."""
+    if isinstance(layer, Bidirectional):
+        forward, backward = (replace(each, name=f"{name}.{way}") for way, each in layer.directions.items())
+        return Bidirectional(name, forward, backward)
+    return replace(layer, name=name)
+
+
+def check_structure(rule: Network, given: Network) -> None:
+    """
+    Raises:
+        Refusal: when the circuit of one network cannot be that of the other, with the first thing in which they differ.
+    """
+    if (rule.sequence, rule.inputs, len(rule.layers)) != (given.sequence, given.inputs, len(given.layers)):
+        what = [f"{len(n.layers)} layers for {'sequences' if n.sequence else 'vectors'} of {n.inputs}"
+                for n in (rule, given)]
+        raise Refusal(f"A network can be loaded if it has the structure of the design's, {what[0]}, but {given.name!r} "
+                      f"has {what[1]}; generate a design for it")
+    for theirs, mine in zip(rule.layers, given.layers, strict=True):
+        for (field, due), (_, found) in zip(_structure(theirs), _structure(mine), strict=False):
+            if due != found:
+                raise Refusal(f"Layer {mine.name!r} of network {given.name!r} must have {field} {due} as the design "
+                              f"has, not {found}; quantize it with quantize_like, or generate a design for it")
+
+
+def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:
+    """Field by field what the circuit follows from: kind, sizes, formats; those without a place are last."""
+    yield "the kind", layer.kind
+    entry = layer_as_json(layer)
+    yield "the parts", sorted(entry)
+    yield from _fields("", entry)
+    arrays = layer_arrays(layer)
+    yield "the arrays", sorted(name.removeprefix(f"{layer.name}.") for name in arrays)
+    for name, array in arrays.items():
+        yield f"{name.removeprefix(f'{layer.name}.')} of the shape", array.shape
+        if name.endswith(".start"):
+            yield f"{name.removeprefix(f'{layer.name}.')} at", array.tolist()
+
+
+def _fields(path: str, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in entry.items():
+        if isinstance(value, dict):
+            yield from _fields(f"{path}{name}.", value)
+        elif name != "name":
+            yield f"{path}{name}", value

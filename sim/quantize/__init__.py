@@ -1,0 +1,1 @@
+"""From float64 to integers: formats, bit widths, and the search for them."""

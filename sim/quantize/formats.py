@@ -1,0 +1,145 @@
+"""Formats picked from the ranges that calibration data shows."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circulant.sim.arith.activation import Pwl
+from circulant.sim.arith.circulant import Product, pad
+from circulant.sim.arith.fixed import Format, Reals, fit
+from circulant.sim.arith.segments import fit_pwl
+from circulant.sim.quantize.widths import Widths
+from circulant.sim.real import reference
+from circulant.sim.shape.sequences import Lengths, descending, flat
+
+__all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "no_finer", "product", "spectral", "table"]
+
+
+BATCH = 256
+"""Samples of the calibration that are computed side by side: the windows of more images take much memory."""
+
+HEADROOM = 1.25
+"""How far above the calibration's peak a format still reaches: unseen data goes a little further."""
+
+
+class Peaks:
+    """The greatest magnitude of every tensor that a reference model shows on calibration data.
+
+    Parameters:
+        lengths: of its sequences; None where all of their steps count.
+
+    Members:
+        input: that of the data themselves.
+        ragged: whether they are sequences with lengths.
+    """
+
+    def __init__(self, model: reference.Model, calibration: Reals, lengths: Lengths | None = None) -> None:
+        self.input, self.ragged = 0.0, lengths is not None
+        self._peaks: dict[str, float] = {}
+        order = np.arange(len(calibration)) if lengths is None else descending(lengths)
+        for some in np.split(order, range(BATCH, len(order), BATCH)):
+            steps = None if lengths is None else lengths[some]
+            values = calibration[some] if steps is None else calibration[some, :int(steps[0])]
+            seen = values if steps is None else flat(values, steps)
+            self.input = max(self.input, float(np.abs(seen).max()))
+            model.compute(values, self._see, steps)
+
+    def _see(self, name: str, values: Reals) -> None:
+        self._peaks[name] = max(self._peaks.get(name, 0.0), float(np.abs(values).max()))
+
+    @property
+    def never(self) -> list[str]:
+        """The tensors that the data never exercise: they are always zero, and their formats say nothing."""
+        return [name for name, peak in {"input": self.input, **self._peaks}.items() if not peak]
+
+    def fit(self, width: int, *names: str, bias: ArrayLike = 0.0, clip: int = 0) -> Format:
+        """The finest format of ``width`` bits that holds all these tensors with headroom, and ``bias`` without.
+
+        A bias may be far greater than the sums in which it takes part.
+
+        Parameters:
+            clip: integer bits less than that.
+        """
+        peak = HEADROOM * max(self._peaks[name] for name in names)
+        form = fit(max(peak, float(np.abs(bias).max())), width)
+        return Format(width, form.frac + clip)
+
+
+def fit_least(values: Reals, width: int) -> Format:
+    """The format of ``width`` bits in which values lose the least, in squares: the few greatest may saturate."""
+    first = fit(float(np.abs(values).max()), width)
+    forms = [Format(width, first.frac + clip) for clip in range(3)]
+    return min(forms, key=lambda form: float(np.square(form.real(form.quantize(values)) - values).sum()))
+
+
+def table(function: str, argument: Format, value: Format, bits: Widths) -> Pwl:
+    """The table of a function, as was asked for."""
+    return fit_pwl(function, argument, value, bits.segments, error=bits.activation_error, method=bits.activation_table)
+
+
+def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,
+             bits: Widths) -> Product:
+    """A product of its own with first columns (p, q, k) and bias (p·k,)."""
+    spectra, bits = reference.spectra(weight), bits.of(name)
+    weights = bits.grids.get(name) or fit_least(spectra, bits.weight_bits)
+    spectrum = no_finer(peaks.fit(bits.spectrum, f"{name}.spectrum", clip=bits.spectrum_clip), input.frac)
+    sums = no_finer(peaks.fit(bits.product, f"{name}.product", clip=bits.product_clip), spectrum.frac + weights.frac)
+    return Product(weights.quantize(spectra), output.quantize(bias), weights, input, spectrum, sums, output,
+                   bits.twiddle_bits)
+
+
+def no_finer(form: Format, frac: int) -> Format:
+    """The format with ``frac`` fraction bits at the most: exact sums have no more."""
+    return Format(form.width, min(form.frac, frac))
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """Formats that the matrices of a recurrent layer share, so that their sums can be made in the spectral domain.
+
+    Parameters:
+        inputs, spectra, weights: by vector: of itself, of its spectrum, of the matrices that take it.
+        product: of the sums.
+    """
+
+    inputs: tuple[Format, ...]
+    spectra: tuple[Format, ...]
+    weights: tuple[Format, ...]
+    product: Format
+    twiddle_bits: int
+
+    def part(self, weight: Reals, bias: Reals | None, output: Format, vector: int) -> Product:
+        """A part with first columns (gates, p, q, k) of the matrix of a vector, and bias (gates, rows) or none."""
+        gates, p, q, k = weight.shape
+        flat = reference.spectra(weight.reshape(gates * p, q, k))
+        rows = np.zeros((gates, 1)) if bias is None else bias
+        return Product(self.weights[vector].quantize(flat), output.quantize(pad(rows, p * k).reshape(-1)),
+                       self.weights[vector], self.inputs[vector], self.spectra[vector], self.product, output,
+                       self.twiddle_bits)
+
+
+def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
+              vectors: Sequence[tuple[Sequence[str], Reals, Format]]) -> Spectral:
+    """Formats for the named sums over vectors: by vector the products that take it, their weights, and its format.
+
+    The exact sums of all vectors get the fraction bits of the coarsest one. What the others have above that is taken
+    from their spectra and weights, from whichever is then the wider one; weights on a grid stay on it.
+    """
+    own = [f"{name}.{products[0]}" for products, _, _ in vectors]
+    weights = [bits.grids.get(path) or fit_least(reference.spectra(weight), bits.of(path).weight_bits)
+               for path, (_, weight, _) in zip(own, vectors, strict=True)]
+    spectra = [no_finer(peaks.fit(bits.of(path).spectrum, *(f"{name}.{product}.spectrum" for product in products),
+                                  clip=bits.of(path).spectrum_clip), form.frac)
+               for path, (products, _, form) in zip(own, vectors, strict=True)]
+    exact = min(spectrum.frac + weight.frac for spectrum, weight in zip(spectra, weights, strict=True))
+    for n, (spectrum, weight) in enumerate(zip(spectra, weights, strict=True)):
+        surplus = spectrum.frac + weight.frac - exact
+        from_spectrum = min(surplus, max(0, (surplus + spectrum.width - weight.width + 1) // 2))
+        if own[n] in bits.grids:
+            from_spectrum = surplus
+        spectra[n] = Format(spectrum.width, spectrum.frac - from_spectrum)
+        weights[n] = Format(weight.width, weight.frac - surplus + from_spectrum)
+    product = no_finer(peaks.fit(bits.product, *(f"{name}.{each}.product" for each in sums), clip=bits.product_clip),
+                       exact)
+    return Spectral(tuple(form for _, _, form in vectors), tuple(spectra), tuple(weights), product, bits.twiddle_bits)

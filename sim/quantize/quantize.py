@@ -1,0 +1,180 @@
+"""From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circulant.sim.arith.activation import activation_names
+from circulant.sim.arith.circulant import Product, pad
+from circulant.sim.arith.fixed import Format, Reals, fit
+from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
+from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
+from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
+from circulant.sim.real import reference
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.chain import check_data
+from circulant.sim.shape.recurrent import check_one_block_size
+from circulant.sim.shape.sequences import check_lengths
+
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
+
+
+def calibrate(model: reference.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
+    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
+
+    Parameters:
+        lengths: (N,), the steps of each sequence; None where all are valid.
+
+    Raises:
+        Refusal: when the data is empty, not finite, or of the wrong shape; as `check_lengths`.
+    """
+    data = check_data("Calibration data", calibration, model.flow, model.shape)
+    if not np.isfinite(data).all():
+        raise Refusal("Calibration data must be finite, but it holds NaN or infinity; clean it first")
+    return Peaks(model, data, None if lengths is None else check_lengths("Calibration data", lengths, data.shape))
+
+
+def quantize(model: reference.Model, calibration: ArrayLike | Peaks, *, lengths: ArrayLike | None = None,
+             **widths: Any) -> Network:
+    """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
+
+    Parameters:
+        calibration: (N, T, inputs), (N, inputs) or (N, *shape), like the data to come, or what `calibrate` found of it.
+        lengths: (N,), the steps of each sequence; with them the network is `ragged <Network>`.
+        widths: the fields of `Widths`.
+
+    Raises:
+        Refusal: when a width is out of range, or names what the network does not have; as `calibrate`.
+    """
+    bits = Widths(**widths)
+    peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
+    layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
+    bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
+    return Network(model.name, model.inputs, model.sequence, layers, model.shape, peaks.ragged)
+
+
+def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
+    """Golden layers, the first of which takes values of a format."""
+    layers: list[Layer] = []
+    for layer in chain:
+        layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
+        form = layers[-1].output_format
+    return tuple(layers)
+
+
+def matrices(layer: Layer) -> dict[str, Product]:
+    """By path a product of each matrix of a layer: what has a width of its weights for itself."""
+    if isinstance(layer, Bidirectional):
+        return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
+    if isinstance(layer, Residual):
+        return {path: each for chain in layer.branches.values() for one in chain
+                for path, each in matrices(one).items()}
+    if isinstance(layer, Pool | Flatten | Scale | Argmax):
+        return {}
+    return {f"{layer.name}.{role}": product for role, product in layer.products.items()
+            if not role.startswith("candidate_")}
+
+
+def _parts(layer: Layer) -> list[str]:
+    within = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
+    if isinstance(layer, Residual):
+        within = [one.name for chain in layer.branches.values() for one in chain]
+    return [*within, *matrices(layer)]
+
+
+def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    if isinstance(layer, reference.Linear):
+        matrix = _product(layer, layer.weight, input, peaks, bits)
+        return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+    if isinstance(layer, reference.Conv):
+        matrix = _product(layer, layer.matrix, input, peaks, bits)
+        return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
+    if isinstance(layer, reference.Pool):
+        mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
+        return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
+    if isinstance(layer, reference.Flatten):
+        return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
+    if isinstance(layer, reference.Scale):
+        factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
+        output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
+        return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
+                     input, output, layer.relu)
+    if isinstance(layer, reference.Residual):
+        body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
+        output = peaks.fit(bits.output, f"{layer.name}.y")
+        return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
+    if isinstance(layer, reference.Bidirectional):
+        pair = layer.forward, layer.backward
+        coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
+        forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
+        return Bidirectional(layer.name, forward, backward)
+    return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
+
+
+def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: Format, peaks: Peaks,
+             bits: Widths) -> Product:
+    """The product with first columns (p, q, k) and the layer's bias."""
+    p, _, k = weight.shape
+    name = f"{layer.name}.product"
+    seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
+    return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
+
+
+def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
+             bits: Widths) -> Gru | Lstm:
+    sizes = {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
+    if isinstance(layer, reference.Lstm) and layer.projection is not None:
+        sizes["projection"] = layer.projection.shape[-1]
+    check_one_block_size(layer.name, sizes)
+    if isinstance(layer, reference.Gru):
+        return _gru(layer, input, state, peaks, bits)
+    return _lstm(layer, input, state, peaks, bits)
+
+
+def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
+    """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
+    unit = Format(bits.state, bits.state - 1)
+    if isinstance(layer, reference.Gru) or layer.projection is None:
+        return unit
+    return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
+
+
+def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
+    merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
+    sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
+    pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
+                    bias=np.stack([merged, layer.bias_ih, layer.bias_hh] if after else [merged]), clip=bits.output_clip)
+    shared = spectral(layer.name, peaks, bits, sums, [
+        (("input_product",), layer.weight_ih, input),
+        (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
+    sigmoid, tanh = activation_names(layer.hard)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
+
+
+def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
+    bias, name = layer.bias_ih + layer.bias_hh, layer.name
+    pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
+    cell = peaks.fit(bits.cell, f"{name}.c")
+    shared = spectral(name, peaks, bits, ("gates",), [
+        (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
+    projection = None
+    if layer.projection is not None:
+        rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
+        projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
+    peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
+    sigmoid, tanh = activation_names(layer.hard)
+    tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
+    return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)

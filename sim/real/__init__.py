@@ -1,0 +1,1 @@
+"""The mathematics: the same layers and networks in float64."""

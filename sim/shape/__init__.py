@@ -1,0 +1,1 @@
+"""What passes between layers, and the rules of their shapes, for golden and float layers alike."""

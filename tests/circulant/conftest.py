@@ -1,0 +1,123 @@
+"""A finished run without torch, Amaranth or Verilator: real records around a small random network."""
+import json
+
+import numpy as np
+import pytest
+
+from circulant.experiment import Experiment, Model
+from circulant.run.records import Run, record, sha256
+from circulant.sim import artifact, design
+from circulant.sim.error.ranges import analyse
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
+
+
+def small_network(seed=1):
+    rng = np.random.default_rng(seed)
+    model = reference.Model("small", 4, True, (
+        reference.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
+                      rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
+        reference.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
+    return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
+
+
+def make_trained(run, seconds=1.0):
+    artifact.atomic_bytes(run.path("model.pt"), b"weights")
+    history = [{"phase": phase, "epoch": epoch, "loss": 1 / epoch, "accuracy": 0.9, "rho": 0.1, "primal": 0.1,
+                "dual": 0.0} for phase in ("dense", "admm", "retrain") for epoch in (1, 2, 3)]
+    return record(run, "train", {
+        "hashes": {"model": sha256(run.path("model.pt"))},
+        "metric": "accuracy", "accuracy": {"dense": 0.98, "projected": 0.9, "circulant": 0.97},
+        "matrices": {"gru.weight_ih_l0": {"groups": 3, "rows": 8, "columns": 4, "block_size": 4},
+                     "gru.weight_hh_l0": {"groups": 3, "rows": 8, "columns": 8, "block_size": 4},
+                     "linear.weight": {"groups": 1, "rows": 3, "columns": 8, "block_size": 1}},
+        "history": history, "seconds": seconds})
+
+
+def make_quantized(run, seed=1):
+    network, inputs = small_network(seed)
+    network.save(run.folder)
+    vectors = network.vectors(inputs).save(run.path("vectors.npz"))
+    return record(run, "quantize", {"hashes": {"network": network.hash, "vectors": vectors},
+                                    "metric": "accuracy", "accuracy": {"quantized": 0.96}, "seconds": 1.0,
+                                    "ranges": [each.as_json() for each in analyse(network, inputs)]})
+
+
+LAYERS = [
+    {"name": "gru", "kind": "gru", "rows": 2, "columns": 1, "chains": 1, "fold": 2, "elements": 1, "cycles": 12,
+     "floor": 8, "per": "step", "limit": "latency: the state's way from the last product to the first one",
+     "chart": {"period": 12, "rows": {"array: input": [[-3, -1]], "array: recurrent": [[0, 5], [6, 8]],
+                                      "pointwise": [[7, 11]], "output": [[10, 14]]}}},
+    {"name": "linear", "kind": "linear", "rows": 1, "columns": 1, "chains": 1, "fold": 1, "elements": 0, "cycles": 24,
+     "floor": 24, "per": "sequence", "limit": "multipliers: the array works in every cycle"},
+]
+
+
+RESOURCES = {"products": [[18, 16, 12], [2, 24, 20]], "memories": [[4, 100, 30, "block"], [2, 20, 16, "distributed"]],
+             "logic": {"registers": 3000, "sums": 1000, "choices": 1000}}
+"""Of which an ECP5 makes 18 + 8 multipliers."""
+
+
+PORT = {"prefix": "s_axis", "elements_per_beat": 1, "container_bits": 16, "format": {"width": 16, "frac": 10},
+        "elements": 4, "beats": 4}
+
+
+def make_generated(run):
+    contents = {"top.v": b"module circulant_top; endmodule\n", "gru_weights.hex": b"0f\n"}
+    for name, data in contents.items():
+        artifact.atomic_bytes(run.path(f"hardware/{name}"), data)
+    network = json.loads(run.path("quantization.json").read_text())["hashes"]["network"]
+    manifest = artifact.write_json(run.path("hardware/manifest.json"), design.KIND, design.VERSION, {
+        "name": "small", "multipliers": 20, "network": network, "top": "circulant_top", "clock": "clk", "reset": "rst",
+        "verilog": ["top.v"], "images": ["gru_weights.hex"], "files": design.hashes(contents), "input": PORT,
+        "output": {**PORT, "per": "sequence"}, "streams": 1, "max_steps": None, "layers": LAYERS})
+    figures = {"multipliers": 20, "memory_bits": 4000, "resources": RESOURCES,
+               "multiplications": {"per_step": 130, "per_sequence": 24},
+               "layers": LAYERS}
+    return record(run, "generate", {"hashes": {"network": network, "design": manifest}, "hardware": figures,
+                                    "seconds": 1.0})
+
+
+def make_simulated(run, mismatches=0):
+    first = {"sequence": 3, "step": 4, "word": 1, "expected": 17, "got": -5, "run": "back to back"}
+    hashes = {"design": json.loads(run.path("hardware/manifest.json").read_text())["hash"],
+              "vectors": json.loads(run.path("quantization.json").read_text())["hashes"]["vectors"]}
+    return record(run, "simulate", {"hashes": hashes, "seconds": 1.0, "verification": {
+        "sequences": 7, "words": 21, "words_compared": 30,
+        "mismatches": mismatches, "first": first if mismatches else None, "simulator": "Verilator 5.48.0",
+        "cycles_per_step": 10.0, "cycles_per_sequence": 52.0, "steps_per_sequence": 5.0,
+        "latency_cycles": 40.0, "cycles": 999,
+        "seconds_build": 1.0, "seconds_simulate": 1.0}})
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    return Run(tmp_path / "runs" / "small", Experiment("small", model=Model(hidden=8)))
+
+
+@pytest.fixture
+def finished(fresh):
+    for make in (make_trained, make_quantized, make_generated, make_simulated):
+        make(fresh)
+    return fresh
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    """Runs a command line in an empty folder; returns exit code, stdout and stderr."""
+    from circulant.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return stopped.value.code, said.out, said.err
+
+    return run
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,0 +1,87 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from circulant import hw
+from circulant.cli import main
+from circulant.experiment import Experiment, Hardware, Model
+from circulant.hw.reload_words import writes_for
+from circulant.run.records import Run, record
+from circulant.sim import cosim
+from circulant.sim.cosim import Exchange, Mismatch
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.refusal import Refusal
+from tests.circulant.conftest import make_quantized, make_trained
+from tests.sim import samples
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run with a reloadable design, and beside it the folder of another network in the same formats."""
+    folder = tmp_path_factory.mktemp("reload")
+    this = Run(folder / "small", Experiment("small", model=Model(hidden=8), hardware=Hardware(40, reloadable=True)))
+    make_trained(this)
+    made = make_quantized(this)
+    network = Network.load(this.folder)
+    hw.generate(network, multipliers=40, reloadable=True).write(this.path("hardware"))
+    sha = json.loads(this.path("hardware/manifest.json").read_text())["hash"]
+    record(this, "generate", {
+        "hashes": {"network": made["hashes"]["network"], "design": sha}, "seconds": 1.0, "hardware": {
+            "multipliers": 40, "memory_bits": 1, "multiplications": {"per_step": 1, "per_sequence": 1}}})
+    *before, last = network.layers
+    turned = replace(last, product=replace(last.product, weights=last.product.weights[:, ::-1]))
+    replace(network, name="other", layers=(*before, turned)).save(folder / "other")
+    return this
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (2, 1)])
+def test_the_words_are_kept_with_what_came_of_them(run, monkeypatch, capsys, wrong, code):
+    seen = []
+
+    def exchange(folder, network, other, words, inputs, **options):
+        seen.append((folder, network.hash, other.name, words, len(inputs)))
+        first = Mismatch(0, 0, 0, 1, 2, "other network") if wrong else None
+        return Exchange(len(words), 90, wrong, first, 30, 0, 1000, "Verilator")
+
+    monkeypatch.setattr(cosim, "exchange", exchange)
+    other = run.folder.parent / "other"
+    assert call("reload", run.folder, "--network", other) == code
+    (folder, sha, name, words, count), = seen
+    assert (folder, name, count) == (run.path("hardware"), "other", 7)
+    kept = np.fromfile(run.path("reload.bin"), "<u4").reshape(-1, 2)
+    assert kept.tolist() == [list(pair) for pair in words]
+    body = json.loads(run.path("reload.json").read_text())
+    assert body["hashes"] == {"network": sha, "other": Network.load(other).hash}
+    assert body["exchange"]["words_written"] == len(words)
+    assert f"{len(words):,} words" in capsys.readouterr().out
+
+
+def test_the_words_belong_to_the_design_as_it_was_generated(run):
+    network, other = Network.load(run.folder), Network.load(run.folder.parent / "other")
+    words = writes_for(run.path("hardware"), network, other, multipliers=40)
+    assert words != writes_for(run.path("hardware"), network, network, multipliers=40)
+    for given, multipliers in ((network, 30), (other, 40)):
+        with pytest.raises(Refusal, match=rf"must hold the design of network '{given.name}' with {multipliers} "
+                                          r"multipliers and 1 streams, but it is another one; generate it again$"):
+            writes_for(run.path("hardware"), given, other, multipliers=multipliers)
+
+
+def test_a_network_of_another_structure_is_refused(run, capsys, tmp_path):
+    model = samples.model(4, 8, 3, k=(2, 2, 2))
+    quantize(model, samples.data(model)).save(tmp_path / "third")
+    assert call("reload", run.folder, "--network", tmp_path / "third") == 2
+    assert "must have" in capsys.readouterr().err
+
+
+def test_the_other_network_has_to_be_named(run, capsys):
+    assert call("reload", run.folder) == 2
+    assert "--network" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""A training that Ctrl-C ended goes on by one command, and ends as if nothing had happened."""
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from circulant import training
+from circulant.arguments import find
+from circulant.cli import main
+from circulant.run import steps
+from circulant.run.records import CHECKPOINT
+from circulant.training.models.vision import cnn
+
+SET = [word for key, value in (("training.dense_epochs", 2), ("training.admm_epochs", 400),
+                               ("training.tolerance", 1e-9), ("training.retrain_epochs", 1), ("model.hidden", 16),
+                               ("data.subset", 100))
+       for word in ("--set", f"{key}={value}")]
+SHORT = [*SET, "--set", "training.admm_epochs=3"]
+
+
+def circulant(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([*map(str, arguments)])
+    return stopped.value.code
+
+
+def trained(folder):
+    record = json.loads((folder / "training.json").read_text())
+    return record["history"], record["accuracy"], record["experiment"]
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch):
+    """A folder with a finished training, above which another one, of three epochs of ADMM, was interrupted."""
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", *SHORT, "--set", "training.admm_epochs=0", "--out", "run") == 0
+    done = steps.PHASES["admm"]
+
+    def interrupt(self, task, at, *rest):
+        if (task, at) == (done, 2):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("circulant.progress.Bars.__call__", interrupt)
+        assert circulant("train", *SHORT, "--out", "run") == 130
+    return tmp_path / "run"
+
+
+def test_the_process_is_interrupted(tmp_path):
+    process = subprocess.Popen([sys.executable, "-m", "circulant", "train", *SET, "--out", "run"], cwd=tmp_path,
+                               stderr=subprocess.PIPE, text=True)
+    kept = tmp_path / "run" / CHECKPOINT / "training.pt"
+    give_up = time.monotonic() + 200
+    while not kept.exists() and process.poll() is None and time.monotonic() < give_up:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.strip().splitlines()[-1] == ("Interrupted; run/checkpoint keeps the training up to its last checkpoint:"
+                                             " go on with `circulant train --out run --resume`")
+    assert kept.exists()
+    assert not (tmp_path / "run" / "model.pt").exists()
+
+
+def test_what_was_finished_stays_usable(stopped):
+    assert find("quantize", "run", None, ()).experiment.training.admm_epochs == 0
+    assert find("train", "run", None, (), resume=True).experiment.training.admm_epochs == 3
+
+
+@pytest.mark.parametrize("way", [["train", "run", "--resume"], ["train", "--out", "run", "--resume"]])
+def test_going_on_is_as_if_nothing_had_happened(stopped, way):
+    assert circulant(*way) == 0
+    assert not (stopped / CHECKPOINT).exists(), "a finished training needs no checkpoint"
+    assert circulant("train", *SHORT, "--out", "whole") == 0
+    assert trained(stopped) == trained(stopped.parent / "whole")
+
+
+def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatch):
+    train = training.train
+    monkeypatch.setattr(training, "train", lambda *given, **options: dataclasses.replace(train(*given, **options),
+                                                                                         earlier=(5000.0, 3000.0)))
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", *SHORT, "--out", "run") == 0
+    record = json.loads((tmp_path / "run" / "training.json").read_text())
+    assert 5000 < record["seconds"] < 6000
+    assert 3000 < record["processor_seconds"] < 4000
+
+
+def test_run_goes_on_unasked(stopped, monkeypatch):
+    for step in ("steps.quantize", "steps.generate", "steps.simulate", "report.write"):
+        monkeypatch.setattr(f"circulant.{step}", lambda run, show: {"verification": {"mismatches": 0}})
+    monkeypatch.setattr("circulant.commands._show", lambda run, figures: None)
+    seen = []
+    monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))
+    assert circulant("run", *SHORT, "--out", "run") == 0
+    assert next(report for report in seen if report[0] in steps.PHASES.values()) == (steps.PHASES["admm"], 3)
+
+
+def test_other_settings_are_refused_in_one_line(stopped, capsys):
+    capsys.readouterr()
+    before = (stopped / CHECKPOINT / "training.pt").read_bytes()
+    assert circulant("train", "run", "--resume", "--set", "training.seed=5") == 2
+    assert "made with training.seed = 0, not 5" in (said := capsys.readouterr().err)
+    assert said.count("\n") == 1
+    assert (stopped / CHECKPOINT / "training.pt").read_bytes() == before
+
+
+def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert circulant("train", "--resume") == 2
+    assert "training.pt must exist to go on from it, but it is missing; train anew" in capsys.readouterr().err
+
+
+def test_each_position_of_a_kernel_is_a_matrix_of_the_record():
+    model = cnn((3, 8, 8), 10, width=8)
+    found = steps._matrices(model)
+    assert found["conv2.weight"] == {"groups": 9, "rows": 16, "columns": 8, "block_size": 1}
+    weights = {name: matrix["groups"] * matrix["rows"] * matrix["columns"] for name, matrix in found.items()}
+    assert weights == {name: weight.numel() for name, weight in model.named_parameters() if name in found}

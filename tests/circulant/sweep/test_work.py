@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+
+from circulant.hw.plan.plan import plan
+from circulant.hw.resources import parts
+from circulant.sim.arith.circulant import multiplications
+from circulant.sim.cosim import SimulationError
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import reference
+from circulant.sim.refusal import Refusal, ToolError
+from circulant.sim.shape.window import Window
+from circulant.sweep import work
+from circulant.sweep.grid import read
+from circulant.sweep.work import epochs, evaluate, failure, reason, train
+from tests.sim import samples
+
+
+@pytest.fixture
+def points(sweep_file):
+    return read(sweep_file("block_size = [4]\nweight_bits = [8]\nmultipliers = [2, 16, 64]")).points
+
+
+def test_reasons():
+    assert reason(Refusal("One\nTwo")) == "One; Two"
+    assert reason(MemoryError()) == "MemoryError"
+    assert reason(KeyError("x")) == "KeyError: 'x'"
+    assert reason(ToolError("g++ failed")) == "g++ failed"
+
+
+@pytest.mark.parametrize(("error", "code"), [
+    (Refusal("no"), 2), (ToolError("g++ failed"), 3), (KeyError("x"), 3), (SimulationError("2 of 30 words differ"), 1)])
+def test_a_failure_has_the_exit_code_of_its_error(error, code):
+    assert failure(error)["code"] == code
+
+
+@pytest.mark.parametrize(("settings", "count"), [("", 2), (', "training.method=direct"', 80)])
+def test_epochs(sweep_file, settings, count):
+    path = sweep_file("")
+    with open(path) as file:
+        text = file.read().replace('_epochs=1"]', f'_epochs=1"{settings}]')
+    with open(path, "w") as file:
+        file.write(text)
+    point, = read(path).points
+    assert (epochs(point), epochs(point.baseline, dense=True)) == (count, 1)
+
+
+def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
+    """Against `circulant train`, `quantize` and `generate` on the same experiment."""
+    from circulant.run import steps
+    from circulant.run.records import Run
+
+    seen = []
+    dense = train(points[0].baseline)
+    trained = train(points[0], dense, lambda done, words: seen.append((done, words)))
+    assert [done for done, _ in seen] == [1, 2]
+    assert seen[0][1].startswith("admm 1 of 1, accuracy ")
+    found = evaluate(points, trained, "plan")
+
+    run = Run(tmp_path / "run", points[1].experiment)
+    scores = steps.train(run)["accuracy"]
+    quantized = steps.quantize(run)["accuracy"]["quantized"]
+    generated = steps.generate(run)["hardware"]
+    network = Network.load(run.folder)
+    assert trained["scores"] == scores
+    assert found[1] == {
+        "quantized": quantized, "multipliers": generated["multipliers"], "memory_bits": generated["memory_bits"],
+        "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "weight_memory_bits": 8 * found[1]["weights"],
+        "cycles_per_step": generated["layers"][0]["cycles"],
+        "floor_cycles": -(-generated["multiplications"]["per_step"] // generated["multipliers"])}
+    assert network.layers[0].gates.block_size == 4
+    assert generated["multiplications"]["per_step"] > 2 * 3 * 4 * multiplications(4)
+
+    # A budget that is too small, and what is known of the point all the same.
+    assert found[0] == {name: found[1][name] for name in ("quantized", "weights", "weight_memory_bits")} | {
+        "reason": found[0]["reason"], "code": 2}
+    assert "needs at least" in found[0]["reason"] and "multipliers" in found[0]["reason"]
+
+    # Counted in the Verilog.
+    counted, = evaluate(points[1:2], trained, "verilog")
+    assert counted == found[1]
+
+    # Kept.
+    assert train(points[0], dense, lambda *seen: pytest.fail("it is trained already")) == trained
+    model = trained["folder"] / "model.pt"
+    model.unlink()
+    assert evaluate(points[1:], trained, "plan") == found[1:], "what is kept needs no model"
+    assert train(points[0], dense)["scores"] == scores, "a model that is lost is trained anew"
+    assert train(points[0], {"reason": "no baseline"}) == {"reason": "no baseline"}
+
+
+def test_direct_training_starts_at_random_where_the_baseline_has_no_epochs(sweep_file):
+    path = sweep_file("block_size = [4]")
+    with open(path) as file:
+        text = file.read().replace("dense_epochs=1", "dense_epochs=0").replace(
+            '_epochs=1"]', '_epochs=1", "training.method=direct", "training.direct_epochs=1"]').replace(
+            'set = [', 'set = ["training.distillation=0", ')
+    with open(path, "w") as file:
+        file.write(text)
+    point, = read(path).points
+    dense = train(point.baseline)
+    found = train(point, dense)
+    assert "scores" in found, found
+    assert found["scores"].keys() == {"circulant"}, "nothing was trained to start from"
+
+
+def test_a_training_that_fails(sweep_file):
+    point, = read(sweep_file("block_size = [64]")).points
+    assert set(train(point)) == {"reason", "code"}
+    assert "Block size must not exceed both sides" in train(point)["reason"]
+
+
+def test_an_error_is_a_reason_too(points, monkeypatch):
+    def broken(*arguments):
+        raise ZeroDivisionError("of a bug")
+
+    monkeypatch.setattr(work, "_golden", broken)
+    assert evaluate(points[:1], {"model": "x"}, "plan") == [{"reason": "ZeroDivisionError: of a bug", "code": 3}]
+
+
+def test_a_device_that_is_too_small(points, monkeypatch):
+    from dataclasses import replace
+
+    from circulant.experiment import Board
+    from circulant.sweep.grid import Point
+
+    point = Point("small", replace(points[2].experiment, board=Board("iCE40UP5K")))
+    trained = train(point)
+    found, = evaluate([point], trained, "plan")
+    assert found["reason"].startswith("A design must fit iCE40UP5K, but it needs ")
+
+
+NETWORKS = {
+    "gru": samples.model(9, 16, 5, k=(4, 4, 1)),
+    "reset before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before"),
+    "lstm": samples.chain(samples.lstm(9, 16, projection=8, peephole=True, k=4)),
+    "both": samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
+}
+
+
+@pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
+def test_a_plan_does_not_depend_on_widths(model):
+    x = samples.data(model)
+    few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
+    assert plan(few, 64) == plan(many, 64) == work._plans(few, 64, 1) == work._plans(many, 64, 1)
+    assert [*map(work._sizes, few.layers)] == [*map(work._sizes, many.layers)]
+
+
+def test_networks_of_different_sizes_have_different_plans():
+    sizes = {tuple(map(work._sizes, quantize(model, samples.data(model)).layers)) for model in (
+        *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
+        samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
+    assert len(sizes) == len(NETWORKS) + 4
+
+
+def image_network(k, *, order="pixels", **widths):
+    """A residual sum whose body has block size k, then a vector in one of both orders."""
+    rng, grid, window = np.random.default_rng(3), (6, 6), Window((3, 3), padding=(1, 1))
+    body = tuple(reference.Conv(f"body{n}", 8, 8, grid, window, rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
+                                rng.normal(0, 0.1, 8)) for n in range(2))
+    layers = (reference.Residual("sum", 8, grid, body, (), True), reference.Flatten("flatten", 8, grid, order),
+              reference.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
+    return quantize(reference.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
+                    **widths)
+
+
+def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order_of_a_vector():
+    networks = [image_network(1), image_network(8), image_network(8, order="channels")]
+    for network in networks:
+        kept, own = work._plans(network, 100, 1), plan(network, 100)
+        assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
+    assert len({tuple(map(work._sizes, network.layers)) for network in networks}) == 3
+
+
+def test_kept_plans_of_convolutions_are_of_the_network_that_asks():
+    """Its widths count where their memories and products are foreseen."""
+    few, many = (image_network(8, weight_bits=bits) for bits in (5, 12))
+    narrow, wide = (work._plans(network, 100, 1) for network in (few, many))
+    assert parts(many, wide) == parts(many, plan(many, 100))
+    assert parts(few, narrow) == parts(few, plan(few, 100)) != parts(many, wide)
+
+
+@pytest.mark.parametrize("mismatches", [0, 2])
+def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismatches):
+    from circulant.sim.cosim import Verification
+
+    class Design:
+        def __init__(self, network, multipliers, streams, **options):
+            self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
+
+        def write(self, folder):
+            return folder
+
+    verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 5.0, 40.0, 999, 1.0, 1.0, 7.0)
+    seen = []
+
+    def verify(folder, vectors):
+        seen.append((folder.name, len(vectors)))
+        return verification
+
+    monkeypatch.setattr("circulant.hw.generate", lambda network, **options: Design(network, **options))
+    monkeypatch.setattr("circulant.sim.cosim.verify", verify)
+    found, = evaluate(points[1:2], train(points[1]), "simulate")
+    assert seen == [("design", 40)]
+    if mismatches:
+        assert found["reason"] == "2 of 30 words differ from the golden model"
+        assert "cycles_per_step" not in found and 0 <= found["quantized"] <= 1
+    else:
+        assert (found["cycles_per_step"], found["memory_bits"], "reason" in found) == (99.5, 4321, False)

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.programs import IN_TURN, blocks_aside, layer_program, vector_cycles
+from circulant.hw.layers.linear import LinearLayer
+from circulant.sim.golden.linear import Linear
+from circulant.sim.quantize.quantize import quantize
+from tests.hw.golden import blocks, numbers, product
+from tests.hw.simulate import cycles, stream
+from tests.hw.test_top import Beats
+from tests.sim import samples
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.6)])
+def test_a_layer_equals_golden(relu, stalls):
+    layer = Linear("linear", 13, 10, product(3, 4, 4), relu)
+    dut = LinearLayer(layer, program=layer_program(layer, ArrayShape(2, 2, 1), (1, 1, 1)))
+    x = numbers(layer.input_format, 6, 13)
+    y = layer(x)
+    assert (y == 0).any() == relu and (layer.product(x) < 0).any()
+    given, wanted = ([block for row in rows for block in blocks([row[None]], 4)] for rows in (x, y))
+    assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+@pytest.mark.parametrize(("shape", "aside"), [
+    (ArrayShape(10, 4, 2), 4), (ArrayShape(10, 2, 1), 2), (ArrayShape(10, 3, 2), 1), (ArrayShape(5, 4, 1), 2)])
+def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape, aside):
+    """As many as its columns and those of the matrix can be divided by; a vector takes what `vector_cycles` says."""
+    layer = Linear("linear", 120, 10, product(10, 120, 1), False)
+    assert blocks_aside(layer, shape) == aside
+    dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
+    x = numbers(layer.input_format, 10, 120)
+    given, wanted = ([block for row in rows for block in blocks([row[None]], size)]
+                     for rows, size in ((x, aside), (layer(x), 1)))
+    assert stream(dut, given, stall_i=0.3, stall_o=0.3) == wanted
+    left = cycles(dut, given)[1][9::10]
+    assert (left[-1] - left[4]) / 5 == vector_cycles(layer, shape)
+
+
+@pytest.mark.parametrize("stalls", [(0.0, 0.0), (0.4, 0.4)])
+def test_a_perceptron_equals_golden(stalls):
+    """Vectors that are each a sample of their own, through layers of different block sizes."""
+    model = samples.perceptron(24, 12, 6, 3, shape=(2, 3, 4))
+    images = np.random.default_rng(0).uniform(-1, 1, (5, 2, 3, 4))
+    network = quantize(model, images, activation_bits=9, weight_bits=7, twiddle_bits=8)
+    dut, vectors = Beats(network, 40), network.vectors(images)
+    given, wanted = ([beat for row in rows for beat in blocks([row[None]], k)] for rows, k in (
+        (vectors.inputs, dut.top.input_block), (vectors.outputs, dut.top.output_block)))
+    assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=200) == wanted

@@ -1,0 +1,78 @@
+"""Residual sums equal golden, never stand still, and their queues are as deep as the windows demand."""
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from circulant.hw.layers.conv import ConvLayer
+from circulant.hw.layers.lines import LineShape
+from circulant.hw.layers.residual import ResidualLayer, end_grid, needed, waiting
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.residual import Residual
+from circulant.sim.shape.window import Window
+from tests.hw.golden import blocks, numbers
+from tests.hw.simulate import cycles, stream
+from tests.sim.golden.test_conv import conv
+
+SAME, HALF, AT_ONCE = Window((3, 3), padding=(1, 1)), Window((3, 3), (2, 2), (1, 1)), Window((1, 1), (2, 2))
+WIDE = Window((1, 1), padding=(1, 1))
+
+
+def named(layer, name, given):
+    """Another name, and an input of the format that comes before it."""
+    return replace(layer, name=name, product=replace(layer.product, input=given))
+
+
+def residual(kind):
+    windows = {"same": (SAME, SAME), "half": (HALF, SAME), "wide": (WIDE, Window((3, 3), padding=(0, 0)))}[kind]
+    first = conv(4, 4, 2, (6, 6), windows[0], relu=True)
+    given = first.product.input
+    second = named(conv(4, 4, 2, first.output_grid, windows[1]), "second", first.output_format)
+    shortcut = () if kind != "half" else (named(conv(4, 4, 2, (6, 6), AT_ONCE), "shortcut", given),)
+    first = replace(first, name="first")
+    made_of = shortcut[0].output_format if shortcut else given
+    return Residual("sum", 4, (6, 6), (first, second), shortcut, given, Format(9, made_of.frac - 1), True)
+
+
+def made(kind):
+    layer = residual(kind)
+    units = [[ConvLayer(LineShape(each, 9 if each.window.positions == 9 else 1, 2, 2, 2)) for each in chain]
+             for chain in (layer.body, layer.shortcut)]
+    return layer, ResidualLayer(layer, k=2, body=units[0], shortcut=units[1])
+
+
+@pytest.mark.parametrize(("kind", "stalls"), [
+    ("same", (0.0, 0.0)), ("same", (0.4, 0.4)), ("half", (0.0, 0.6)), ("wide", (0.0, 0.2))])
+def test_equals_golden(kind, stalls):
+    layer, dut = made(kind)
+    x = numbers(layer.input_format, 3, 6, 6, 4)
+    given, wanted = ([block for image in images for block in blocks([image.reshape(-1, 4)], k)]
+                     for images, k in ((x, 2), (layer(x), 4 if kind == "half" else 2)))
+    assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300) == wanted
+
+
+def test_an_image_takes_no_longer_than_its_slowest_layer():
+    layer, dut = made("same")
+    x = numbers(layer.input_format, 5, 6, 6, 4)
+    given = [block for image in x for block in blocks([image.reshape(-1, 4)], 2)]
+    _, went = cycles(dut, given, quiet=300)
+    ends = went[len(went) // 5 - 1::len(went) // 5]
+    assert np.diff(ends)[-2:].tolist() == [2 * math.prod(layer.grid)] * 2, "blocks come in"
+
+
+def test_what_has_to_wait_follows_from_the_windows():
+    """A 3 x 3 window sees a row and a pixel more; two of them two rows and two pixels, the own one among them."""
+    layer = residual("same")
+    assert needed(layer.body, (6, 6))[:7].tolist() == [15, 16, 17, 18, 18, 18, 21]
+    assert waiting(layer) == (1, 2 * 6 + 2 + 1)
+    wide = residual("wide")
+    assert needed(wide.body[:1], (6, 6))[:18].tolist() == [1] * 8 + [1, 1, 2, 3, 4, 5, 6, 6, 6, 7], (
+        "above the image its first pixel, beside it the lines above")
+    assert needed(wide.body, (6, 6))[:7].tolist() == [8, 9, 10, 11, 12, 12, 14]
+    half = residual("half")
+    assert end_grid([half], (6, 6)) == (3, 3)
+    seen = needed(half.body, (6, 6))
+    assert len(seen) == 9
+    assert seen[0] == 3 * 6 + 4, "the pixel at (1, 1) of the first layer's output, whose window ends at (3, 3)"
+    assert waiting(half)[0] == 0, "the shortcut sees a pixel at once"

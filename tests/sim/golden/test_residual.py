@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.scale import Scale
+from circulant.sim.refusal import Refusal
+
+GIVEN = Format(10, 6)
+
+
+def scale(name, factor, output):
+    return Scale(name, 2, np.array([factor, factor]), np.array([0, 0]), Format(8, 4), GIVEN, output)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_branches_of_different_formats(relu):
+    body, shortcut = (scale("a", 16, Format(12, 8)),), (scale("b", -32, Format(9, 5)),)
+    layer = Residual("sum", 2, (2, 2), body, shortcut, GIVEN, Format(8, 4), relu)
+    x = np.random.default_rng(0).integers(-100, 100, (5, 2, 2, 2))
+    a, b = body[0](x) / 2 ** 8, shortcut[0](x) / 2 ** 5
+    wanted = np.clip(np.floor((a + b) * 2 ** 4 + 0.5), -128, 127)
+    assert np.array_equal(layer(x), np.maximum(wanted, 0) if relu else wanted)
+    assert layer.formats == (Format(12, 8), Format(9, 5))
+    assert layer.outputs == 2
+
+
+def test_a_shortcut_without_layers():
+    layer = Residual("sum", 2, (1, 1), (scale("a", 16, Format(12, 8)),), (), GIVEN, Format(12, 6))
+    x = np.random.default_rng(0).integers(-100, 100, (5, 1, 1, 2))
+    assert np.array_equal(layer(x), 2 * x)
+
+
+@pytest.mark.parametrize(("other", "output"), [(Format(12, 60), GIVEN), (Format(12, 8), Format(12, -70))])
+def test_sums_beyond_int64_are_refused(other, output):
+    body = Scale("a", 2, np.array([1, 1]), np.array([0, 0]), Format(8, other.frac - 6), GIVEN, other)
+    with pytest.raises(Refusal, match=r"^Layer 'sum': the sum must fit into 63 bits, but with the branches Format"):
+        Residual("sum", 2, (1, 1), (body,), (), GIVEN, output)

@@ -1,0 +1,70 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from circulant.sim.golden.structure import check_structure
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.quantize.quantize_like import quantize_like
+from circulant.sim.real import reference
+from circulant.sim.refusal import Refusal
+from tests.sim import samples
+
+MODELS = {
+    "last": samples.model(9, 16, 5, k=(8, 8, 2), scale=0.3),
+    "before": samples.model(9, 16, 5, k=(4, 4, 1), reset="before", scale=0.3),
+    "vectors": samples.model(9, 16, 5, k=(1, 4, 4), sequence=False, scale=0.3),
+    "lstm": samples.chain(samples.lstm(9, 16, k=8, scale=0.3)),
+    "peepholes": samples.chain(samples.lstm(9, 16, projection=6, peephole=True, scale=0.3)),
+    "both": samples.chain(samples.bidirectional("lstm", 9, 16, scale=0.3, projection=6),
+                          samples.bidirectional("gru", 12, 8, scale=0.3, name="second", returns="last")),
+}
+kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def scaled(layer, factor):
+    """The layer with all its numbers multiplied."""
+    if isinstance(layer, reference.Bidirectional):
+        return replace(layer, forward=scaled(layer.forward, factor), backward=scaled(layer.backward, factor))
+    return replace(layer, **{name: value * factor for name, value in vars(layer).items()
+                             if isinstance(value, np.ndarray)})
+
+
+def other(model, factor):
+    return replace(model, name="other", layers=tuple(scaled(layer, factor) for layer in model.layers))
+
+
+@kinds
+def test_a_network_is_like_itself(model):
+    network = quantize(model, samples.data(model))
+    assert quantize_like(model, network).hash == network.hash
+
+
+@kinds
+def test_another_network_gets_the_structure_and_stays_near_its_own_mathematics(model):
+    network, smaller = quantize(model, samples.data(model)), other(model, 0.7)
+    made, x = quantize_like(smaller, network), samples.data(model)
+    check_structure(network, made)
+    assert made.hash != network.hash
+    exact = smaller.run(x)
+    assert np.abs(made.run(x).real - exact).max() < 0.01 * np.abs(exact).max()
+
+
+@kinds
+def test_numbers_that_do_not_fit_are_refused(model):
+    with pytest.raises(Refusal, match=r"^The [a-z ]+ of layer '[a-z.]+' must fit the .* of the other network, but they "
+                                      r"reach [\d.]+; quantize first the network that has the greater ones$"):
+        quantize_like(other(model, 40.0), quantize(model, samples.data(model)))
+
+
+@pytest.mark.parametrize(("given", "rule"), [
+    (samples.model(9, 16, 5, k=(8, 8, 2), reset="before", scale=0.1), r"Layer 'gru' .* must have "),
+    (samples.model(9, 16, 5, k=(8, 8, 2), returns="sequence", scale=0.1), "must have returns last"),
+    (samples.model(9, 16, 5, k=(4, 4, 2), scale=0.1), "must have input_product.block_size 8 as the design has, not 4"),
+    (samples.model(9, 15, 5, k=(8, 8, 2), scale=0.1), "must have hidden 16 as the design has, not 15"),
+    (samples.chain(samples.lstm(9, 16)), r"must have the layers of 'sample', \['gru', 'linear'\], not \['lstm'\]"),
+])
+def test_another_structure_is_refused(given, rule):
+    model = MODELS["last"]
+    with pytest.raises(Refusal, match=rule):
+        quantize_like(given, quantize(model, samples.data(model)))

@@ -1,0 +1,87 @@
+"""Copies of parametrized models are whole and independent."""
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from circulant.training.blocks.clone import clone
+from circulant.training.blocks.constraint import block_sizes, compress
+from circulant.training.models.models import ModelSettings, build
+
+
+def test_clone_after_a_training_step_is_independent():
+    small = compress(build(ModelSettings(hidden=16), 8, 10), 8)
+    x = torch.rand(4, 5, 8)
+    small(x).sum().backward()
+    before = small(x).detach()
+    twin = clone(small)
+    assert torch.equal(twin(x), before)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.mul_(2)
+    with parametrize.cached():
+        assert torch.equal(small(x), before), "the original must not follow the copy"
+        assert not torch.allclose(twin(x), before), "the copy must not read the original's cached weights"
+    compress(twin, {"gru": 1, "linear": 1})
+    assert block_sizes(twin)["linear.weight"] == 8, "dropping the constraint of a copy must not drop the original's"
+
+
+@pytest.fixture(params=["gru", "lstm", "reset_gru", "mlp"])
+def stepped(request):
+    """A compressed model after a step of training, and an input of it."""
+    shape = (16,) if request.param == "mlp" else (5, 8)
+    model = compress(build(ModelSettings(kind=request.param, hidden=16), shape, 10), 8)
+    x = torch.rand(4, *shape)
+    with parametrize.cached():
+        model(x).sum().backward()
+    model(x)
+    return model, x
+
+
+def test_deepcopy_after_a_forward_pass_is_independent(stepped):
+    model, x = stepped
+    before = model(x).detach()
+    twin = deepcopy(model)
+    assert torch.equal(twin(x), before)
+    assert block_sizes(twin) == block_sizes(model)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.mul_(2)
+    with parametrize.cached():
+        assert torch.equal(model(x), before), "the original must not follow the copy"
+        assert not torch.allclose(twin(x), before), "the copy must not read the original's cached weights"
+    assert torch.equal(deepcopy(deepcopy(twin))(x), twin(x)), "copies can be copied"
+
+
+def test_an_averaged_model_follows(stepped):
+    """Exponential moving averages (EMA) and SWA start from a deep copy."""
+    model, x = stepped
+    averaged = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    averaged.update_parameters(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1)
+    averaged.update_parameters(model)
+    for mean, now in zip(averaged.module.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(mean, now - 0.5)
+    assert not torch.allclose(averaged(x), model(x))
+
+
+def test_an_optimizer_that_is_copied_along_trains_the_copy(stepped):
+    model, x = stepped
+    twin, optimizer = deepcopy((model, torch.optim.SGD(model.parameters(), lr=0.1)))
+    before, mine = twin(x).detach(), model(x).detach()
+    twin(x).square().sum().backward()
+    optimizer.step()
+    assert not torch.allclose(twin(x), before)
+    assert torch.equal(model(x), mine)
+
+
+def test_clone_keeps_other_parametrizations():
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
+    x = torch.rand(2, 4)
+    twin = clone(model)
+    assert torch.equal(twin(x), model(x))
+    assert set(twin.state_dict()) == set(model.state_dict())

@@ -1,0 +1,63 @@
+"""Short trainings at several rates: what each starts from, what is measured, what becomes of one too large."""
+import dataclasses
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from circulant.sim.refusal import Refusal
+from circulant.training import data as datasets
+from circulant.training.loop.rates import try_rates
+from circulant.training.loop.settings import TrainingSettings
+from circulant.training.loop.train import train
+from circulant.training.models.models import ModelSettings
+
+MODEL = ModelSettings(hidden=8)
+DIRECT = TrainingSettings(method="direct", dense_epochs=1, direct_epochs=50, seed=3)
+
+
+@pytest.fixture(scope="module")
+def data() -> datasets.Dataset:
+    return datasets.load_data("digits", subset=200, held_out=40)
+
+
+def test_each_rate_is_a_short_training_of_its_own(data):
+    both = try_rates(data, DIRECT, (0.001, 0.02), model=MODEL, block_size=4, epochs=2)
+    assert [each.rate for each in both] == [0.001, 0.02]
+    assert try_rates(data, DIRECT, (0.02,), model=MODEL, block_size=4, epochs=2) == both[1:]
+    alone = train(data, dataclasses.replace(DIRECT, direct_epochs=2, learning_rate=0.02), model=MODEL, block_size=4,
+                  dense=train(data, DIRECT, model=MODEL, block_size=4).dense)
+    with torch.no_grad():
+        outputs = alone.model.eval()(torch.from_numpy(data.test_x))
+    assert both[1].loss == pytest.approx(cross_entropy(outputs, torch.from_numpy(data.test_y).long()).item(), rel=1e-5)
+    assert both[1].score == alone.scores["circulant"]
+
+
+def test_the_dense_baseline_is_trained_once_and_where_it_is_needed(data):
+    seen = []
+
+    def phases(settings, **options):
+        seen.clear()
+        try_rates(data, settings, (0.01, 0.02), model=MODEL, block_size=4, epochs=1,
+                  progress=lambda phase, *rest: seen.append(phase), **options)
+        return seen
+
+    assert phases(DIRECT) == ["dense", "direct", "direct"]
+    assert phases(dataclasses.replace(DIRECT, start="random")) == ["direct", "direct"]
+    assert phases(dataclasses.replace(DIRECT, start="random", distillation=0.5)) == ["dense", "direct", "direct"]
+    assert phases(DIRECT, dense=train(data, DIRECT, model=MODEL).dense) == ["direct", "direct"]
+    admm = dataclasses.replace(DIRECT, method="admm", distillation=0.5)
+    assert phases(admm) == ["dense", "dense"], "the rate of ADMM is that of the baseline that it starts from"
+
+
+def test_a_rate_at_which_the_loss_is_lost_has_none(data):
+    good, lost = try_rates(data, DIRECT, (0.01, 3e37), model=MODEL, block_size=4, epochs=2)
+    assert good.loss is not None and good.score is not None
+    assert (lost.rate, lost.loss, lost.score) == (3e37, None, None)
+
+
+def test_what_is_wrong_with_an_experiment_is_refused(data):
+    with pytest.raises(Refusal, match="must have a dense baseline"):
+        try_rates(data, dataclasses.replace(DIRECT, start="dense", dense_epochs=0), (0.01,), model=MODEL)
+    with pytest.raises(Refusal, match="Block size must be a power of two"):
+        try_rates(data, DIRECT, (0.01,), model=MODEL, block_size=3)

@@ -1,0 +1,86 @@
+"""Recurrent layers with hard gates, from torch through the golden model to C and to the bound of their error."""
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.hw.c import Emulator
+from circulant.sim.error.deviation import deviation
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.quantize.quantize_like import quantize_like
+from circulant.sim.refusal import Refusal
+from circulant.training import PeepholeLstm, ResetBeforeGru, compress, export
+from circulant.training.export import reference
+
+
+class Reader(nn.Module):
+    def __init__(self, cell, **options):
+        super().__init__()
+        self.cell = cell(5, 8, batch_first=True, hard=True, **options)
+        self.linear = nn.Linear(8 * (1 + options.get("bidirectional", False)), 3)
+
+    def forward(self, x):
+        return self.linear(self.cell(x)[0])
+
+
+CELLS = {"gru": (ResetBeforeGru, {}), "lstm": (PeepholeLstm, {}),
+         "both ways": (ResetBeforeGru, {"bidirectional": True})}
+
+
+def made(name, seed=0):
+    torch.manual_seed(seed)
+    cell, options = CELLS[name]
+    model = compress(Reader(cell, **options), 4)
+    with torch.no_grad():
+        for parameter in model.cell.parameters():
+            parameter.mul_(1.5)
+    return model
+
+
+X = np.random.default_rng(0).uniform(-1, 1, (30, 6, 5))
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_from_torch_to_c(name):
+    model = made(name)
+    network, exact = export(model, X), reference(model, X)
+    with torch.no_grad():
+        np.testing.assert_allclose(exact.run(X), model.double()(torch.from_numpy(X)).numpy(), atol=1e-6)
+    golden = network.run(X)
+    if name != "both ways":
+        assert np.array_equal(Emulator(network).run(X).integers, golden.integers)
+    error, bound = np.abs(golden.real - exact.run(X)), deviation(network, exact, X)
+    assert (error <= bound).all()
+    assert bound.max() < 0.1
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_the_network_says_it_and_is_read_again(name, tmp_path):
+    network = export(made(name), X)
+    network.save(tmp_path)
+    again = type(network).load(tmp_path)
+    assert again.hash == network.hash
+    layer = again.layers[0]
+    layer = layer.forward if name == "both ways" else layer
+    assert (layer.sigmoid.function, layer.tanh.function) == ("hard_sigmoid", "hard_tanh")
+
+
+def test_gates_are_those_of_torch():
+    """One step of the LSTM from a state, written out."""
+    cell = PeepholeLstm(3, 4, hard=True)
+    x, y, c = torch.randn(1, 2, 3), torch.randn(1, 2, 4), torch.randn(1, 2, 4)
+    out, _ = cell(x, (y, c))
+    i, f, g, o = (x[0] @ cell.weight_ih_l0.T + cell.bias_l0 + y[0] @ cell.weight_hh_l0.T).chunk(4, -1)
+    squash, bend = nn.Hardsigmoid(), nn.Hardtanh()
+    new = squash(f + cell.peephole_l0[1] * c[0]) * c[0] + squash(i + cell.peephole_l0[0] * c[0]) * bend(g)
+    torch.testing.assert_close(out[0], squash(o + cell.peephole_l0[2] * new) * bend(new))
+
+
+def test_a_soft_network_has_no_place_in_a_hard_one():
+    hard = reference(made("gru"), X)
+    soft = dataclasses.replace(hard, layers=(dataclasses.replace(hard.layers[0], hard=False), hard.layers[1]))
+    with pytest.raises(Refusal, match=r"^Layer 'cell' must have the activations hard_sigmoid and hard_tanh of the "
+                                      r"other network, not sigmoid and tanh; quantize it with formats of its own$"):
+        quantize_like(soft, quantize(hard, X))

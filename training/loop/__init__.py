@@ -1,0 +1,1 @@
+"""A training from phase to phase: batches, optimizers, distillation, checkpoints, processes."""

@@ -1,0 +1,71 @@
+"""Fine-tuning on the integers of the hardware: ADMM towards the joint set, then straight through the rounding."""
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from circulant.sim.arith.fixed import Format
+from circulant.training.blocks.admm import Admm
+from circulant.training.blocks.constraint import block_sizes, compress, decompress
+from circulant.training.blocks.grid import gridded, settled
+from circulant.training.data import Dataset
+from circulant.training.loop.loop import Fit, Metrics, Recipe
+from circulant.training.loop.place import place
+from circulant.training.loop.settings import TrainingSettings
+from circulant.training.loop.teach import Taught
+from circulant.training.task.task import task_of
+
+__all__ = ["Show", "finetune"]
+
+Show = Callable[[str, int, int, Metrics], None]
+"""Called after each epoch with the phase, "joint" or "finetune", the epoch from 1, their number, and the metrics."""
+
+SEEDS = {"joint": 4, "finetune": 5}
+"""Added to the seed, so that no phase repeats the order of another."""
+
+
+def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, epochs: int, joint_epochs: int = 0,
+             settings: TrainingSettings | None = None, rate: float = 1e-3, progress: Show | None = None) -> nn.Module:
+    """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
+
+    Parameters:
+        model: with the block sizes that it shall have; it stays as it is.
+        forms: by parameter name, of the spectra of a matrix; others stay as they are.
+        joint_epochs: of ADMM on dense weights, with the joint set of `Grid` in place of the block-circulant one, before
+            the hard projection into it.
+        epochs: of training inside the set, straight through the rounding.
+        settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
+
+    Returns:
+        The model with its weights on the grid, as ordinary block-circulant or dense ones.
+
+    Raises:
+        Refusal: as `Fit` and `Admm`.
+    """
+    s, task = settings or TrainingSettings(), Taught(task_of(data), model)
+    sizes = block_sizes(model)
+
+    def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:
+        recipe = Recipe(count, rate, s.batch_size, s.seed + SEEDS[phase], s.decay, 0, s.optimizer, s.weight_decay,
+                        s.clip, s.precision)
+        fit = Fit(phase_model, data, task, recipe, pull=admm.pull if admm else None)
+        for epoch in range(1, count + 1):
+            metrics: dict[str, Any] = fit.run_epoch()
+            if admm is not None:
+                admm.update()
+                metrics |= dict(zip(("primal", "dual"), admm.worst, strict=True))
+            if progress is not None:
+                progress(phase, epoch, count, metrics)
+
+    where = place(s.device)
+    if joint_epochs:
+        free = decompress(model).to(where)
+        run("joint", free, joint_epochs, Admm(free, sizes, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
+                                              rho_max=s.rho_max, tolerance=s.tolerance, forms=forms))
+        model = compress(free, sizes)
+    tuned = gridded(model, forms).to(where)
+    if epochs:
+        run("finetune", tuned, epochs)
+    with torch.no_grad():
+        return settled(tuned).cpu()

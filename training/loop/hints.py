@@ -1,0 +1,96 @@
+"""Hints: what the recurrent layers of a teacher give at each step, for those of another model to learn from."""
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import skip_init
+
+from circulant.sim.refusal import Refusal
+from circulant.training.models.cells import Recurrent
+
+__all__ = ["Hints", "layers"]
+
+RATE = 1e-3
+"""Adam's, for the maps."""
+
+
+class Hints:
+    """The distance of what a teacher's recurrent layers give from a linear map of what a student's give.
+
+    FitNets (Romero et al., ICLR 2015, section 2.2). The outputs are a few directions of the last layer; hints speak of
+    all, and of every layer, so that a sentence says more of how the teacher hears. Each layer has a map, which starts
+    at zero, is trained along with the student, and is not part of it.
+
+    Parameters:
+        student, teacher: models with the same recurrent layers. They are listened to until `close`.
+
+    Members:
+        maps, optimizer: of the layers in their order, and what trains them.
+
+    Raises:
+        Refusal: when no recurrent layer of ours is in them.
+    """
+
+    def __init__(self, student: nn.Module, teacher: nn.Module) -> None:
+        self._layers = layers(student), layers(teacher)
+        sizes = [layer.output_size * (1 + layer.bidirectional) for layer in self._layers[0]
+                 for _ in range(layer.num_layers)]
+        self.maps = nn.ModuleList(skip_init(nn.Linear, size, size) for size in sizes)
+        self.maps.to(next(student.parameters()).device)
+        for parameter in self.maps.parameters():
+            nn.init.zeros_(parameter)
+        self.optimizer = torch.optim.Adam(self.maps.parameters(), RATE)
+        self._heard: tuple[list[list[Tensor]], ...] = tuple([[] for _ in of] for of in self._layers)
+        for of, all_heard in zip(self._layers, self._heard, strict=True):
+            for layer, heard in zip(of, all_heard, strict=True):
+                layer.tap = _listener(layer, heard, always=of is self._layers[1])
+
+    def distance(self, lengths: Tensor | None) -> Tensor:
+        """Squared, in parts of the teacher's square, at the valid steps heard last; the mean over the layers.
+
+        Raises:
+            Refusal: when a model called one of its layers twice, or not at all.
+        """
+        for layer, heard in zip(self._layers[0], self._heard[0], strict=True):
+            if len(heard) != layer.num_layers:
+                raise Refusal("training.hints must have recurrent layers that the model calls once each, but one was "
+                              f"called {len(heard) // layer.num_layers} times; choose 0")
+        parts = []
+        for layer, mine, theirs in zip(self.maps, *(chain.from_iterable(of) for of in self._heard), strict=True):
+            valid = torch.ones(theirs.shape[:2], device=theirs.device)
+            if lengths is not None:
+                valid = (torch.arange(len(theirs), device=theirs.device)[:, None] < lengths.to(theirs.device)).float()
+            off, whole = (each.float() * valid[..., None] for each in (layer(mine) - theirs, theirs))
+            parts.append(off.square().sum() / whole.square().sum().clamp(min=1e-30))
+        self._forget()
+        return torch.stack(parts).mean()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        for layer in (*self._layers[0], *self._layers[1]):
+            layer.tap = None
+        self._forget()
+
+    def _forget(self) -> None:
+        for heard in chain.from_iterable(self._heard):
+            heard.clear()
+
+
+def layers(model: nn.Module) -> list[Recurrent]:
+    """The recurrent layers of a model that can be listened to.
+
+    Raises:
+        Refusal: when there are none.
+    """
+    found = [module for module in model.modules() if isinstance(module, Recurrent)]
+    if not found:
+        raise Refusal("training.hints must have recurrent layers of our own (a 'reset_gru', or an 'lstm' with "
+                      "peepholes) to learn from, but the model has none; choose 0")
+    return found
+
+
+def _listener(layer: Recurrent, heard: list[Any], *, always: bool) -> Callable[[Tensor], None]:
+    """A student is evaluated between its epochs, which must leave nothing behind."""
+    return lambda steps: heard.append(steps) if always or layer.training else None

@@ -1,0 +1,281 @@
+"""The training loop of one phase. It knows no model: only batches, a task, and a pull on the gradients."""
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grad_norm_, parametrize
+
+from circulant.sim.refusal import Refusal
+from circulant.training.data import Dataset
+from circulant.training.loop.diagnose import culprit
+from circulant.training.loop.optimize import choose, optimizer, schedule
+from circulant.training.loop.place import ALONE, PRECISIONS, Precision, Team
+from circulant.training.task.augment import AUGMENTS, augment
+from circulant.training.task.batches import Batch, Part
+from circulant.training.task.task import Loss, Task, task_of
+
+__all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
+
+Metrics = dict[str, Any]
+
+SMALL = 200_000
+"""Parameters below which one thread trains a model."""
+
+
+class NotFinite(Refusal):
+    """A loss or a weight that stopped being finite."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a phase is trained; the fields are those of `TrainingSettings`, with ``lr`` the rate at its start."""
+
+    epochs: int
+    lr: float
+    batch: int = 32
+    seed: int = 0
+    decay: str = "cosine"
+    warmup: int = 0
+    optimizer: str = "adam"
+    weight_decay: float = 0.0
+    clip: float = 0.0
+    precision: str = "float32"
+    augment: str = "none"
+    rate_scaling: str = "none"
+
+
+class Fit:
+    """One phase of training of a model, in place, which can stop after any epoch and go on from its state.
+
+    Parameters:
+        pull: adds to the gradients of each batch, after those of the loss are clipped; such as `Admm.pull`.
+        team: the processes that share each batch.
+        run: what `shared` made of the model for the team; the model itself where there is one process.
+
+    Members:
+        epoch: how many are done.
+
+    Raises:
+        Refusal: when a name in the recipe is unknown.
+    """
+
+    def __init__(self, model: nn.Module, data: Dataset, task: Task, recipe: Recipe, *,
+                 pull: Callable[[], None] | None = None, team: Team = ALONE, run: nn.Module | None = None) -> None:
+        choose("A precision", recipe.precision, PRECISIONS)
+        choose("An augmentation", recipe.augment, AUGMENTS)
+        self.epoch = 0
+        self._model, self._data, self._task, self._recipe, self._pull, self._team = (model, data, task, recipe, pull,
+                                                                                     team)
+        self._run = run or model
+        self._device = next(model.parameters()).device
+        self._precision = Precision(recipe.precision, self._device)
+        self._part = Part(data, "train", self._device, exact=exact(model, task))
+        each = len(self._part.order(recipe.batch))
+        self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay,
+                                    recipe.rate_scaling)
+        self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
+        self._shuffle = torch.Generator().manual_seed(recipe.seed)
+        with self._noise():
+            torch.manual_seed(recipe.seed + team.rank)  # for dropout
+            self._random = self._noise_state()
+
+    def run_epoch(self, *, measured: bool = True) -> Metrics:
+        """One epoch; ``loss``, the mean over the train part without the pull, and the metric on the test part.
+
+        Parameters:
+            measured: whether the metric is wanted.
+
+        Raises:
+            Refusal: when the loss or a weight is not finite, naming batch and layer, or the outputs do not
+                fit the task.
+        """
+        team, recipe = self._team, self._recipe
+        self._model.train()
+        total = 0.0
+        with _few_threads(self._model), self._noise():
+            self._noise_state(self._random)
+            for number, chosen in enumerate(self._part.order(recipe.batch, self._shuffle), start=1):
+                total += self._step(chosen, number) * len(chosen)
+            self._random = self._noise_state()
+        team.align(self._model)
+        self.epoch += 1
+        bad = [name for name, weight in self._model.named_parameters() if not torch.isfinite(weight).all()]
+        if bad:
+            raise NotFinite(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
+                            f"rate below {recipe.lr:g}, or set clip")
+        metrics: Metrics = {"loss": total / len(self._part)}
+        if measured:
+            metrics[self._task.metric] = evaluate(self._model, self._data, task=self._task, team=team)
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the weights that the next epoch depends on. All processes of a team must call it together."""
+        return {"epoch": self.epoch, "shuffle": self._shuffle.get_state(), "random": self._team.gather(self._random),
+                **{name: part.state_dict() for name, part in self._parts()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state, with the weights of that moment already in the model."""
+        self.epoch = state["epoch"]
+        for name, part in self._parts():
+            part.load_state_dict(state[name])
+        self._shuffle.set_state(state["shuffle"])
+        self._random = state["random"][self._team.rank]
+
+    def _parts(self) -> Iterator[tuple[str, Any]]:
+        """What has a state dict, by its name in that of the phase."""
+        yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
+        for name, (module, its) in self._task.aside.items():
+            yield from ((name, module), (f"{name} optimizer", its))
+
+    def _step(self, chosen: Tensor, number: int) -> float:
+        """Train on one batch, of which this process takes its share; the loss of the whole."""
+        team, scaler = self._team, self._precision.scaler
+        mine = chosen[team.rank::team.size]
+        batch = self._part.take(mine if len(mine) else chosen[:1])
+        batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
+        share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
+        asides = [each for _, each in self._task.aside.values()]
+        for each in (self._optimizer, *asides):
+            each.zero_grad()
+        with self._precision.products():
+            with parametrize.cached(), self._precision.autocast():
+                outputs = forward(self._run, batch)
+                if number == 1:
+                    self._task.check(outputs, batch)
+                loss = self._task.loss(outputs, batch) * share
+            scaler.scale(loss).backward()
+        value = float(team.total(loss.detach().double().clone())) / team.size
+        if not math.isfinite(value):
+            self._refuse(value, batch, number)
+        for module, _ in self._task.aside.values():
+            team.average(module)  # Before an overflow is looked for, as all processes have to find the same.
+        for each in (self._optimizer, *asides):
+            scaler.unscale_(each)
+        if self._recipe.clip:
+            clip_grad_norm_(self._model.parameters(), self._recipe.clip)
+        if self._pull is not None:
+            self._pull()
+        for each in (self._optimizer, *asides):
+            scaler.step(each)
+        scaler.update()
+        self._scheduler.step()
+        return value
+
+    def _refuse(self, value: float, batch: Batch, number: int) -> None:
+        """Say where the loss of a batch stopped being finite; every process of a team says the same."""
+        def again() -> None:
+            with self._precision.autocast():
+                forward(self._model, batch)
+
+        places = [place for place in self._team.gather(culprit(self._model, batch, again)) if place]
+        first = min(places, key=lambda place: place == "the loss itself")
+        raise NotFinite(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
+                        f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
+
+    @contextmanager
+    def _noise(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            yield
+
+    def _noise_state(self, state: list[Tensor] | None = None) -> list[Tensor]:
+        """The random state of the CPU and of the GPU in use; set to ``state`` where that is given."""
+        gpu = self._device.type == "cuda"
+        if state is not None:
+            torch.set_rng_state(state[0])
+            if gpu:
+                torch.cuda.set_rng_state(state[1], self._device)
+        return [torch.get_rng_state(), *([torch.cuda.get_rng_state(self._device)] if gpu else [])]
+
+
+def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task | None = None,
+        pull: Callable[[], None] | None = None, on_epoch: Callable[[int, Metrics], bool | None] | None = None,
+        **recipe: Any) -> list[Metrics]:
+    """Train a model in place; the same seed gives the same weights.
+
+    Parameters:
+        loss: of (outputs, classes), a mean over the batch; cross entropy if None, or the loss of the data set's task.
+        pull: as for `Fit`.
+        on_epoch: called after each epoch (counted from 1) with its metrics, which it may extend; True stops.
+        recipe: fields of `Recipe`; ``epochs`` and ``lr`` have no default.
+
+    Returns:
+        The metrics of each epoch: ``loss``, the mean over the train part without the pull, and the metric of the task
+        on the test part.
+
+    Raises:
+        Refusal: when the loss is not finite, or a name is unknown.
+    """
+    phase = Fit(model, data, task or task_of(data, loss=loss), Recipe(**recipe), pull=pull)
+    history: list[Metrics] = []
+    for epoch in range(1, int(recipe["epochs"]) + 1):
+        history.append(phase.run_epoch())
+        if on_epoch is not None and on_epoch(epoch, history[-1]):
+            break
+    return history
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch: int = 1024,
+             team: Team = ALONE) -> float:
+    """The metric of the task on the test part; the model's mode is left as it was.
+
+    Without a task it is that of the data set: for classes the fraction whose greatest output is that of the class.
+    """
+    task = task or task_of(data)
+    device = next(model.parameters()).device
+    part = Part(data, "test", device, exact=exact(model, task))
+    training = model.training
+    model.eval()
+    counts = torch.zeros(2, dtype=torch.float64, device=device)
+    try:
+        with _few_threads(model), parametrize.cached():
+            for chosen in part.order(batch)[team.rank::team.size]:
+                samples = part.take(chosen)
+                counts += torch.tensor(task.tally(forward(model, samples), samples)).to(counts)
+    finally:
+        model.train(training)
+    right, of = team.total(counts).tolist()
+    return float(right / of)
+
+
+def forward(model: nn.Module, batch: Batch) -> Tensor:
+    """The outputs of a model, which is told the lengths where it asks for them."""
+    outputs: Tensor = model(batch.x, lengths=batch.lengths) if _asks(model) else model(batch.x)
+    return outputs
+
+
+def _asks(model: nn.Module) -> bool:
+    inner = model.module if isinstance(model, DistributedDataParallel) else model
+    return "lengths" in inspect.signature(inner.forward).parameters
+
+
+def exact(model: nn.Module, task: Task) -> bool:
+    """Whether all sequences of a batch must have one length: padding is felt, and the model is not told of it."""
+    return not _asks(model) and feels_padding(model, task)
+
+
+def feels_padding(model: nn.Module, task: Task) -> bool:
+    """Whether padding reaches the outputs that count: through a backward layer, or because a last step is taken."""
+    return not task.pads or any(getattr(module, "bidirectional", False) for module in model.modules())
+
+
+@contextmanager
+def _few_threads(model: nn.Module) -> Iterator[None]:
+    """One thread for a model with few parameters.
+
+    Its products take microseconds, in which a team of threads only waits for itself: on a machine that has other work
+    an epoch takes up to a hundred times as long.
+    """
+    before = torch.get_num_threads()
+    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,165 @@
+"""From a model to a block-circulant one: by ADMM, hard projection and retraining (E-RNN, section 4), or directly."""
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from circulant.sim.public import public
+from circulant.training.blocks.clone import clone
+from circulant.training.blocks.constraint import assign, block_sizes, resolve
+from circulant.training.capture import inspect
+from circulant.training.data import Dataset
+from circulant.training.loop.course import Course, Progress
+from circulant.training.loop.place import joined, place
+from circulant.training.loop.settings import METHODS, TrainingSettings
+from circulant.training.models.models import ModelSettings, build
+from circulant.training.task.task import Loss, task_of
+
+__all__ = ["Progress", "Trained", "TrainingSettings", "train", "train_admm", "train_direct"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trained:
+    """A finished training.
+
+    Members:
+        data, inputs, classes: name of the data set, shape of its samples, and number of its classes.
+        model_settings, settings: what it was made with.
+        dense: state dict of the dense baseline.
+        model: the block-circulant model, on the CPU.
+        history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
+            all matrices) and ``matrices``, the same for each.
+        metric, higher_is_better: what the scores are: "accuracy", or "phone_error_rate", of which less is better.
+        scores: on the test part: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
+            hard projection, where there was any; "circulant", of ``model``.
+        earlier: seconds, and seconds of processor time, that a training which was resumed took up to its checkpoint.
+    """
+
+    data: str
+    inputs: tuple[int, ...]
+    classes: int
+    model_settings: ModelSettings
+    settings: TrainingSettings
+    dense: dict[str, Tensor]
+    model: nn.Module
+    history: list[dict[str, Any]]
+    metric: str
+    higher_is_better: bool
+    scores: dict[str, float]
+    earlier: tuple[float, float] = (0.0, 0.0)
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{stage} {score:.2%}" for stage, score in self.scores.items())
+        return f"<Trained {self.model_settings.kind} on {self.data!r}: {self.metric} {scores}>"
+
+    @property
+    def block_sizes(self) -> dict[str, int]:
+        """The block size of every matrix, by parameter name."""
+        return block_sizes(self.model)
+
+    def dense_model(self) -> nn.Module:
+        """The dense baseline."""
+        model = build(self.model_settings, self.inputs, self.classes)
+        model.load_state_dict(self.dense)
+        return model
+
+
+def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
+          block_size: int | Mapping[str, int] = 8, progress: Progress | None = None,
+          checkpoint: str | Path | None = None, resume: bool | None = False,
+          dense: Mapping[str, Tensor] | None = None) -> Trained:
+    """Train the dense baseline, and the block-circulant model by the method of the settings.
+
+    Under `torchrun` all processes train together, and all return the same.
+
+    Parameters:
+        checkpoint: a file that keeps the state of the last good epoch; it stays when the training is finished.
+        resume: whether to go on from it; None does so where it is of this training. On a CPU the outcome
+            is that of a training that was never stopped, bit for bit.
+        dense: state dict of a dense baseline of this model, in place of the phase that trains one.
+
+    Raises:
+        Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
+    """
+    model = model or ModelSettings()
+    task = task_of(data, smoothing=settings.label_smoothing)
+    network = build(model, data.shape, data.classes, seed=settings.seed)
+    block_size = assign(network, block_size, model.dense)
+    resolve(network, block_size)
+    phases = METHODS[settings.method] if dense is None else METHODS[settings.method][1:]
+    with joined() as team:
+        course = Course(network.to(place(settings.device)), data, task, settings, phases, block_size, team=team,
+                        progress=progress, checkpoint=checkpoint, about={"model": asdict(model)}, dense=dense)
+        circulant = course.run(resume=resume)
+    return Trained(data.name, data.shape, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
+                   task.metric, task.higher_is_better, course.scores, course.earlier)
+
+
+CALLED = {"learning_rate": "lr", "batch_size": "batch"}
+"""Fields of the settings that the functions below take by shorter names."""
+
+
+@public(more=TrainingSettings, called=CALLED | {
+    "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
+def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+               epochs: int = TrainingSettings.admm_epochs, retrain_epochs: int = TrainingSettings.retrain_epochs,
+               lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
+               rho: float | Mapping[str, float] = 1e-2, batch: int = TrainingSettings.batch_size, seed: int = 0,
+               loss: Loss | None = None, on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
+               resume: bool = False, **settings: Any) -> nn.Module:
+    """A block-circulant model from a trained model with dense weights, which stays as it is.
+
+    ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs`` inside the set, where the model is.
+
+    Parameters:
+        loss: of (outputs, classes); None for that of the data set's task.
+        checkpoint, resume: as for `train`.
+        settings: further fields of `TrainingSettings`.
+
+    Raises:
+        Refusal: before anything is trained as `compress` and `Admm`, and when the forward method cannot be traced; as
+            `fit`; a checkpoint of another training.
+    """
+    chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
+                              retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
+                              batch_size=batch, seed=seed, **settings)
+    return _alone(model, data, chosen, ("admm", "retrain"), block_size, loss, on_epoch, checkpoint, resume)
+
+
+@public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
+def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+                 epochs: int = TrainingSettings.direct_epochs, lr: float = TrainingSettings.learning_rate,
+                 batch: int = TrainingSettings.batch_size, seed: int = 0, loss: Loss | None = None,
+                 on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
+                 **settings: Any) -> nn.Module:
+    """A block-circulant model trained by its first columns alone, from a model which stays as it is.
+
+    Parameters:
+        model: straight from its constructor, as for `initialise` (CirCNN); with ``start="dense"`` trained, which makes
+            it the dense baseline, as for `inherit`.
+        loss, checkpoint, resume, settings: as for `train_admm`.
+
+    Raises:
+        Refusal: before anything is trained as `compress`, and when the forward method cannot be traced; as `fit`; a
+            checkpoint of another training.
+    """
+    chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
+                              **settings)
+    dense = model.state_dict() if chosen.start == "dense" else None
+    return _alone(model, data, chosen, ("direct",), block_size, loss, on_epoch, checkpoint, resume, dense)
+
+
+def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: tuple[str, ...],
+           block_size: int | Mapping[str, int], loss: Loss | None, progress: Progress | None,
+           checkpoint: str | Path | None, resume: bool, dense: Mapping[str, Tensor] | None = None) -> nn.Module:
+    task = task_of(data, loss=loss, smoothing=settings.label_smoothing)
+    resolve(model, block_size)
+    inspect(model, data.train_x[:2]).require_traced()
+    with joined() as team:
+        course = Course(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
+                        checkpoint=checkpoint, dense=dense)
+        return course.run(resume=resume)
+
+

@@ -1,0 +1,1 @@
+"""The models and recurrent cells that experiments name."""
