@@ -91,7 +91,7 @@ def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
         known = each["loss"] is not None
         click.echo(f"{each['rate']:g}: " + (f"loss {each['loss']:.4f}, {found['metric'].replace('_', ' ')} "
                                             f"{each[found['metric']]:.2%}" if known else "the loss is not finite"))
-    click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'])}")
+    click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'], found['epochs'])}")
     return 0
 
 

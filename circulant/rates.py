@@ -19,7 +19,8 @@ __all__ = ["best", "closing", "find_rate"]
 FACTORS = (0.25, 0.5, 1, 2, 4, 8)
 """Of `training.learning_rate`, that are tried."""
 
-EPOCHS = 4
+EPOCHS, SHARE = 4, 4
+"""A training has this many epochs, or one of so many of the phase where that is more."""
 
 PART = 10
 """One of so many training samples is held out where the experiment does not say how many."""
@@ -34,7 +35,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
 
     Returns:
         The record: ``tried``, each with ``rate``, ``loss`` and the metric on samples held out (None where the loss did
-        not stay finite), ``best``, ``held_out``, ``metric``.
+        not stay finite), ``best``, ``held_out``, ``epochs``, ``metric``.
 
     Raises:
         Refusal: as `circulant.run.steps.train`, and when no rate keeps the loss finite.
@@ -53,11 +54,14 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     inspected(experiment, data).require()
     rates = [float(f"{settings.learning_rate * factor:.6g}") for factor in FACTORS]
 
-    def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
-        show("trying rates", epoch, epochs, f"{phase}, loss {metrics['loss']:.4f}")
+    whole = settings.epochs("direct" if settings.method == "direct" else "dense")
+    epochs = min(whole, max(EPOCHS, whole // SHARE)) or EPOCHS
+
+    def progress(phase: str, epoch: int, of: int, metrics: dict[str, Any]) -> None:
+        show("trying rates", epoch, of, f"{phase}, loss {metrics['loss']:.4f}")
 
     found = training.try_rates(data, settings, rates, model=training.ModelSettings(**tables["model"]),
-                               block_size=experiment.compression.block_size, dense=dense, epochs=EPOCHS,
+                               block_size=experiment.compression.block_size, dense=dense, epochs=epochs,
                                progress=progress)
     metric = training.task_of(data).metric
     tried = [{"rate": each.rate, "loss": each.loss, metric: each.score} for each in found]
@@ -65,7 +69,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
         raise Refusal(f"A learning rate must keep the loss finite, but none from {rates[0]:g} to {rates[-1]:g} does; "
                       "set training.learning_rate to less, or training.clip")
     body = {"experiment": experiment.tables(("data", "model", "compression", "training")), "tried": tried,
-            "best": best(tried), "held_out": held, "metric": metric}
+            "best": best(tried), "held_out": held, "epochs": epochs, "metric": metric}
     if leads():
         artifact.write_json(run.path("rates.json"), KIND, VERSION, body)
         artifact.atomic_bytes(run.path("rates.png"), _picture(tried, metric))
@@ -77,11 +81,11 @@ def best(tried: Tried) -> float:
     return float(min((each for each in tried if each["loss"] is not None), key=lambda each: each["loss"])["rate"])
 
 
-def closing(tried: Tried, held: int) -> str:
+def closing(tried: Tried, held: int, epochs: int) -> str:
     """What was found, and how to take it."""
     rate = best(tried)
     edge = {tried[0]["rate"]: "least", tried[-1]["rate"]: "greatest"}.get(rate)
-    return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {EPOCHS} "
+    return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {epochs} "
             f"epochs; take it with --set training.learning_rate={rate:g}"
             + (f". It is the {edge}: the best may be beyond" if edge else ""))
 

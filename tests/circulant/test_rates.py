@@ -6,7 +6,7 @@ import pytest
 from circulant import rates
 
 SET = [word for each in ("data.subset=200", "model.hidden=8", "training.method=direct", "training.dense_epochs=1",
-                         "training.distillation=0") for word in ("--set", each)]
+                         "training.distillation=0", "training.direct_epochs=16") for word in ("--set", each)]
 
 
 def test_the_rate_is_chosen_on_samples_held_out_of_training(call, tmp_path, monkeypatch):
@@ -30,7 +30,7 @@ def test_the_experiment_may_say_how_many_are_held_out():
     tried = [{"rate": 0.1, "loss": None, "accuracy": None}, {"rate": 0.2, "loss": 0.5, "accuracy": 0.8},
              {"rate": 0.4, "loss": 0.7, "accuracy": 0.9}]
     assert rates.best(tried) == 0.2, "the loss decides, and what has none does not count"
-    assert rates.closing(tried, 7) == ("of 3 rates 0.2 has the least loss on 7 training samples held out, after 4 "
+    assert rates.closing(tried, 7, 4) == ("of 3 rates 0.2 has the least loss on 7 training samples held out, after 4 "
                                        "epochs; take it with --set training.learning_rate=0.2")
 
 

@@ -34,7 +34,7 @@ def test_the_manifest_says_what_the_folder_holds(design):
                    "format": design.network.output_format.as_json(), "per": "sequence"},
         "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
-        "streams": 1, "max_steps": None,
+        "streams": 1, "max_steps": None, "resources": design.manifest["resources"],
     }
     for layer, plan, entry, per in zip(design.network.layers, design.plans, layers, ("step", "sequence"), strict=True):
         assert {key: value for key, value in entry.items() if key not in ("limit", "chart")} == {

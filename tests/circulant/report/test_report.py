@@ -112,7 +112,7 @@ def test_a_design_of_which_nothing_was_counted_is_to_be_generated_again(finished
     del record["hardware"]["resources"]
     with pytest.raises(Refusal, match=r"generation\.json must say what the design is made of, .*circulant generate"):
         hardware(run, record["hardware"], dict.fromkeys(
-            ("cycles_per_step", "cycles_per_sequence", "latency_cycles"), 1.0), 1)
+            ("cycles_per_step", "cycles_per_sequence", "latency_cycles", "steps_per_sequence"), 1.0))
 
 
 def test_a_design_larger_than_its_device_is_refused(finished):

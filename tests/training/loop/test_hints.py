@@ -171,9 +171,9 @@ def test_an_interruption_lets_the_layers_go(monkeypatch):
         given.append(model)
         raise KeyboardInterrupt
 
+    made.dense = made._teacher.state_dict()
     made._enter("direct", False)
     monkeypatch.setattr("circulant.training.loop.course.Fit", interrupted)
-    made.dense = made._teacher.state_dict()
     with pytest.raises(KeyboardInterrupt):
         made._train(1, None)
     assert given[0].reset_gru.tap is None

@@ -12,7 +12,7 @@ from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.train import train
 from circulant.training.models.models import ModelSettings
 
-MODEL = ModelSettings(hidden=8)
+MODEL = ModelSettings(hidden=8, layers=2, dropout=0.5)
 DIRECT = TrainingSettings(method="direct", dense_epochs=1, direct_epochs=50, seed=3)
 
 
