@@ -67,6 +67,7 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
     "both directions": (lambda: (reals.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
                                                                ("forward", "backward"))), linear("out", 12, 3, 2)),
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
+    "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
     "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
 }
 
@@ -76,7 +77,7 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
     layers, shape, options = CASES[name]
     images = len(shape) == 3
     x = RNG.uniform(-1, 1, (2, *shape))
-    made = Model("drawn", shape[0] if images else shape[-1], not images, layers(), *([shape] if images else []))
+    made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
     network = quantize(made, x, **BITS)
     design = generate(network, **options)
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
