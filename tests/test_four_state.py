@@ -68,6 +68,9 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
                                                                ("forward", "backward"))), linear("out", 12, 3, 2)),
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
     "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
+    "columns of the array that no pixel fills": (
+        lambda: (conv("conv", 5, 1, 3, 1, Window((2, 2), padding=(1, 1))),
+                 reference.Flatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
     "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
 }
 

@@ -20,7 +20,7 @@ from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.store import load_trained
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [path for folder in ("flow", "training", "sim", "hw", "boards", "benchmarks", "examples")
+SOURCES = [path for folder in ("circulant", "training", "sim", "hw", "boards", "benchmarks", "examples")
            for path in sorted((ROOT / folder).rglob("*.py"))]
 CALLS = {path: [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
          for path in SOURCES}
@@ -106,7 +106,7 @@ def test_nothing_of_ours_unpickles_evaluates_or_connects():
 
 
 def test_a_report_escapes_what_it_shows_and_loads_nothing():
-    made = [node for path, calls in CALLS.items() if path.is_relative_to(ROOT / "flow") for node in calls
+    made = [node for path, calls in CALLS.items() if path.is_relative_to(ROOT / "circulant") for node in calls
             if called(node) == "jinja2.Environment"]
     assert made and all(keyword(node, "autoescape") == "True" for node in made)
     for page in (ROOT / "circulant/templates").glob("*.html"):

@@ -281,6 +281,10 @@ class Lines(wiring.Component):
             m.d.sync += [address.eq(row + offset + column + part), here.eq(inside)]
             there = delay(m, here, 2, name=f"there_{n}")
             for b in range(shape.blocks):
+                if b == layer.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
+                    filled = Signal(name=f"filled_{n}")
+                    m.d.sync += filled.eq(inside & (part != inner - 1))
+                    there = delay(m, filled, 2, name=f"filled_there_{n}")
                 ram = self._rams[n * shape.blocks + b]
                 m.d.comb += [ram.r_addr.eq(address),
                              Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, delay(
