@@ -62,6 +62,9 @@ def atomic_bytes(path: str | Path, data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    path = Path(os.path.realpath(path))  # What a link points at is written, and the link stays.
+    if path.exists() and not path.is_file():
+        raise Refusal(f"{path} must be a regular file or none, but it is another kind of thing; choose another path")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporaries.sweep(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=temporaries.prefix(path.name))

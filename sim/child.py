@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from circulant.sim.refusal import ToolError
@@ -37,11 +38,12 @@ def run(command: Sequence[str | Path], *, step: str, seconds: float, folder: Pat
     with process:
         try:
             said, complained = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            raise overdue(name, step, seconds) from None
-        finally:
-            if process.poll() is None:
+        except BaseException as error:  # Its children may go on where it has ended itself, so the group is ended.
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise overdue(name, step, seconds) from None
+            raise
     return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
 
 

@@ -76,6 +76,7 @@ def _call(function: Callable[..., Any], title: str, more: Any, aliases: Mapping[
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tuple(map(_plain, args)), {name: _plain(value) for name, value in kwargs.items()}
         if not opened and (unknown := [name for name in kwargs if name not in legal]):
             name = unknown[0]
             way = (f"; here that is {aliases[name]}" if name in aliases else
@@ -92,6 +93,15 @@ def _call(function: Callable[..., Any], title: str, more: Any, aliases: Mapping[
         return function(*args, **kwargs)
 
     return call
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python, also as a value of a dictionary."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) is dict and any(isinstance(each, np.generic) for each in value.values()):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
 
 
 def _shown(signature: inspect.Signature) -> str:
@@ -134,6 +144,8 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _is(value: Any, hint: Any) -> bool:
+    if hint is Any:
+        return True
     if hint is None or hint is type(None):
         return value is None
     if hint in (bool, int, float):

@@ -201,7 +201,7 @@ def test_the_check_lets_the_picture_pass(package, source):
 
 
 def mirrored(test: Path) -> Path:
-    """The source that a test file is about: tests/sim/test_fft.py is about sim/arith/fft.py."""
+    """The source that a test file is about: tests/sim/arith/test_fft.py is about sim/arith/fft.py."""
     name = test.name.removeprefix("test_").replace("init.py", "__init__.py")
     return ROOT / test.parent.relative_to(ROOT / "tests") / name
 

@@ -79,7 +79,7 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
 
 def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     """Sample inputs as an array, checked."""
-    array = np.asarray(inputs.detach().cpu() if isinstance(inputs, Tensor) else inputs, np.float64)
+    array = np.asarray(inputs.detach().cpu().double() if isinstance(inputs, Tensor) else inputs, np.float64)
     if array.ndim not in (2, 3, 4) or not array.size:
         raise Refusal("Sample inputs must have the shape (N, T, inputs) or (N, inputs) and be not empty, not "
                       f"{array.shape}; give a few samples like the data to come")

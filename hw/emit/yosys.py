@@ -12,12 +12,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from amaranth._toolchain import require_tool
-from amaranth._toolchain.yosys import find_yosys
+from amaranth._toolchain import ToolNotFound, require_tool
+from amaranth._toolchain.yosys import YosysError, find_yosys
 
 from circulant.hw.emit.tidy import tidied
 from circulant.sim import child
-from circulant.sim.refusal import ToolError
+from circulant.sim.refusal import Refusal, ToolError
 
 __all__ = ["Yosys"]
 
@@ -73,14 +73,18 @@ class Yosys:
         short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.tidy`.
 
     Raises:
-        amaranth._toolchain.ToolNotFound: when there is no Yosys of at least 0.40.
+        Refusal: when there is no Yosys of at least 0.40.
     """
 
     def __init__(self, *, short: bool = False) -> None:
         self._short = short
-        found = find_yosys(lambda version: version >= (0, 40))
-        package = getattr(found, "YOSYS_PACKAGE", None)
-        command = [sys.executable, "-m", package] if package else [require_tool(found.YOSYS_BINARY)]
+        try:
+            found = find_yosys(lambda version: version >= (0, 40))
+            package = getattr(found, "YOSYS_PACKAGE", None)
+            command = [sys.executable, "-m", package] if package else [require_tool(found.YOSYS_BINARY)]
+        except (ToolNotFound, YosysError) as error:
+            raise Refusal(f"Yosys must be 0.40 or newer to write Verilog, but there is none ({error}); install it: "
+                          "pip install 'amaranth[builtin-yosys]'") from None
         self._process = subprocess.Popen([*command, "-q", "-"], encoding="utf-8", stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout and self._process.stderr

@@ -427,3 +427,19 @@ def test_an_error_of_the_disk_names_what_was_to_be_written(tmp_path, monkeypatch
             artifact.replaced_folder(tmp_path / "b"):
         full()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_link_stays_and_what_it_points_at_is_written(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    link.symlink_to(real)
+    artifact.atomic_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+
+
+def test_nothing_but_a_file_is_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refusal, match=r"pipe must be a regular file or none, but it is another kind of thing; choose"):
+        artifact.atomic_text(tmp_path / "pipe", "text")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)

@@ -35,3 +35,11 @@ def test_one_that_cannot_start_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=rf"^tool must start for compiling top\.v, but it does not \(Permission denied\)"
                                         rf"; see that {tmp_path}/tool can be executed$"):
         child.run([tmp_path / "tool"], step="compiling top.v", seconds=1)
+
+
+def test_children_of_a_program_that_has_ended_are_stopped_too(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with pytest.raises(ToolError, match=r"^sh must end within 1 s"):
+        child.run(["sh", "-c", f"(sleep 2; touch {mark}) & echo said"], step="compiling", seconds=1)
+    time.sleep(1.5)
+    assert not mark.exists()

@@ -109,3 +109,21 @@ def test_an_error_inside_is_left_alone():
 
     with pytest.raises(TypeError, match=r"^a fault of the program$"):
         broken(1)
+
+
+def test_numbers_of_numpy_come_in_as_numbers_of_python():
+    _, _, rate, sizes, _, more = fit(X, lr=np.float32(0.5), sizes={"gru": np.int64(4)}, rounds=np.int16(3))
+    assert (type(rate), rate) == (float, 0.5)
+    assert [type(each) for each in (sizes["gru"], more["rounds"])] == [int, int]
+    assert type(Pair(np.int64(2)).first) is int
+
+
+@public
+def read(x: ArrayLike | None = None, y: object = None) -> str:
+    return "read"
+
+
+def test_none_stands_for_an_array_where_it_may():
+    assert read(None) == read(x=[1, 2]) == "read"
+    with pytest.raises(Refusal, match=r"^read must be given an array of numbers as x, not 'text'; give that$"):
+        read("text")

@@ -2,13 +2,14 @@
 import re
 
 import pytest
+from amaranth._toolchain.yosys import YosysError
 from amaranth.back import rtlil
 from amaranth.hdl import Array, Cat, Instance, Module, Signal
 from amaranth.lib import memory
 
 from circulant.hw.emit import yosys as module
 from circulant.hw.emit.yosys import Yosys
-from circulant.sim.refusal import ToolError
+from circulant.sim.refusal import Refusal, ToolError
 
 
 def adder(name: str = "adder") -> str:
@@ -121,3 +122,13 @@ def test_one_that_has_much_to_do_is_stopped():
         for n in range(200):
             yosys.give(adder(f"adder_{n}"))
     assert yosys._process.returncode
+
+
+def test_no_yosys_that_is_new_enough_is_refused(monkeypatch):
+    def none(requirement):
+        raise YosysError("Could not find an acceptable Yosys binary. Searched: system")
+
+    monkeypatch.setattr(module, "find_yosys", none)
+    with pytest.raises(Refusal, match=r"^Yosys must be 0\.40 or newer to write Verilog, but there is none \(Could not "
+                                      r"find.*\); install it: pip install 'amaranth\[builtin-yosys\]'$"):
+        Yosys()
