@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,12 @@ def run(action: str, specification: Mapping[str, Any], *, folder: Path, log: Pat
                         since = time.monotonic()
                     if time.monotonic() - since > seconds:
                         raise child.overdue(TOOL[action], step, seconds, last_line(log)) from None
-        finally:
-            if process.poll() is None:
+        except BaseException:  # Its children may go on where it has ended itself, so the group is ended.
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            process.wait()
+            raise
+        finally:
             if process.stdin is not None:
                 process.stdin.close()
 

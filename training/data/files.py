@@ -71,9 +71,12 @@ def load_array(path: Path) -> NDArray[Any]:
     Raises:
         Refusal: when it is missing, damaged, or holds Python objects.
     """
+    data = unpacked(path)
     try:
-        loaded: NDArray[Any] = np.load(io.BytesIO(unpacked(path)), allow_pickle=False)
-    except (EOFError, ValueError) as error:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            raise ValueError("it is an archive of arrays")
+    except Exception as error:  # A damaged header fails in a dozen ways, from tokenize.TokenError to MemoryError.
         raise Refusal(f"{path} must hold a .npy array of numbers, but does not ({error}); fetch the data set "
                       "again") from None
     return loaded

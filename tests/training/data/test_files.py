@@ -56,6 +56,28 @@ def test_arrays(tmp_path):
         files.load_npz(tmp_path / "x.npz", ("a", "b"))
 
 
+def header(text):
+    body = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
+
+
+@pytest.mark.parametrize("data", [
+    header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }"), header("'unterminated"),
+    header("(" * 100), header("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999999,), }"),
+    b"PK\x03\x04 no archive"], ids=["huge", "unterminated", "brackets", "long number", "half an archive"])
+def test_a_damaged_array_is_refused_in_one_sentence(tmp_path, data):
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(Refusal, match=r"(?s)x\.npy must hold a \.npy array of numbers, but does not \(.*\); fetch the data "):
+        files.load_array(tmp_path / "x.npy")
+
+
+def test_an_archive_is_no_array(tmp_path):
+    np.savez(tmp_path / "x.npz", a=np.arange(4))
+    (tmp_path / "x.npz").rename(tmp_path / "x.npy")
+    with pytest.raises(Refusal, match=r"x\.npy must hold .*, but does not \(it is an archive of arrays\)"):
+        files.load_array(tmp_path / "x.npy")
+
+
 def test_no_file_runs_code(tmp_path):
     class Trap:
         def __reduce__(self):
