@@ -72,7 +72,7 @@ def keep(key: str, found: Mapping[str, Any]) -> None:
         Refusal: when the cache cannot be written to.
     """
     path = _path(key)
-    if path.is_dir():  # Whatever it is, it is no entry.
+    if path.is_symlink() or not path.is_file():  # Whatever it is, it is no entry.
         discard(path)
     artifact.write_json(path, KIND, VERSION, {"figures": dict(found)})
 

@@ -40,8 +40,7 @@ def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, 
     if (found := _read(entry)) is not None:
         os.utime(entry)
         return found
-    if entry.is_dir():
-        discard(entry)
+    discard(entry)  # Whatever it is, it is no entry.
     made = make()
     buffer = io.BytesIO()
     members: dict[str, Any] = dict(made)
