@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim import artifact
+from circulant.sim.files.files import discard
 from circulant.sim.files.schema import Number, Table
 from circulant.sim.golden.network import Network
 from circulant.sim.real.reference import Model
@@ -79,4 +80,7 @@ class Evaluations:
 
     def _write(self, key: str, value: float) -> None:
         if self._folder is not None and math.isfinite(value):
-            artifact.write_json(self._folder / f"{key}.json", KIND, VERSION, {"value": value})
+            path = self._folder / f"{key}.json"
+            if path.is_symlink() or not path.is_file():  # Whatever it is, it is no evaluation.
+                discard(path)
+            artifact.write_json(path, KIND, VERSION, {"value": value})
