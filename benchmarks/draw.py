@@ -14,8 +14,8 @@ __all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent
 CELLS = ("lstm", "gru after", "gru before", "bidirectional lstm", "bidirectional gru")
 BLOCKS = (1, 2, 4, 8, 16)
 KINDS = ("perceptron", "recurrent", "image", "bidirectional", "signal", "image rows")
-"""What a model takes and is made of: vectors, sequences in one or both directions, images, images of width 1, images
-whose rows become the steps of a recurrent layer."""
+"""Kinds of models: over vectors, over sequences in one or both directions, over images, over images of width 1, over
+images whose rows become the steps of a recurrent layer."""
 TABLES = ("pwl", "lut")
 
 
