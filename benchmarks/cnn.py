@@ -26,7 +26,7 @@ __all__ = ["MODELS", "Case", "measure"]
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained when no run folder is given: a model of `ModelSettings`, its data, and its block sizes."""
+    """A training for when no run folder is given: a model of `ModelSettings`, its data, and its block sizes."""
 
     settings: dict[str, Any]
     data: dict[str, Any]
@@ -44,7 +44,7 @@ MODELS = {
 }
 
 CLOCK = 200e6
-"""Of the figure images_per_s_at_200_mhz, which is computed from measured cycles."""
+"""Clock in Hz of the figure images_per_s_at_200_mhz, which is computed from measured cycles."""
 
 
 def _trained(model: nn.Module, data: training.Dataset, epochs: int, subset: int, seed: int) -> nn.Module:

@@ -1,4 +1,4 @@
-"""What docs/results.md is made of: rows of shipped experiments, each trained with several seeds, and what to reach."""
+"""The rows of docs/results.md: those of shipped experiments, each trained with several seeds, and what to reach."""
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,22 +34,22 @@ TAUGHT = {
     **dict.fromkeys(("speech-gru", "speech-lstm"), ("training.learning_rate=0.004", "model.dropout=0.2")),
     "speech-gru-1024": ("training.learning_rate=0.003", "model.dropout=0.2"),
 }
-"""Of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
+"""Settings of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
 WARM = {
     **TAUGHT,
     "speech-gru-256": ("training.distillation=0.9", "training.learning_rate=0.008", "model.dropout=0.2"),
 }
-"""Of speech models that start from the dense one, and learn from its outputs."""
+"""Settings of speech models that start from the dense one, and learn from its outputs."""
 
 HOWS = ("", "-hints")
 """Endings of the labels of speech models that have one block size: without hints, and with them."""
 
 HINTS = "training.hints=0.9"
-"""Of rows that learn from what the recurrent layers of the dense model give, too."""
+"""Setting of rows that learn from what the recurrent layers of the dense model give, too."""
 
 ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
-"""Of the other speech models: they learn from phones alone."""
+"""Settings of the other speech models: they learn from phones alone."""
 
 
 @dataclass(frozen=True)

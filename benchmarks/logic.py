@@ -2,6 +2,7 @@
 designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,13 @@ FITTED = {"xcu": (1, 2, 5, 6, 8, "images 0", "images 1", "images 4", "images 5")
 def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
     """A key, a title, and what makes the design."""
     for number, point in enumerate((*POINTS, *MORE), start=1):
-        yield number, point.title, lambda point=point: generate(  # type: ignore[misc]
-            network(point), multipliers=point.multipliers, streams=point.streams)
+        yield number, point.title, partial(_recurrent, point)
     for seed in SEEDS:
-        yield f"images {seed}", f"images {seed}", lambda seed=seed: _image(seed)  # type: ignore[misc]
+        yield f"images {seed}", f"images {seed}", partial(_image, seed)
+
+
+def _recurrent(point: Point) -> Design:
+    return generate(network(point), multipliers=point.multipliers, streams=point.streams)
 
 
 def _image(seed: int) -> Design:
