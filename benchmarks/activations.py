@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from circulant.report.pictures import COLORS, png, style
+from circulant.report.plots import COLORS, png, style
 from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl
 from circulant.sim.arith.fixed import Format, Reals
 from circulant.sim.arith.segments import ERROR, fit_pwl

@@ -13,7 +13,7 @@ from circulant import training
 from circulant.experiment import load
 from circulant.hw import generate
 from circulant.hw.plan.plan import repeats
-from circulant.run.records import Run, require
+from circulant.run.run_folder import Run, require
 from circulant.run.steps import network_of, vectors_of
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network

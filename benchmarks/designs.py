@@ -19,7 +19,7 @@ from circulant import training
 from circulant.hw import generate
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real.reference import Model
+from circulant.sim.real.float_model import Model
 from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
 from circulant.training.models.models import ModelSettings, build

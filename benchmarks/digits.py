@@ -12,7 +12,7 @@ from circulant.experiment import load
 from circulant.progress import Bars
 from circulant.report import report as reports
 from circulant.run import steps
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 
 __all__ = ["measure", "table"]
 

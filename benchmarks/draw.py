@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.real import reference
-from circulant.sim.real.reference import Layer, Model
+from circulant.sim.real import float_model
+from circulant.sim.real.float_model import Layer, Model
 from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["BLOCKS", "CELLS", "KINDS", "Drawn", "bit_widths", "draw", "recurrent_layers"]
@@ -87,7 +87,8 @@ def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups:
 
 def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Layer:
     k = int(rng.choice(BLOCKS))
-    return reference.Linear(name, inputs, outputs, _columns(rng, k, outputs, inputs), rng.normal(0, 0.5, outputs), relu)
+    return float_model.Linear(name, inputs, outputs, _columns(rng, k, outputs, inputs), rng.normal(0, 0.5, outputs),
+                              relu)
 
 
 def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer]:
@@ -107,8 +108,8 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
         layers.append(_recurrent(rng, cell, f"layer_{n}", inputs, int(rng.integers(1, 2 * k + 8)), k, returns))
         inputs = layers[-1].outputs
     k, outputs = blocks[-1], int(rng.integers(1, 9))
-    layers.append(reference.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
-                                   rng.normal(0, 0.5, outputs)))
+    layers.append(float_model.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
+                                     rng.normal(0, 0.5, outputs)))
     return tuple(layers)
 
 
@@ -118,22 +119,23 @@ def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidd
         return _cell(rng, cell, name, inputs, hidden, k, returns)
     forward, backward = (_cell(rng, cell.split()[1], f"{name}.{direction}", inputs, hidden, k, returns)
                          for direction in ("forward", "backward"))
-    return reference.Bidirectional(name, forward, backward)
+    return float_model.Bidirectional(name, forward, backward)
 
 
 def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
-          returns: str) -> reference.Lstm | reference.Gru:
+          returns: str) -> float_model.Lstm | float_model.Gru:
     if cell == "lstm":
         projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
         outputs = projection or hidden
-        return reference.Lstm(
+        return float_model.Lstm(
             name, inputs, hidden, outputs, _columns(rng, k, hidden, inputs, 4), _columns(rng, k, hidden, outputs, 4),
             rng.normal(0, 0.5, (4, hidden)), rng.normal(0, 0.5, (4, hidden)),
             _columns(rng, k, projection, hidden) if projection else None,
             rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns)
-    return reference.Gru(name, inputs, hidden, _columns(rng, k, hidden, inputs, 3), _columns(rng, k, hidden, hidden, 3),
-                         rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
-                         cell.split()[-1] if " " in cell else "after")
+    return float_model.Gru(name, inputs, hidden, _columns(rng, k, hidden, inputs, 3),
+                           _columns(rng, k, hidden, hidden, 3),
+                           rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
+                           cell.split()[-1] if " " in cell else "after")
 
 
 def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Window:
@@ -149,9 +151,9 @@ def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Wind
 
 def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid: Grid, window: Window) -> Any:
     k = int(rng.choice(BLOCKS[:4]))
-    return reference.Conv(name, channels, outputs, grid, window,
-                          _columns(rng, k, outputs, channels, window.positions), rng.normal(0, 0.3, outputs),
-                          bool(rng.integers(2)))
+    return float_model.Conv(name, channels, outputs, grid, window,
+                            _columns(rng, k, outputs, channels, window.positions), rng.normal(0, 0.3, outputs),
+                            bool(rng.integers(2)))
 
 
 def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Layer]:
@@ -164,13 +166,13 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
         after = rng.random()
         if after < 0.3:
             window = _window(rng, grid, pool=True)
-            layers.append(reference.Pool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
+            layers.append(float_model.Pool(f"pool{n}", channels, grid, window, ("max", "average")[rng.integers(2)]))
             grid = window.outputs("", grid)
         elif after < 0.5:
             layers.append(_scale(rng, f"scale{n}", channels))
         elif after < 0.7:
             layers.append(_residual(rng, f"sum{n}", channels, grid))
-    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
+    layers.append(float_model.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=rows))
     size = layers[-1].outputs
     if rows:
         cell, k = str(rng.choice(CELLS)), int(rng.choice(BLOCKS[:4]))
@@ -182,12 +184,12 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
 
 
 def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
-    return reference.Scale(name, channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                           bool(rng.integers(2)))
+    return float_model.Scale(name, channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                             bool(rng.integers(2)))
 
 
 def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Layer:
     """A residual sum around a convolution that keeps the size; at times with a scale beside it."""
     body = _conv(rng, f"{name}_body", channels, channels, grid, Window((3, 3), padding=(1, 1)))
     shortcut = (_scale(rng, f"{name}_shortcut", channels),) if rng.integers(2) else ()
-    return reference.Residual(name, channels, grid, (body,), shortcut, bool(rng.integers(2)))
+    return float_model.Residual(name, channels, grid, (body,), shortcut, bool(rng.integers(2)))

@@ -10,7 +10,7 @@ import numpy as np
 from circulant.hw.c import Emulator
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 
 __all__ = ["measure", "table"]
@@ -51,10 +51,10 @@ def gru64() -> Network:
     """A GRU with random weights, quantized with the default widths."""
     rng = np.random.default_rng(0)
     p, q = HIDDEN // BLOCK, INPUTS // BLOCK
-    layer = reference.Gru("gru", INPUTS, HIDDEN, rng.normal(0, 0.2, (3, p, q, BLOCK)),
-                          rng.normal(0, 0.2, (3, p, p, BLOCK)), rng.normal(0, 0.2, (3, HIDDEN)),
-                          rng.normal(0, 0.2, (3, HIDDEN)))
-    model = reference.Model("gru64", INPUTS, True, (layer,))
+    layer = float_model.Gru("gru", INPUTS, HIDDEN, rng.normal(0, 0.2, (3, p, q, BLOCK)),
+                            rng.normal(0, 0.2, (3, p, p, BLOCK)), rng.normal(0, 0.2, (3, HIDDEN)),
+                            rng.normal(0, 0.2, (3, HIDDEN)))
+    model = float_model.Model("gru64", INPUTS, True, (layer,))
     return quantize(model, rng.normal(size=(50, STEPS, INPUTS)))
 
 

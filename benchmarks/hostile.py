@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.victims import victim
 from circulant.cli import main
-from circulant.run.records import STEPS
+from circulant.run.run_folder import STEPS
 from circulant.sim import artifact
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.golden.network import Network

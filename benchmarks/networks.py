@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.draw import BLOCKS, CELLS, recurrent_layers
 from circulant.hw import generate
 from circulant.hw.design import Design
-from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real.reference import Model
+from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Drawn", "affordable", "draw", "measure"]

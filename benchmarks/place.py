@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.synthesis import Point, network
 from circulant.boards.placement import place
 from circulant.hw import generate
-from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.layer_plan import LayerPlan
 
 __all__ = ["ENGINE", "measure"]
 

@@ -14,10 +14,10 @@ from rich.console import Console
 from circulant import training
 from circulant.experiment import FILE, load
 from circulant.progress import Bars
-from circulant.run import integers, steps
-from circulant.run.records import Run, require
-from circulant.sim.quantize.knobs import FIELDS
-from circulant.sim.quantize.price import weight_bits
+from circulant.run import quantization, steps
+from circulant.run.run_folder import Run, require
+from circulant.sim.quantize.bitwidth_cost import weight_bits
+from circulant.sim.quantize.bitwidth_space import FIELDS
 
 __all__ = ["NETWORKS", "measure", "table"]
 
@@ -74,15 +74,15 @@ def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int],
     base = asdict(run.experiment.quantization) | dict.fromkeys(FIELDS, 0) | UNIFORM | {
         "twiddle_bits": 16, "budget": 0.0, "finetune_epochs": 0, "joint_epochs": 0}
 
-    def made(**changes: Any) -> integers.Golden:
-        return integers.golden(model, data, base | changes, settings=settings, folder=run.path("evaluations"),
-                               show=bars)
+    def made(**changes: Any) -> quantization.Golden:
+        return quantization.golden(model, data, base | changes, settings=settings, folder=run.path("evaluations"),
+                                   show=bars)
 
     def accuracy(score: float) -> float:
         return score if task.higher_is_better else 1 - score
 
-    def score(golden: integers.Golden) -> float:
-        return accuracy(integers.score(golden.network, data))
+    def score(golden: quantization.Golden) -> float:
+        return accuracy(quantization.score(golden.network, data))
 
     picked = made(**search)
     return {

@@ -16,15 +16,15 @@ import numpy as np
 
 from circulant.hw import generate
 from circulant.hw.design import layer_entry
-from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import plan
-from circulant.report import schedule as charts
-from circulant.report.pictures import png
+from circulant.report import gantt as charts
+from circulant.report.plots import png
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reals
-from circulant.sim.real.reference import Model
+from circulant.sim.real import float_layers
+from circulant.sim.real.float_model import Model
 
 __all__ = ["layer", "measure", "schedule"]
 
@@ -32,7 +32,8 @@ CLOCK = 200e6
 """Hz; that of the papers' devices."""
 
 
-def layer(cell: str, inputs: int, hidden: int, projection: int, block: int, seed: int = 0) -> reals.Lstm | reals.Gru:
+def layer(cell: str, inputs: int, hidden: int, projection: int, block: int,
+          seed: int = 0) -> float_layers.Lstm | float_layers.Gru:
     """A layer with random weights: an LSTM with peepholes, or torch's GRU."""
     rng = np.random.default_rng(seed)
     outputs = projection or hidden
@@ -43,12 +44,13 @@ def layer(cell: str, inputs: int, hidden: int, projection: int, block: int, seed
 
     if cell == "gru":
         b_ih, b_hh = rng.normal(0, 0.1, (2, 3, hidden))
-        return reals.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), b_ih, b_hh,
-                         returns="sequence")
+        return float_layers.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), b_ih, b_hh,
+                                returns="sequence")
     b_ih, b_hh = rng.normal(0, 0.1, (2, 4, hidden))
-    return reals.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4), b_ih,
-                      b_hh, matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
-                      returns="sequence")
+    return float_layers.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4),
+                             b_ih,
+                             b_hh, matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
+                             returns="sequence")
 
 
 def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, steps: int,

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["BITS", "model"]
@@ -16,7 +16,7 @@ def _first_columns(rng: np.random.Generator, k: int, outputs: int, inputs: int, 
     return rng.normal(0, 0.5, (*positions, -(-outputs // k), -(-inputs // k), k))
 
 
-def model(seed: int) -> reference.Model:
+def model(seed: int) -> float_model.Model:
     """Convolutions, some with a pooling behind them, what `_around` adds, then a fully connected layer, for some behind
     a recurrent one."""
     rng = np.random.default_rng((11, seed))
@@ -29,41 +29,41 @@ def model(seed: int) -> reference.Model:
         padding = int(rng.integers(0, (kernel[0] + 1) // 2 + 1)), int(rng.integers(0, (kernel[1] + 1) // 2 + 1))
         window = Window(kernel, (down, across), padding)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(reference.Conv(f"conv{n}", channels, outputs, grid, window,
-                                     _first_columns(rng, k, outputs, channels, window.positions),
-                                     rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        layers.append(float_model.Conv(f"conv{n}", channels, outputs, grid, window,
+                                       _first_columns(rng, k, outputs, channels, window.positions),
+                                       rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
         if min(grid) > 1 and rng.integers(2):
             pool = Window((2, 2), (2, 2))
-            layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
+            layers.append(float_model.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
     channels, grid = _around(rng, seed, layers, channels, grid)
     steps = seed % 8 == 7
-    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
+    layers.append(float_model.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
     size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
     if steps:
         hidden, k = 4, int(rng.choice([2, 4]))
-        layers.append(reference.Gru("gru", size, hidden, _first_columns(rng, k, hidden, size, 3),
-                                    _first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
+        layers.append(float_model.Gru("gru", size, hidden, _first_columns(rng, k, hidden, size, 3),
+                                      _first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
         size = hidden
-    layers.append(reference.Linear("out", size, outputs, _first_columns(rng, k, outputs, size),
-                                   rng.normal(0, 1, outputs)))
-    return reference.Model("random", shape[0], False, tuple(layers), shape)
+    layers.append(float_model.Linear("out", size, outputs, _first_columns(rng, k, outputs, size),
+                                     rng.normal(0, 1, outputs)))
+    return float_model.Model("random", shape[0], False, tuple(layers), shape)
 
 
 def _around(rng: np.random.Generator, seed: int, layers: list[Any], channels: int, grid: Grid) -> tuple[int, Grid]:
     """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
     if seed % 3 == 0:
-        layers.append(reference.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                                      bool(rng.integers(2))))
+        layers.append(float_model.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                                        bool(rng.integers(2))))
     if seed % 3 == 1:
         window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = reference.Conv("body", channels, channels, grid, window,
-                              _first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
-        norm = reference.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
-        layers.append(reference.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+        body = float_model.Conv("body", channels, channels, grid, window,
+                                _first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        norm = float_model.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
+        layers.append(float_model.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
     if seed % 3 == 2:
         window = Window((3, 2), (2, 1), (1, 1))
-        layers.append(reference.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
+        layers.append(float_model.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
         grid = window.outputs("", grid)
     return channels, grid

@@ -17,13 +17,13 @@ from circulant.boards.levels import Netlist
 from circulant.boards.synthesis import synthesize
 from circulant.hw import generate
 from circulant.hw.design import TOP
-from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import predict
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reals
-from circulant.sim.real.reference import Model
+from circulant.sim.real import float_layers
+from circulant.sim.real.float_model import Model
 
 __all__ = ["LARGE", "POINTS", "Point", "measure", "network", "occupied"]
 
@@ -81,15 +81,15 @@ def network(point: Point) -> Network:
                     activation_bits=point.activation_bits)
 
 
-def _layer(point: Point, rng: np.random.Generator) -> reals.Linear | reals.Lstm | reals.Gru:
+def _layer(point: Point, rng: np.random.Generator) -> float_layers.Linear | float_layers.Lstm | float_layers.Gru:
     k, inputs, outputs = point.block, point.inputs, point.outputs
     if point.cell == "linear":
         weight = rng.normal(0, 1 / np.sqrt(inputs), (-(-outputs // k), -(-inputs // k), k))
-        return reals.Linear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
+        return float_layers.Linear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
     made = layer(point.cell.split()[0], inputs, outputs, point.projection, k)
-    if isinstance(made, reals.Gru) and point.cell == "gru before":
-        return reals.Gru(made.name, inputs, outputs, made.weight_ih, made.weight_hh, made.bias_ih, made.bias_hh,
-                         made.returns, "before")
+    if isinstance(made, float_layers.Gru) and point.cell == "gru before":
+        return float_layers.Gru(made.name, inputs, outputs, made.weight_ih, made.weight_hh, made.bias_ih, made.bias_hh,
+                                made.returns, "before")
     return made
 
 

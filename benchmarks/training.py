@@ -44,14 +44,14 @@ def admm(*, hidden: int = 256, layers: int = 2, batches: int = 8, steps: int = 6
     updates: list[float] = []
     for name in ("dense", "admm"):
         model = build(ModelSettings("labeller", hidden, layers, cell="lstm"), data.shape, data.classes)
-        pull = Admm(model, 8, rho=1e-2) if name == "admm" else None
+        admm = Admm(model, 8, rho=1e-2) if name == "admm" else None
         fit = Fit(model, data, task_of(data), Recipe(epochs=repeats + 1, lr=1e-4, batch=BATCH),
-                  pull=pull.pull if pull else None)
+                  add_gradient=admm.add_penalty_gradient if admm else None)
 
-        def epoch(fit: Fit = fit, pull: Admm | None = pull) -> None:
+        def epoch(fit: Fit = fit, admm: Admm | None = admm) -> None:
             fit.run_epoch()
-            if pull is not None:
-                updates.append(_seconds(pull.update))
+            if admm is not None:
+                updates.append(_seconds(admm.update))
 
         sides[name] = epoch
     found = _turns(sides, repeats, warm=1)

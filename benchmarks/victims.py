@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from circulant.experiment import Experiment, Model
-from circulant.run.records import Run, record, sha256
+from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.configuration import ADDRESS_BITS, Configuration, StateShape
 from circulant.sim.configuration import Window as Memory
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import images, reals
-from circulant.sim.real.reference import Model as Reference
+from circulant.sim.real import float_image_layers, float_layers
+from circulant.sim.real.float_model import Model as Reference
 from circulant.sim.shape.window import Window
 
 __all__ = ["networks", "victim"]
@@ -36,23 +36,24 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
     def bias(*shape: int) -> np.ndarray:
         return rng.normal(0, 0.4, shape)
 
-    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> reals.Gru:
-        return reals.Gru(name, inputs, hidden, matrix(hidden, inputs, 4, 3), matrix(hidden, hidden, 4, 3),
-                         bias(3, hidden), bias(3, hidden), "sequence", reset)
+    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> float_layers.Gru:
+        return float_layers.Gru(name, inputs, hidden, matrix(hidden, inputs, 4, 3), matrix(hidden, hidden, 4, 3),
+                                bias(3, hidden), bias(3, hidden), "sequence", reset)
 
-    def linear(name: str, inputs: int, outputs: int, k: int = 4) -> reals.Linear:
-        return reals.Linear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
+    def linear(name: str, inputs: int, outputs: int, k: int = 4) -> float_layers.Linear:
+        return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
 
-    lstm = reals.Lstm("lstm", 8, 6, 5, matrix(6, 8, 4, 4), matrix(6, 5, 4, 4), bias(4, 6), bias(4, 6), matrix(5, 6, 4),
-                      bias(3, 6), "last")
-    both = reals.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
+    lstm = float_layers.Lstm("lstm", 8, 6, 5, matrix(6, 8, 4, 4), matrix(6, 5, 4, 4), bias(4, 6), bias(4, 6),
+                             matrix(5, 6, 4),
+                             bias(3, 6), "last")
+    both = float_layers.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
     window, grid = Window((3, 3), (1, 1), (1, 1)), (6, 6)
-    residual = images.Residual("sum", 4, grid, (
-        images.Conv("inner", 4, 4, grid, window, matrix(4, 4, 4, 9), bias(4), True),),
-        (images.Scale("scale", 4, bias(4), bias(4)),), True)
-    pictures = (images.Conv("conv", 2, 4, grid, window, matrix(4, 2, 4, 9), bias(4), True), residual,
-                images.Pool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
-                images.Flatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
+    residual = float_image_layers.Residual("sum", 4, grid, (
+        float_image_layers.Conv("inner", 4, 4, grid, window, matrix(4, 4, 4, 9), bias(4), True),),
+        (float_image_layers.Scale("scale", 4, bias(4), bias(4)),), True)
+    pictures = (float_image_layers.Conv("conv", 2, 4, grid, window, matrix(4, 2, 4, 9), bias(4), True), residual,
+                float_image_layers.Pool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
+                float_image_layers.Flatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
     models = {"recurrent": Reference("victim", 4, True, (gru("gru", 4, 8), lstm, linear("linear", 5, 3))),
               "both": Reference("both", 4, True, (both, linear("linear", 12, 3))),
               "images": Reference("images", 2, False, pictures, (2, 6, 6))}

@@ -9,7 +9,7 @@ from rich.console import Console
 from circulant.boards.device import devices
 from circulant.experiment import DEFAULT, FILE, load, shipped
 from circulant.progress import Bars
-from circulant.run.records import CHECKPOINT, Run
+from circulant.run.run_folder import CHECKPOINT, Run
 from circulant.sim.refusal import Refusal
 
 __all__ = ["STEPS", "find", "step"]

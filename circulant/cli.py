@@ -78,17 +78,17 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     Example:
       circulant data fsdd --set data.steps=80 --picture fsdd.png
     """
-    from circulant.report import holdings
+    from circulant.report import dataset_summary
 
-    options = holdings.options_of(source, overrides)
+    options = dataset_summary.options_of(source, overrides)
     with extras("circulant data"):
         from circulant import training
     with Bars(Console(stderr=True)) as bars:
         bars("reading data", 0, 0)
         data = training.load_data(**options, progress=bars)
-    click.echo(holdings.words(holdings.figures(data)))
+    click.echo(dataset_summary.words(dataset_summary.figures(data)))
     if picture is not None:
-        artifact.atomic_bytes(picture, holdings.picture(data))
+        artifact.atomic_bytes(picture, dataset_summary.picture(data))
         click.echo(picture)
     return 0
 

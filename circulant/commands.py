@@ -10,7 +10,7 @@ from rich.console import Console
 from circulant.arguments import step
 from circulant.exits import WRONG
 from circulant.progress import Bars, leads
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim.refusal import Refusal
 
 __all__ = ["COMMANDS"]
@@ -128,7 +128,7 @@ def generate(this: Run, bars: Bars, target: str) -> int:
                    "its self-test")
         return 0
     from circulant.boards.device import fit_of
-    from circulant.report.schedule import closing
+    from circulant.report.gantt import closing
 
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
@@ -190,7 +190,7 @@ COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
 
 def _widths(done: dict[str, Any]) -> None:
     """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
-    from circulant.run.integers import picked_table, ranges_table
+    from circulant.run.quantization import picked_table, ranges_table
 
     console = Console(soft_wrap=not sys.stdout.isatty())
     if done["picking"]:

@@ -15,10 +15,10 @@ from typing import Any
 import tomlkit
 
 from circulant.boards.device import devices
+from circulant.schema import Table, key, keys, read
 from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
-from circulant.tables import Table, key, keys, read
 
 __all__ = [
     "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Simulation", "Training",

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from circulant.extras import extras
 from circulant.progress import Show, leads, silent
-from circulant.report.pictures import COLORS, png, style
+from circulant.report.plots import COLORS, png, style
 from circulant.run.preparation import baseline, inspected
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 

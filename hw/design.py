@@ -3,15 +3,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from circulant.hw.array.programs import layer_program, matrices
-from circulant.hw.emit.census import Census, census
-from circulant.hw.emit.elaboration import brisk
+from circulant.hw.array.layer_programs import layer_program, matrices
+from circulant.hw.emit.amaranth_patches import fast_elaboration
+from circulant.hw.emit.resource_count import ResourceCount, count_resources
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.layers.residual import waiting
 from circulant.hw.layers.tile import TileShape
-from circulant.hw.plan.convplan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
+from circulant.hw.plan.conv_plan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
 from circulant.hw.plan.cost import chart, limit, vector_limit
-from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
 from circulant.hw.plan.plan import Plan, each_step, layer_multiplications, pixel_counts, plan, repeats, require_positive
 from circulant.hw.top import Top, container_bits
 from circulant.sim import artifact, design
@@ -124,18 +124,18 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
-    with brisk():
+    with fast_elaboration():
         plans = plan(network, multipliers, streams=streams)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget()
         verilog = target.convert(top, TOP, short=network.flow.grid is not None)
-        counted = census(verilog, TOP)
+        counted = count_resources(verilog, TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         manifest["resources"] = target.inventories.of(TOP).as_json()
     return Design(network, plans, verilog, target.images, manifest)
 
 
-def _manifest(network: Network, plans: list[Plan], top: Top, counted: Census,
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCount,
               images: list[str]) -> dict[str, Any]:
     def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),

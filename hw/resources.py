@@ -12,17 +12,17 @@ from amaranth.hdl import UnusedElaboratable
 
 from circulant.hw.arith.activation import table_widths
 from circulant.hw.array.banks import BankShape
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Memory, Parts, Product, array_parts
-from circulant.hw.array.programs import layer_program
 from circulant.hw.array.sequencer import program_word
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.layers.bidirectional import SLACK
 from circulant.hw.layers.cells import CandidateCell, Cell, GruCell, ResetCell, cells_of
 from circulant.hw.layers.recurrent import bank_shape
 from circulant.hw.layers.scale import ScaleLayer
-from circulant.hw.plan.convplan import ScalePlan
+from circulant.hw.plan.conv_plan import ScalePlan
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.top import Top
 from circulant.sim.arith.activation import Pwl

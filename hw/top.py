@@ -7,25 +7,25 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.programs import layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.layers.argmax import ArgmaxLayer
 from circulant.hw.layers.bidirectional import BidirectionalLayer
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.flatten import FlattenLayer
+from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.linear import LinearLayer
-from circulant.hw.layers.lines import LineShape
 from circulant.hw.layers.pool import PoolLayer
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.layers.residual import ResidualLayer
 from circulant.hw.layers.scale import ScaleLayer
 from circulant.hw.layers.tile import TileShape
-from circulant.hw.layers.tileconv import TileConvLayer
-from circulant.hw.layers.windowpool import WindowPoolLayer
-from circulant.hw.plan.convplan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
-from circulant.hw.plan.layerplan import LayerPlan, PairPlan
+from circulant.hw.layers.tile_conv import TileConvLayer
+from circulant.hw.layers.window_pool import WindowPoolLayer
+from circulant.hw.plan.conv_plan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.frame import Frame
+from circulant.hw.stream.frame_guard import FrameGuard
 from circulant.hw.stream.link import link, values
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.reverse import Limit
@@ -106,7 +106,7 @@ def _chain(layers: Sequence[Layer], plans: Sequence[Plan], k: int, aside: int, s
 
 def _unit(layer: Layer, plan: Plan, steps: int | None, config: Config | None) -> wiring.Component:
     if isinstance(plan, ConvPlan):
-        assert isinstance(plan.shape, LineShape)
+        assert isinstance(plan.shape, LineBufferShape)
         return ConvLayer(plan.shape)
     reload = {"config": config, "keeps": config is not None and steps is None}
     if isinstance(layer, Bidirectional):
@@ -129,9 +129,9 @@ class Top(wiring.Component):
     the first layer takes so many at once.
 
     tlast of the input ends a frame: an image, a vector where each is a sample of its own, or a sequence of any number
-    of vectors. Misplaced, it is flagged, and the next frame is right (`Frame`): a frame that ends too early is filled
-    up with zeros, a sequence to the end of its vector; of an image or a vector that ends too late, what is too much is
-    dropped up to its tlast. A sequence whose vectors are a beat each cannot be misframed, and has no such flag.
+    of vectors. Misplaced, it is flagged, and the next frame is right (`FrameGuard`): a frame that ends too early is
+    filled up with zeros, a sequence to the end of its vector; of an image or a vector that ends too late, what is too
+    much is dropped up to its tlast. A sequence whose vectors are a beat each cannot be misframed, and has no such flag.
 
     A network with a bidirectional layer needs whole sequences. One of more than ``max_steps`` vectors is cut behind
     each ``max_steps`` of them where it comes in, and its parts are sequences of their own.
@@ -163,11 +163,11 @@ class Top(wiring.Component):
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
         self._size = network.inputs * self.pixels  # of a vector
-        self._frame: Frame | None = None
+        self._frame: FrameGuard | None = None
         if not network.sequence or self._size > self.input_block:
             grid = network.flow.grid
             vectors = 1 if grid is None else math.prod(grid) // self.pixels
-            self._frame = Frame(first, size=self._size, vectors=None if network.sequence else vectors)
+            self._frame = FrameGuard(first, size=self._size, vectors=None if network.sequence else vectors)
         super().__init__({
             "s_axis_tdata": In(self.input_block * container_bits(network.input_format.width)),
             "s_axis_tvalid": In(1), "s_axis_tready": Out(1), "s_axis_tlast": In(1),

@@ -5,7 +5,7 @@ import numpy as np
 
 from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from tests.hw.simulate import RESET, run
 from tests.random_networks import Random
@@ -18,10 +18,10 @@ CONTAINER = 16
 def layers(name, r):
     """Layers, inputs, whether samples are sequences, the shape of images, and options of the hardware."""
     if name == "images":
-        return [r.conv("conv", 1, 2, 1, (3, 3), Window((2, 2))), reference.Flatten("flat", 2, (2, 2), "pixels"),
+        return [r.conv("conv", 1, 2, 1, (3, 3), Window((2, 2))), float_model.Flatten("flat", 2, (2, 2), "pixels"),
                 r.linear("out", 8, 3, 2)], 1, False, (1, 3, 3), {}
     if name == "both ways":
-        return [reference.Bidirectional("pair", *(
+        return [float_model.Bidirectional("pair", *(
             r.gru(f"pair.{way}", 3, 2, 2, "sequence") for way in ("forward", "backward")
         ))], 3, True, (), {"max_steps": 3}
     if name in ("sequences", "steps", "interleaved"):

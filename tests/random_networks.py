@@ -2,7 +2,7 @@
 import numpy as np
 
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 
 
 class Random:
@@ -19,29 +19,29 @@ class Random:
         return self.normal(*before, -(-rows // k), -(-columns // k), k)
 
     def linear(self, name, inputs, outputs, k, relu=False):
-        return reference.Linear(name, inputs, outputs, self.columns(k, outputs, inputs), self.normal(outputs), relu)
+        return float_model.Linear(name, inputs, outputs, self.columns(k, outputs, inputs), self.normal(outputs), relu)
 
     def gru(self, name, inputs, hidden, k, returns="last", reset="after", hard=False):
-        return reference.Gru(
+        return float_model.Gru(
             name, inputs, hidden, self.columns(k, hidden, inputs, 3), self.columns(k, hidden, hidden, 3),
             self.normal(3, hidden), self.normal(3, hidden), returns, reset, hard)
 
     def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
         outputs = projection or hidden
-        return reference.Lstm(
+        return float_model.Lstm(
             name, inputs, hidden, outputs, self.columns(k, hidden, inputs, 4), self.columns(k, hidden, outputs, 4),
             self.normal(4, hidden), self.normal(4, hidden), self.columns(k, outputs, hidden) if projection else None,
             self.normal(3, hidden) if peephole else None, returns)
 
     def conv(self, name, inputs, outputs, k, grid, window, relu=False):
-        return reference.Conv(name, inputs, outputs, grid, window,
-                              self.columns(k, outputs, inputs, window.positions), self.normal(outputs), relu)
+        return float_model.Conv(name, inputs, outputs, grid, window,
+                                self.columns(k, outputs, inputs, window.positions), self.normal(outputs), relu)
 
     def scale(self, name, inputs, relu=False):
-        return reference.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
+        return float_model.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
 
     def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
-        model = reference.Model("random", inputs, sequence, tuple(layers), shape)
+        model = float_model.Model("random", inputs, sequence, tuple(layers), shape)
         steps = (6,) if sequence else ()
         return quantize(model, self._rng.normal(0, 1, (20, *(shape or (*steps, inputs)))), **widths)
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.array.programs import layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.cost import sequence_cycles
-from circulant.hw.plan.layerplan import PairPlan
+from circulant.hw.plan.layer_plan import PairPlan
 from circulant.hw.plan.plan import layer_multiplications, plan
 from circulant.sim.cosim import verify
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import Transfers, run, sink, source
@@ -30,9 +30,9 @@ def network(*, layers=1, hidden=6, projection=0, outputs=3, returns="sequence", 
                                            returns=returns if n == layers - 1 else "sequence"))
         given = chain[-1].outputs
     rng = np.random.default_rng(5)
-    chain.append(reference.Linear("out", given, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-given // k), k)),
-                                  rng.normal(0, 0.5, outputs)))
-    model = reference.Model("both_ways", inputs, True, tuple(chain))
+    chain.append(float_model.Linear("out", given, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-given // k), k)),
+                                    rng.normal(0, 0.5, outputs)))
+    model = float_model.Model("both_ways", inputs, True, tuple(chain))
     return quantize(model, samples.data(model), **BITS)
 
 
@@ -50,7 +50,7 @@ def test_the_directions_share_the_budget_and_grow_together():
 
 def test_directions_of_different_sizes_take_about_the_same_time():
     wide, narrow = (samples.bidirectional("gru", 5, hidden, k=4) for hidden in (48, 8))
-    model = samples.chain(reference.Bidirectional("both", wide.forward, narrow.backward))
+    model = samples.chain(float_model.Bidirectional("both", wide.forward, narrow.backward))
     both, = plan(quantize(model, samples.data(model), **BITS), 60)
     assert both.forward.multipliers > 2 * both.backward.multipliers
     assert both.backward.cycles <= both.forward.cycles

@@ -8,8 +8,8 @@ import pytest
 from circulant.hw import generate
 from circulant.sim.cosim import icarus
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reals, reference
-from circulant.sim.real.reference import Model
+from circulant.sim.real import float_layers, float_model
+from circulant.sim.real.float_model import Model
 from circulant.sim.shape.window import Window
 from tests.hw import golden
 
@@ -30,31 +30,32 @@ def matrix(rows, columns, k, *first):
 
 
 def linear(name, inputs, outputs, k):
-    return reals.Linear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
+    return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), RNG.normal(0, 0.5, outputs))
 
 
 def gru(name, inputs, hidden, k, returns):
-    return reals.Gru(name, inputs, hidden, matrix(hidden, inputs, k, 3), matrix(hidden, hidden, k, 3),
-                     *RNG.normal(0, 0.5, (2, 3, hidden)), returns)
+    return float_layers.Gru(name, inputs, hidden, matrix(hidden, inputs, k, 3), matrix(hidden, hidden, k, 3),
+                            *RNG.normal(0, 0.5, (2, 3, hidden)), returns)
 
 
 def lstm(name, inputs, hidden, projection, k):
-    return reals.Lstm(name, inputs, hidden, projection, matrix(hidden, inputs, k, 4), matrix(hidden, projection, k, 4),
-                      *RNG.normal(0, 0.5, (2, 4, hidden)), matrix(projection, hidden, k),
-                      RNG.normal(0, 0.5, (3, hidden)), "last")
+    return float_layers.Lstm(name, inputs, hidden, projection, matrix(hidden, inputs, k, 4),
+                             matrix(hidden, projection, k, 4),
+                             *RNG.normal(0, 0.5, (2, 4, hidden)), matrix(projection, hidden, k),
+                             RNG.normal(0, 0.5, (3, hidden)), "last")
 
 
 def conv(name, inputs, outputs, size, k, window):
-    return reference.Conv(name, inputs, outputs, (size, size), window, matrix(outputs, inputs, k, window.positions),
-                          RNG.normal(0, 0.3, outputs), True)
+    return float_model.Conv(name, inputs, outputs, (size, size), window, matrix(outputs, inputs, k, window.positions),
+                            RNG.normal(0, 0.3, outputs), True)
 
 
 def lenet():
     """The kinds, kernels and block sizes of LeNet-5, over images of 12 × 12."""
     window, half = Window((5, 5), padding=(2, 2)), Window((2, 2), (2, 2))
-    return (conv("conv1", 1, 4, 12, 1, window), reference.Pool("pool1", 4, (12, 12), half, "max"),
-            conv("conv2", 4, 6, 6, 2, Window((5, 5))), reference.Pool("pool2", 6, (2, 2), half, "max"),
-            reference.Flatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
+    return (conv("conv1", 1, 4, 12, 1, window), float_model.Pool("pool1", 4, (12, 12), half, "max"),
+            conv("conv2", 4, 6, 6, 2, Window((5, 5))), float_model.Pool("pool2", 6, (2, 2), half, "max"),
+            float_model.Flatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
             linear("fc3", 12, 10, 1))
 
 
@@ -64,13 +65,14 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
     "an LSTM with projection and peepholes": (lambda: (lstm("lstm", 5, 12, 7, 4), linear("out", 7, 5, 2)), (5, 5),
                                               {"multipliers": 40}),
     "interleaved streams": (lambda: (gru("gru", 4, 6, 2, "sequence"),), (3, 4), {"multipliers": 20, "streams": 2}),
-    "both directions": (lambda: (reals.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
-                                                               ("forward", "backward"))), linear("out", 12, 3, 2)),
+    "both directions": (lambda: (float_layers.Bidirectional("pair", *(gru(f"pair.{way}", 4, 6, 2, "sequence") for way in
+                                                                      ("forward", "backward"))),
+                                                                      linear("out", 12, 3, 2)),
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
     "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
     "columns of the array that no pixel fills": (
         lambda: (conv("conv", 5, 1, 3, 1, Window((2, 2), padding=(1, 1))),
-                 reference.Flatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
+                 float_model.Flatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
     "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
 }
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.cli import main
-from circulant.hw.array.programs import layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.cost import sequence_cycles
 from circulant.hw.plan.plan import plan
 from circulant.sim import artifact

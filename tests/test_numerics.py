@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from circulant.sim.vectors import Vectors
 from tests import independent
@@ -68,7 +68,8 @@ def test_both_directions(returns, tmp_path):
     def layers(r):
         gru = [r.gru(f"gru.{way}", 5, 6, 4, "sequence") for way in ("forward", "backward")]
         lstm = [r.lstm(f"lstm.{way}", 12, 5, 2, returns) for way in ("forward", "backward")]
-        return [reference.Bidirectional("gru", *gru), reference.Bidirectional("lstm", *lstm), r.linear("out", 10, 3, 2)]
+        return [float_model.Bidirectional("gru", *gru), float_model.Bidirectional("lstm", *lstm),
+                r.linear("out", 10, 3, 2)]
 
     assert_equal(layers, tmp_path, inputs=5, sequence=True)
 
@@ -102,22 +103,23 @@ def images(r):
     window = Window((3, 2), (2, 1), (1, 1))
     return [
         r.conv("first", 1, 5, 1, (7, 6), window, relu=True),
-        reference.Pool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
+        float_model.Pool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
         r.scale("scale", 5),
-        reference.Residual(
+        float_model.Residual(
             "residual", 5, (5, 4), (r.conv("body", 5, 6, 4, (5, 4), Window((3, 3), (1, 1), (1, 1)), relu=True),
                                     r.scale("normalised", 6)),
             (r.conv("shortcut", 5, 6, 2, (5, 4), Window((1, 1))),), relu=True),
-        reference.Residual("itself", 6, (5, 4), (r.conv("same", 6, 6, 8, (5, 4), Window((1, 3), (1, 1), (0, 1))),), ()),
-        reference.Pool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
-        reference.Pool("halved", 6, (5, 3), Window((1, 2)), "average"),
+        float_model.Residual("itself", 6, (5, 4), (r.conv("same", 6, 6, 8, (5, 4), Window((1, 3), (1, 1), (0, 1))),),
+                             ()),
+        float_model.Pool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
+        float_model.Pool("halved", 6, (5, 3), Window((1, 2)), "average"),
     ]
 
 
 @pytest.mark.parametrize("order", ["pixels", "channels"])
 def test_images_to_classes(order, tmp_path):
     def layers(r):
-        return [*images(r), reference.Flatten("flat", 6, (5, 2), order), r.linear("out", 60, 4, 4)]
+        return [*images(r), float_model.Flatten("flat", 6, (5, 2), order), r.linear("out", 60, 4, 4)]
 
     assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6))
     assert_equal(layers, tmp_path, inputs=1, shape=(1, 7, 6), argmax=True)
@@ -125,7 +127,7 @@ def test_images_to_classes(order, tmp_path):
 
 @pytest.mark.parametrize("order", ["pixels", "channels"])
 def test_images_to_sequences(order, tmp_path):
-    assert_equal(lambda r: [*images(r), reference.Flatten("flat", 6, (5, 2), order, True), r.gru("gru", 12, 6, 4)],
+    assert_equal(lambda r: [*images(r), float_model.Flatten("flat", 6, (5, 2), order, True), r.gru("gru", 12, 6, 4)],
                  tmp_path, inputs=1, shape=(1, 7, 6))
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate, writes
-from circulant.hw.array.programs import layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.design import Design
 from circulant.hw.plan.cost import sequence_cycles
 from circulant.hw.plan.plan import plan
@@ -15,7 +15,7 @@ from circulant.sim.cosim import SimulationError, exchange, verify
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.hw import drawn_layers as layers
 from tests.hw.session import Host
@@ -88,8 +88,8 @@ def both_ways(scale):
     """A bidirectional layer with a Linear, as a model."""
     both = samples.bidirectional("gru", 5, 6, k=4, scale=scale)
     rng = np.random.default_rng(4)
-    out = reference.Linear("out", 12, 3, rng.normal(0, scale, (1, 3, 4)), rng.normal(0, scale, 3))
-    return reference.Model("both_ways", 5, True, (both, out))
+    out = float_model.Linear("out", 12, 3, rng.normal(0, scale, (1, 3, 4)), rng.normal(0, scale, 3))
+    return float_model.Model("both_ways", 5, True, (both, out))
 
 
 def test_both_directions_take_new_weights_between_two_sequences():

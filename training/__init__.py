@@ -12,21 +12,21 @@ from circulant.training.blocks.constraint import (
     initialise,
     storage,
 )
-from circulant.training.blocks.grid import golden_paths
+from circulant.training.blocks.quantized_set import golden_paths
 from circulant.training.capture import ConversionReport, Entry, inspect
+from circulant.training.conversion import export, reference
 from circulant.training.data import Dataset, load_data
-from circulant.training.export import export, reference
 from circulant.training.loop.curves import Curves
 from circulant.training.loop.finetune import finetune
 from circulant.training.loop.loop import evaluate, fit
 from circulant.training.loop.muon import Muon
-from circulant.training.loop.place import machine
 from circulant.training.loop.rates import try_rates
+from circulant.training.loop.runtime import machine
 from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.train import Trained, train, train_admm, train_direct
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import ModelSettings, SequenceClassifier, build
-from circulant.training.score import score
+from circulant.training.scoring import score
 from circulant.training.store import load_trained, save_trained
 from circulant.training.task.task import Task, task_of
 

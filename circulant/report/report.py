@@ -11,10 +11,10 @@ from rich.table import Table
 
 from circulant.boards.device import NAMES, fit_of
 from circulant.progress import Show, silent
-from circulant.report import schedule
-from circulant.run.integers import loss
+from circulant.report import gantt
 from circulant.run.integrity import require_verified
-from circulant.run.records import STEPS, Run, recorded, sha256
+from circulant.run.quantization import loss
+from circulant.run.run_folder import STEPS, Run, recorded, sha256
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 
@@ -109,7 +109,7 @@ def write(run: Run, show: Show = silent) -> dict[str, Any]:
     Raises:
         Refusal: as `collect`.
     """
-    from circulant.report.pictures import draw
+    from circulant.report.plots import draw
 
     show("report", 0, 0)
     figures = collect(run)
@@ -128,7 +128,7 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     return environment.get_template("report.html").render(
         report=figures, pictures=encoded, rows=list(rows(figures)),
-        layers=schedule.rows(figures["hardware"]["layers"]),
+        layers=gantt.rows(figures["hardware"]["layers"]),
         picked=loss(figures["picking"]) if figures.get("picking") else "")
 
 

@@ -3,7 +3,7 @@ verified of them."""
 from collections.abc import Mapping
 from typing import Any
 
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim import artifact, design
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal

@@ -7,7 +7,7 @@ import numpy as np
 
 from circulant.extras import extras
 from circulant.progress import Show, silent
-from circulant.run.records import Run, record, require
+from circulant.run.run_folder import Run, record, require
 from circulant.run.steps import STAGES, budget, design_hash, network_of, vectors_of
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network

@@ -13,10 +13,10 @@ from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import extras
 from circulant.progress import Show, leads, silent
-from circulant.run.integers import Golden, golden
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.preparation import baseline, inspected, require_one_size
-from circulant.run.records import CHECKPOINT, STEPS, Run, record, require, sha256
+from circulant.run.quantization import Golden, golden
+from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize_like import quantize_like
@@ -46,7 +46,7 @@ def finished(run: Run) -> dict[str, Any] | None:
     """The record of a training that ended, with this very experiment; None where one is missing or under way.
 
     Raises:
-        Refusal: when it ended with another experiment, as `circulant.run.records.recorded`.
+        Refusal: when it ended with another experiment, as `circulant.run.run_folder.recorded`.
     """
     if (run.path(CHECKPOINT) / "training.pt").exists() or not run.path(STEPS["train"].record).exists():
         return None
@@ -135,7 +135,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
 
     Raises:
-        Refusal: as `circulant.run.integers.golden`.
+        Refusal: as `circulant.run.quantization.golden`.
     """
     with extras("circulant quantize"):
         from circulant import training

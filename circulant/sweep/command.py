@@ -65,9 +65,9 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None) -> in
 
 
 def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:
-    from circulant.sweep import pictures, sheets
+    from circulant.sweep import plots, sheets
 
-    drawn = pictures.images(given.name, rows)
+    drawn = plots.images(given.name, rows)
     command = f"circulant sweep {given.source}"
     for ending, data in drawn.items():
         artifact.atomic_bytes(out / f"pareto.{ending}", data)

@@ -23,9 +23,9 @@ from typing import Any
 
 from circulant.experiment import LIMIT, Compression, Experiment, Hardware, Quantization, load
 from circulant.experiment import shipped as experiments
+from circulant.schema import keys
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
-from circulant.tables import keys
 
 __all__ = ["AXES", "MEASURES", "Point", "Sweep", "plain", "read", "shipped"]
 

@@ -35,7 +35,7 @@ def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     Raises:
         Refusal: when the cache cannot be written to.
     """
-    from circulant.training.loop.course import FREE
+    from circulant.training.loop.trainer import FREE
 
     kept = {name: value for name, value in tables["training"].items() if name not in FREE}
     key = artifact.digest({**tables, "training": kept, "digest": data, "circulant": __version__,

@@ -16,9 +16,9 @@ from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import extras
-from circulant.run.integers import calibration, golden, widths
 from circulant.run.preparation import baseline, inspected, require_one_size
-from circulant.run.records import sha256
+from circulant.run.quantization import calibration, golden, widths
+from circulant.run.run_folder import sha256
 from circulant.run.steps import budget, words
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
@@ -31,7 +31,7 @@ from circulant.sim.golden.network import Layer, Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.price import weight_bits
+from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sweep import store
 from circulant.sweep.grid import Point

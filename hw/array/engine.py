@@ -14,11 +14,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.banks import Banks, BankShape
-from circulant.hw.array.chain import chain_output
 from circulant.hw.array.dispatch import PLACES, Dispatch, reload_members, step_layout
 from circulant.hw.array.lanes import LaneArray
+from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
-from circulant.hw.array.rows import RowMemories
+from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import connect
@@ -61,9 +61,9 @@ class Engine(wiring.Component):
             **(reload_members(banks.streams) if reloadable else {}),
         })
 
-    def rows(self, m: Module, *, stage: int) -> RowMemories:
+    def rows(self, m: Module, *, stage: int) -> RowBuffers:
         """Memories for the rows of a stage, connected; not yet a submodule."""
-        rows = RowMemories(self._program, stage=stage)
+        rows = RowBuffers(self._program, stage=stage)
         for c, chain in enumerate(self._chains):
             wiring.connect(m, getattr(self, chain), getattr(rows, f"i{c}"))
         return rows

@@ -11,9 +11,9 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.chain import Chain, chain_output
+from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases
+from circulant.hw.array.output_pipeline import OutputPipeline, chain_output
 from circulant.hw.array.program import Program
-from circulant.hw.array.row import LaneRow, RowShape, data_operands, phases
 from circulant.hw.emit.target import Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
@@ -21,10 +21,10 @@ from circulant.hw.stream.pipeline import delay
 __all__ = ["LaneArray", "row_shape"]
 
 
-def row_shape(program: Program) -> RowShape:
+def row_shape(program: Program) -> MacRowShape:
     """The rows of the array that a program asks for."""
     products = [part.product for matrix in program.matrices for part in matrix.parts]
-    return RowShape(
+    return MacRowShape(
         k=products[0].block_size,
         columns=program.shape.columns,
         data_width=max(product.spectrum.width for product in products),
@@ -57,7 +57,7 @@ class LaneArray(wiring.Component):
         shape = program.shape
         self.row = row_shape(program)
         self._chains = [
-            Chain(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums, config=config)
+            OutputPipeline(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums, config=config)
             for c in range(shape.chains)
         ]
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
@@ -103,7 +103,7 @@ class LaneArray(wiring.Component):
             for name, value in (("number", self.number), ("second", self.second))
         )
 
-        rows = instances(m, platform, "row", LaneRow, shape.rows, shape=row)
+        rows = instances(m, platform, "row", MacRow, shape.rows, shape=row)
         for r, lanes in enumerate(rows):
             m.d.comb += [
                 lanes.x.eq(operands),

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Shape
 
-from circulant.hw.array.chain import route_layout
 from circulant.hw.array.lanes import row_shape
+from circulant.hw.array.output_pipeline import route_layout
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import ram_style
 

@@ -1,4 +1,4 @@
-"""Replacements of private functions of Amaranth that take much of its time; see `circulant.hw.emit.elaboration`."""
+"""Replacements of private functions of Amaranth that take much of its time; see `hw.emit.amaranth_patches`."""
 from typing import Any
 
 from amaranth.back import rtlil

@@ -19,11 +19,11 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from circulant.hw.emit.elaboration import brisk
+from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventories
 from circulant.hw.emit.yosys import Yosys
 
-__all__ = ["Rom", "VerilogTarget", "apart", "instances", "packed", "ram_style"]
+__all__ = ["Rom", "VerilogTarget", "separate_module", "instances", "packed", "ram_style"]
 
 def _memory(name: str, writable: bool) -> str:
     """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
@@ -133,11 +133,11 @@ class VerilogTarget:
         """The Verilog of ``top`` and of everything that it shares.
 
         Parameters:
-            short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.tidy`.
+            short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.verilog_compaction`.
         """
         with Yosys(short=short) as yosys:
             self._yosys, self._modules = yosys, {}
-            with brisk():
+            with fast_elaboration():
                 self._rtlil(top, Fragment.get(top, self), name)
             self._yosys = None
             yosys.read()
@@ -179,7 +179,7 @@ def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component],
     return interfaces
 
 
-def apart(platform: Any, component: wiring.Component, module: str) -> Any:
+def separate_module(platform: Any, component: wiring.Component, module: str) -> Any:
     """The component, for Verilog as an instance of a module of its own, which is written while what follows is
     elaborated. It must have no signals but its ports in common with others."""
     if not isinstance(platform, VerilogTarget):

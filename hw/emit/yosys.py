@@ -15,7 +15,7 @@ from typing import Any, Self
 from amaranth._toolchain import ToolNotFound, require_tool
 from amaranth._toolchain.yosys import YosysError, find_yosys
 
-from circulant.hw.emit.tidy import tidied
+from circulant.hw.emit.verilog_compaction import compacted
 from circulant.sim import child
 from circulant.sim.refusal import Refusal, ToolError
 
@@ -70,7 +70,7 @@ class Yosys:
     """A run of Yosys, a context. It works beside: on each text from when it is given, while the next one is made.
 
     Parameters:
-        short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.tidy`.
+        short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.verilog_compaction`.
 
     Raises:
         Refusal: when there is no Yosys of at least 0.40.
@@ -150,7 +150,7 @@ class Yosys:
             raise ToolError(f"Yosys must write the Verilog, but it failed ({_last(self._words.result().strip())}); try "
                             "another version of it, and report the fault")
         written = _FUNCTION.sub(r"choice$\1", written)
-        return tidied(written) if self._short else written
+        return compacted(written) if self._short else written
 
 
 def _last(words: str) -> str:

@@ -15,9 +15,9 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import block, connect
-from circulant.hw.stream.reblock import Reblock
 from circulant.hw.stream.reverse import Reverse
 from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.stream.width_converter import WidthConverter
 from circulant.sim.golden.bidirectional import Bidirectional
 
 __all__ = ["BidirectionalLayer"]
@@ -90,9 +90,9 @@ class BidirectionalLayer(wiring.Component):
                    source: Any = None, sink: Any = None) -> Any:
         if k_in == k_out:
             return source or sink
-        m.submodules[name] = reblock = Reblock(size=size, width=width, k_in=k_in, k_out=k_out)
+        m.submodules[name] = width_converter = WidthConverter(size=size, width=width, k_in=k_in, k_out=k_out)
         if sink is not None:
-            connect(m, reblock.o, sink)
-            return reblock.i
-        connect(m, source, reblock.i)
-        return reblock.o
+            connect(m, width_converter.o, sink)
+            return width_converter.i
+        connect(m, source, width_converter.i)
+        return width_converter.o

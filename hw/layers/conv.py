@@ -7,7 +7,7 @@ from amaranth.lib.wiring import Out
 
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.parts import Parts, array_parts, queue_memory
-from circulant.hw.layers.lines import Lines, LineShape
+from circulant.hw.layers.line_buffer import LineBuffer, LineBufferShape
 from circulant.hw.stream.pipeline import Queue, block, connect
 
 __all__ = ["ConvLayer"]
@@ -27,10 +27,10 @@ class ConvLayer(wiring.Component):
             an image is marked.
     """
 
-    def __init__(self, shape: LineShape) -> None:
+    def __init__(self, shape: LineBufferShape) -> None:
         self._shape, layer = shape, shape.layer
         program, k = shape.program, layer.product.block_size
-        self._lines = Lines(shape)
+        self._lines = LineBuffer(shape)
         self._array = LaneArray(name=layer.name, program=program)
         self._beats = -(-(layer.product.rows // k) // shape.chains)
         pixels = 3 + (self._array.latency + 4) // shape.cycles  # under way

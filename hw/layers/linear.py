@@ -8,8 +8,8 @@ from amaranth.lib.wiring import Out
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
+from circulant.hw.array.layer_programs import spare_blocks
 from circulant.hw.array.program import Program
-from circulant.hw.array.programs import blocks_aside
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.sim.golden.linear import Linear
@@ -26,7 +26,7 @@ class LinearLayer(wiring.Component):
         config: the port of a reloadable design; None otherwise.
 
     Members:
-        i: stream of blocks of x; of a dense layer some values, see `blocks_aside`.
+        i: stream of blocks of x; of a dense layer some values, see `spare_blocks`.
         o: stream of blocks of y; what lies behind the last output is zero.
         busy: of a reloadable design: a vector is under way.
     """
@@ -36,7 +36,7 @@ class LinearLayer(wiring.Component):
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
-        banks = BankShape(program.shape.columns, product, aside=blocks_aside(layer, program.shape))
+        banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape))
         self._engine = Engine(name=layer.name, program=program, banks=banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.emit.target import Rom, packed
 from circulant.hw.layers.cells import Cell
-from circulant.hw.reload.config import Config, Opening
+from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
@@ -58,7 +58,7 @@ class Pointwise(wiring.Component):
     """
 
     def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int,
-                 config: Config | None = None, state: Opening | None = None) -> None:
+                 config: Config | None = None, state: MemoryWindow | None = None) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")

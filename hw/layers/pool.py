@@ -9,7 +9,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.arith.fixed import constant_product, requantize
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.stream.pipeline import Queue, block
-from circulant.hw.stream.reblock import apart
+from circulant.hw.stream.width_converter import serialize
 from circulant.sim.golden.pool import Pool, reciprocal
 
 __all__ = ["PoolLayer"]
@@ -62,7 +62,7 @@ class PoolLayer(wiring.Component):
         m.submodules.queue = queue = Queue(self._payload, depth=DEPTH)
         m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
         read, write = sums.read_port(domain="comb"), sums.write_port()
-        apart(m, queue.o, wiring.flipped(self.o))
+        serialize(m, queue.o, wiring.flipped(self.o))
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
         in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (

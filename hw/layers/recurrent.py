@@ -21,7 +21,7 @@ from circulant.hw.array.program import SECOND, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_latency
 from circulant.hw.layers.restore import Restore
-from circulant.hw.reload.config import Config, Opening
+from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.configuration import StateShape
@@ -87,7 +87,7 @@ class RecurrentLayer(wiring.Component):
             "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
             **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
 
-    def _opening(self, part: str, size: int, blocks: int, width: int) -> Opening:
+    def _opening(self, part: str, size: int, blocks: int, width: int) -> MemoryWindow:
         """The window onto a part of the state."""
         assert self._config is not None
         layer, k = self._layer, self._layer.gates.block_size

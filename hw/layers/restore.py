@@ -6,7 +6,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.layers.pointwise import first_block, write_signature
-from circulant.hw.reload.config import Opening
+from circulant.hw.reload.config import MemoryWindow
 from circulant.hw.stream.pipeline import delay
 
 __all__ = ["Restore"]
@@ -28,7 +28,7 @@ class Restore(wiring.Component):
         busy: from the restart until the last one is there.
     """
 
-    def __init__(self, *, opening: Opening, k: int, width: int, blocks: int, streams: int, settle: int) -> None:
+    def __init__(self, *, opening: MemoryWindow, k: int, width: int, blocks: int, streams: int, settle: int) -> None:
         self._opening, self._settle = opening, settle
         self._blocks, self._streams = blocks, streams
         self._row = data.ArrayLayout(signed(width), k)

@@ -97,7 +97,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class TileShape:
-    """How a dense convolution is computed in tiles; in place of a `LineShape`.
+    """How a dense convolution is computed in tiles; in place of a `LineBufferShape`.
 
     Parameters:
         layer: the golden layer, which `tiles_fit`.
@@ -151,7 +151,7 @@ class TileShape:
 
     @property
     def lines(self) -> int:
-        """That are kept, see `LineShape`."""
+        """That are kept, see `LineBufferShape`."""
         return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from circulant.hw.emit.inventory import Inventory
-from circulant.sim.quantize.price import DSPS, Dsp
+from circulant.sim.quantize.bitwidth_cost import DSPS, Dsp
 
 if TYPE_CHECKING:
     from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.

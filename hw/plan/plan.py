@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from circulant.hw.layers.residual import end_grid
 from circulant.hw.layers.tile import PIXELS
-from circulant.hw.plan.convplan import (
+from circulant.hw.plan.conv_plan import (
     ConvPlan,
     ResidualPlan,
     ScalePlan,
@@ -17,7 +17,7 @@ from circulant.hw.plan.convplan import (
     stream_plan,
     tile_plans,
 )
-from circulant.hw.plan.layerplan import LayerPlan, PairPlan, Simple, candidates, element_multiplications, exact, simple
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan, Simple, candidates, element_multiplications, exact, simple
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv

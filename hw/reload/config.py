@@ -22,7 +22,7 @@ from circulant.sim.configuration import (
     Window,
 )
 
-__all__ = ["QUIET", "READ_LATENCY", "Config", "Opening"]
+__all__ = ["QUIET", "READ_LATENCY", "Config", "MemoryWindow"]
 
 QUIET = 64
 """Cycles without an event after which nothing is on its way in a pipeline: more than twice the longest transform."""
@@ -34,7 +34,7 @@ FIRST = 16
 """Addresses before it are those of registers."""
 
 
-class Opening:
+class MemoryWindow:
     """A window as its memory sees it.
 
     Members:
@@ -73,7 +73,7 @@ class Config(wiring.Component):
     """
 
     def __init__(self, *, streams: int) -> None:
-        self._openings: dict[str, Opening] = {}
+        self._openings: dict[str, MemoryWindow] = {}
         self._next, self._closed = FIRST, False
         self._parts: list[Signal] = []
         self.address, self.strobe, self.open = Signal(ADDRESS_BITS), Signal(), Signal()
@@ -89,7 +89,7 @@ class Config(wiring.Component):
         """All windows, once the design is elaborated."""
         return Configuration(tuple(opening.window for opening in self._openings.values()))
 
-    def claim(self, name: str, *, words: int, width: int, state: StateShape | None = None) -> Opening:
+    def claim(self, name: str, *, words: int, width: int, state: StateShape | None = None) -> MemoryWindow:
         """The window of a memory; copies of a memory share one.
 
         Raises:
@@ -107,7 +107,7 @@ class Config(wiring.Component):
         self._next = first + size
         if self._next > 1 << ADDRESS_BITS:
             raise ValueError(f"The memories must fit into {ADDRESS_BITS} address bits, but {name!r} does not")
-        self._openings[name] = opening = Opening(self, Window(name, first, words, width, state))
+        self._openings[name] = opening = MemoryWindow(self, Window(name, first, words, width, state))
         return opening
 
     def word(self, width: int) -> Value:

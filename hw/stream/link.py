@@ -4,9 +4,9 @@ from typing import Any
 
 from amaranth.hdl import Module
 
-from circulant.hw.emit.target import apart
+from circulant.hw.emit.target import separate_module
 from circulant.hw.stream.pipeline import connect
-from circulant.hw.stream.reblock import Reblock
+from circulant.hw.stream.width_converter import WidthConverter
 
 __all__ = ["into", "link", "values"]
 
@@ -19,7 +19,7 @@ def values(stream: Any) -> int:
 def into(m: Module, source: Any, sink: Any, *, size: int, width: int, name: str) -> Any:
     """Join two streams of vectors of ``size`` values, whatever the blocks of each; returns what the sink takes from."""
     if values(source) != values(sink):
-        m.submodules[f"{name}_reblock"] = reblock = Reblock(
+        m.submodules[f"{name}_reblock"] = reblock = WidthConverter(
             size=size, width=width, k_in=values(source), k_out=values(sink))
         connect(m, source, reblock.i)
         source = reblock.o
@@ -31,9 +31,9 @@ def link(m: Module, layers: Sequence[Any], units: Sequence[Any], platform: Any =
     """Add the units under the names of their layers, each behind the one before; returns the streams between them.
 
     Parameters:
-        platform: for units that have nothing but their streams in common, see `apart`.
+        platform: for units that have nothing but their streams in common, see `separate_module`.
     """
     for layer, unit in zip(layers, units, strict=True):
-        m.submodules[layer.name] = apart(platform, unit, f"circulant_layer_{layer.name}")
+        m.submodules[layer.name] = separate_module(platform, unit, f"circulant_layer_{layer.name}")
     return [into(m, before.o, after.i, size=layer.outputs, width=layer.output_format.width, name=layer.name)
             for layer, before, after in zip(layers, units, units[1:], strict=False)]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim.arith import fft, lanes
+from circulant.sim.arith import batch_layout, fft
 from circulant.sim.arith.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
@@ -139,14 +139,14 @@ class Product:
 
     def __call__(self, x: Integers) -> Integers:
         """y (…, rows) for x (…, columns or less: zeros are appended)."""
-        vectors = lanes.spread(x.reshape(-1, x.shape[-1]), self.columns, self.block_size)
+        vectors = batch_layout.spread(x.reshape(-1, x.shape[-1]), self.columns, self.block_size)
         values = self.values(self.sums(self.spectra(vectors)), spent=True)
-        return lanes.rows(values, self.rows).reshape(*x.shape[:-1], self.rows)
+        return batch_layout.rows(values, self.rows).reshape(*x.shape[:-1], self.rows)
 
     def spectra(self, x: Integers) -> Integers:
         """The spectra of x, (k, …)."""
         shift = self.input.frac - self.spectrum.frac
-        x = x.astype(lanes.number(max(self._forward_bits, rounding_bits(self._forward_bits, shift))), copy=False)
+        x = x.astype(batch_layout.number(max(self._forward_bits, rounding_bits(self._forward_bits, shift))), copy=False)
         return np.asarray(requantize(fft.forward(x, self.twiddle_bits, 0), shift, Format(self.spectrum.width, 0)))
 
     def accumulate(self, spectra: Integers) -> Integers:
@@ -157,7 +157,7 @@ class Product:
 
     def sums(self, spectra: Integers) -> np.ndarray:
         """Σ_j FFT(w_ij) ∘ FFT(x_j), exactly: (k, q, …) to integers (k, p, …), in float64 where that holds them."""
-        return lanes.accumulate(self._matrices, spectra)
+        return batch_layout.accumulate(self._matrices, spectra)
 
     def rounded(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
         """The sums in their format.
@@ -198,11 +198,11 @@ class Product:
 
     @cached_property
     def _number(self) -> type[np.int32 | np.int64]:
-        return lanes.number(self._last_bits)
+        return batch_layout.number(self._last_bits)
 
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
-        return lanes.matrices(self.weights, _rounding_reach(self.reach, self.frac - self.product.frac))
+        return batch_layout.matrices(self.weights, _rounding_reach(self.reach, self.frac - self.product.frac))
 
 
 def _rounding_reach(reach: int, shift: int) -> int:
@@ -266,13 +266,14 @@ class JointProduct:
 
     def __call__(self, *xs: Integers) -> Integers:
         """y (…, rows) for one x (…, columns or less) for each part."""
-        spectra = [part.spectra(lanes.spread(x.reshape(-1, x.shape[-1]), part.columns, self.block_size))
+        spectra = [part.spectra(batch_layout.spread(x.reshape(-1, x.shape[-1]), part.columns, self.block_size))
                    for part, x in zip(self.parts, xs, strict=True)]
-        return lanes.rows(self.values(self.sums(*spectra), spent=True), self.rows).reshape(*xs[0].shape[:-1], self.rows)
+        ys = batch_layout.rows(self.values(self.sums(*spectra), spent=True), self.rows)
+        return ys.reshape(*xs[0].shape[:-1], self.rows)
 
     def sums(self, *spectra: Integers) -> np.ndarray:
         """The exact sums (k, p, …) for spectra (k, q, …) of each part."""
-        return lanes.accumulate(self._matrices, *spectra)
+        return batch_layout.accumulate(self._matrices, *spectra)
 
     def rounded(self, sums: np.ndarray) -> Integers:
         """The sums in their format."""
@@ -285,4 +286,4 @@ class JointProduct:
     @cached_property
     def _matrices(self) -> list[np.ndarray]:
         first = self.parts[0]
-        return lanes.matrices(self.weights, _rounding_reach(self.reach, first.frac - first.product.frac))
+        return batch_layout.matrices(self.weights, _rounding_reach(self.reach, first.frac - first.product.frac))

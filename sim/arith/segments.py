@@ -15,7 +15,7 @@ import numpy as np
 
 from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl
 from circulant.sim.arith.fixed import Format, Integers, Reals
-from circulant.sim.arith.nodes import CURVATURE, GUARD, SCALE, integers, interpolated
+from circulant.sim.arith.interpolated_table import CURVATURE, GUARD, SCALE, integers, interpolated
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["ERROR", "fit_pwl"]

@@ -1,5 +1,5 @@
 """What happens inside of a golden model: every tensor on the way, as integers, by the names of the taps of
-`sim.real.reference`.
+`sim.real.float_model`.
 
 Behind those there are ``….sums``, the exact sums of products, before they are rounded to ``….product``.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers
 
@@ -47,7 +47,7 @@ class Recorder:
 
     def vector(self, name: str, x: Integers, size: int, form: Format, *, gates: int = 1, step: bool = True) -> None:
         """Vectors of ``size`` values, or several of them, each in whole blocks."""
-        rows = [lanes.rows(part, size) for part in np.split(x, gates, axis=1)]
+        rows = [batch_layout.rows(part, size) for part in np.split(x, gates, axis=1)]
         self._add(name, rows[0] if gates == 1 else np.stack(rows, axis=-2), form, step)
 
     def spectral(self, name: str, x: Integers, form: Format, *, step: bool = True) -> None:

@@ -19,7 +19,7 @@ from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.simulate import job_of
-from circulant.sim.cosim.verify import fitted
+from circulant.sim.cosim.verification import fitted
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 

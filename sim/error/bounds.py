@@ -1,6 +1,6 @@
 """How far a golden product may be from the mathematics: one worst-case bound, derived and not measured.
 
-`sim.error.deviation` goes on from here to layers and sequences.
+`sim.error.error_bound` goes on from here to layers and sequences.
 
 Without its roundings a `Product` is linear. So its error is that of a matrix, which is known, and what each rounding
 adds at the most:

@@ -24,7 +24,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
-from circulant.sim.real.reference import Model
+from circulant.sim.real.float_model import Model
 
 __all__ = ["Range", "analyse", "worst_cases"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
@@ -70,7 +70,7 @@ class Conv(Windowed):
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         k = self.product.block_size
-        vectors = lanes.spread(x, self.blocks * k, k)  # (k, q, height, width, N)
+        vectors = batch_layout.spread(x, self.blocks * k, k)  # (k, q, height, width, N)
         spectra = self.product.spectra(vectors)
         seen = np.stack(list(self.window.views(spectra, self.grid, axis=2)), axis=1)  # (k, positions, q, …)
         sums = self.product.sums(seen.reshape(k, -1, *seen.shape[3:]))
@@ -84,4 +84,4 @@ class Conv(Windowed):
             np.maximum(values, 0, out=values)
             if record is not None:
                 record.vector(f"{self.name}.y", values, self.outputs, self.output_format, step=False)
-        return lanes.rows(values, self.outputs)
+        return batch_layout.rows(values, self.outputs)

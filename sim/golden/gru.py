@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers, round_shift, rounding_bits, saturate
@@ -158,7 +158,7 @@ class Gru:
             check_state(self.name, state, start)
             start = state
         of_x, of_h = self.gates.parts
-        vectors = lanes.spread(x, of_x.columns, of_x.block_size)
+        vectors = batch_layout.spread(x, of_x.columns, of_x.block_size)
         spectra = of_x.spectra(vectors)
 
         def step(t: int, h: Integers) -> tuple[Integers, ...]:
@@ -169,9 +169,9 @@ class Gru:
                 record.spectral(f"{self.name}.input_product.spectrum", driven, of_x.spectrum)
             return (self._step(driven, h, record),)
 
-        first = lanes.spread(start, of_h.columns, of_h.block_size)
+        first = batch_layout.spread(start, of_h.columns, of_h.block_size)
         y, (h,) = through(step, counts(lengths, *x.shape[:2]), (first,), self.returns)
-        return lanes.rows(y, self.hidden), lanes.rows(h, self.hidden)
+        return batch_layout.rows(y, self.hidden), batch_layout.rows(h, self.hidden)
 
     def step(self, x: Integers, h: Integers) -> Integers:
         """The next state (N, hidden) from x (N, inputs) and the state."""
@@ -197,7 +197,7 @@ class Gru:
         n = self.tanh(saturate(argument, self.pre_format.width, out=argument))
         following = round_shift(z * (h - n), one)
         following += n
-        lanes.clear(saturate(following, width, out=following), self.hidden)
+        batch_layout.clear(saturate(following, width, out=following), self.hidden)
         if record is not None:
             self._show(record, sums[:, :2 * blocks], behind, (h, spectra_h), (kept, spectra_kept))
             record.vector(f"{self.name}.tanh.input", argument, self.hidden, self.pre_format)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
@@ -56,7 +56,7 @@ class Linear:
         if record is None:
             y = self.product(x)[..., :self.outputs]
             return np.maximum(y, 0, out=y) if self.relu else y
-        name, vectors = f"{self.name}.product", lanes.spread(x, self.product.columns, self.product.block_size)
+        name, vectors = f"{self.name}.product", batch_layout.spread(x, self.product.columns, self.product.block_size)
         spectra = self.product.spectra(vectors)
         sums = self.product.sums(spectra)
         record.vector(f"{name}.input", vectors, self.inputs, self.input_format, step=False)
@@ -66,4 +66,4 @@ class Linear:
         if self.relu:
             record.vector(f"{self.name}.y", np.maximum(values, 0, out=values), self.outputs, self.output_format,
                           step=False)
-        return lanes.rows(values, self.outputs)
+        return batch_layout.rows(values, self.outputs)

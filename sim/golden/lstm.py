@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers, round_shift, rounding_bits, saturate
@@ -143,7 +143,7 @@ class Lstm:
             start = state
         of_x, of_y = self.gates.parts
         k = of_x.block_size
-        vectors = lanes.spread(x, of_x.columns, k)
+        vectors = batch_layout.spread(x, of_x.columns, k)
         spectra = of_x.spectra(vectors)
 
         def step(t: int, y: Integers, c: Integers) -> tuple[Integers, ...]:
@@ -155,8 +155,10 @@ class Lstm:
             return self._step(driven, y, c, record)
 
         ys, (y, c) = through(step, counts(lengths, *x.shape[:2]), (
-            lanes.spread(start[0], of_y.columns, k), lanes.spread(start[1], padded(self.hidden, k), k)), self.returns)
-        return lanes.rows(ys, self.outputs), (lanes.rows(y, self.outputs), lanes.rows(c, self.hidden))
+            batch_layout.spread(start[0], of_y.columns, k), batch_layout.spread(start[1], padded(self.hidden, k), k)),
+            self.returns)
+        return batch_layout.rows(ys, self.outputs), (batch_layout.rows(y, self.outputs),
+                                                     batch_layout.rows(c, self.hidden))
 
     def step(self, x: Integers, y: Integers, c: Integers) -> tuple[Integers, Integers]:
         """The next y (N, outputs) and c (N, hidden) from x (N, inputs), y and c."""
@@ -170,15 +172,15 @@ class Lstm:
         before[0], before[1] = self._peeked(before[0], 0, c), self._peeked(before[1], 1, c)
         i, f, g = self.sigmoid(before[0]), self.sigmoid(before[1]), self.tanh(before[2])
         new = round_shift(i * g, 2 * one - self.cell.frac)
-        c = lanes.clear(saturate(round_shift(f * c, one) + new, self.cell.width), self.hidden)
+        c = batch_layout.clear(saturate(round_shift(f * c, one) + new, self.cell.width), self.hidden)
         before[3] = self._peeked(before[3], 2, c)
         o = self.sigmoid(before[3])
-        m = lanes.clear(saturate(round_shift(o * self.tanh_cell(c), one), self.output_format.width), self.hidden)
+        m = batch_layout.clear(saturate(round_shift(o * self.tanh_cell(c), one), self.output_format.width), self.hidden)
         following = m
         if self.projection is not None:
             spectra_m = self.projection.spectra(m)
             projected = self.projection.sums(spectra_m)
-            following = lanes.clear(self.projection.values(projected), self.outputs)
+            following = batch_layout.clear(self.projection.values(projected), self.outputs)
         if record is not None:
             record.vector(f"{self.name}.recurrent_product.input", y, self.outputs, self.output_format)
             record.spectral(f"{self.name}.recurrent_product.spectrum", spectra_y, self.gates.parts[1].spectrum)
@@ -206,4 +208,4 @@ class Lstm:
     def _peepholes(self) -> Integers | None:
         """(k, q, 3)."""
         k = self.gates.block_size
-        return None if self.peephole is None else lanes.spread(self.peephole, padded(self.hidden, k), k)
+        return None if self.peephole is None else batch_layout.spread(self.peephole, padded(self.hidden, k), k)

@@ -75,7 +75,7 @@ class Network:
     """A chain of quantized layers over vectors (N, inputs) or, with ``sequence``, over sequences (N, T, inputs).
 
     Parameters:
-        shape: of a sample as it comes, see `circulant.sim.real.reference.Model`; real inputs may have it, too.
+        shape: of a sample as it comes, see `circulant.sim.real.float_model.Model`; real inputs may have it, too.
         ragged: whether its sequences have different lengths, so that arrays of them must come with these.
 
     Raises:

@@ -7,12 +7,12 @@ from circulant.sim.arith.fixed import Format, Reals
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.quantize.formats import Spectral
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 
 __all__ = ["assemble_gru", "assemble_lstm"]
 
 
-def assemble_gru(layer: reference.Gru, shared: Spectral, pre: Format, sigmoid: Pwl, tanh: Pwl) -> Gru:
+def assemble_gru(layer: float_model.Gru, shared: Spectral, pre: Format, sigmoid: Pwl, tanh: Pwl) -> Gru:
     """
     Parameters:
         shared: formats of both matrices, that of the input first.
@@ -32,7 +32,7 @@ def assemble_gru(layer: reference.Gru, shared: Spectral, pre: Format, sigmoid: P
                part(1, n, layer.bias_hh[n]) if after else None, sigmoid, tanh)
 
 
-def assemble_lstm(layer: reference.Lstm, shared: Spectral, pre: Format, projection: Product | None, peephole: Format,
+def assemble_lstm(layer: float_model.Lstm, shared: Spectral, pre: Format, projection: Product | None, peephole: Format,
                   cell: Format, tables: tuple[Pwl, Pwl, Pwl]) -> Lstm:
     """
     Parameters:

@@ -11,7 +11,7 @@ from circulant.sim import artifact
 from circulant.sim.files.files import discard
 from circulant.sim.files.schema import Number, Table
 from circulant.sim.golden.network import Network
-from circulant.sim.real.reference import Model
+from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Lengths
 

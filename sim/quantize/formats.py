@@ -9,8 +9,8 @@ from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_pwl
-from circulant.sim.quantize.widths import Widths
-from circulant.sim.real import reference
+from circulant.sim.quantize.bitwidths import Widths
+from circulant.sim.real import float_model
 from circulant.sim.shape.sequences import Lengths, descending, flat
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "no_finer", "product", "spectral", "table"]
@@ -34,7 +34,7 @@ class Peaks:
         ragged: whether they are sequences with lengths.
     """
 
-    def __init__(self, model: reference.Model, calibration: Reals, lengths: Lengths | None = None) -> None:
+    def __init__(self, model: float_model.Model, calibration: Reals, lengths: Lengths | None = None) -> None:
         self.input, self.ragged = 0.0, lengths is not None
         self._peaks: dict[str, float] = {}
         order = np.arange(len(calibration)) if lengths is None else descending(lengths)
@@ -81,7 +81,7 @@ def table(function: str, argument: Format, value: Format, bits: Widths) -> Pwl:
 def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format, peaks: Peaks,
              bits: Widths) -> Product:
     """A product of its own with first columns (p, q, k) and bias (p·k,)."""
-    spectra, bits = reference.spectra(weight), bits.of(name)
+    spectra, bits = float_model.spectra(weight), bits.of(name)
     weights = bits.grids.get(name) or fit_least(spectra, bits.weight_bits)
     spectrum = no_finer(peaks.fit(bits.spectrum, f"{name}.spectrum", clip=bits.spectrum_clip), input.frac)
     sums = no_finer(peaks.fit(bits.product, f"{name}.product", clip=bits.product_clip), spectrum.frac + weights.frac)
@@ -112,7 +112,7 @@ class Spectral:
     def part(self, weight: Reals, bias: Reals | None, output: Format, vector: int) -> Product:
         """A part with first columns (gates, p, q, k) of the matrix of a vector, and bias (gates, rows) or none."""
         gates, p, q, k = weight.shape
-        flat = reference.spectra(weight.reshape(gates * p, q, k))
+        flat = float_model.spectra(weight.reshape(gates * p, q, k))
         rows = np.zeros((gates, 1)) if bias is None else bias
         return Product(self.weights[vector].quantize(flat), output.quantize(pad(rows, p * k).reshape(-1)),
                        self.weights[vector], self.inputs[vector], self.spectra[vector], self.product, output,
@@ -127,7 +127,7 @@ def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],
     from their spectra and weights, from whichever is then the wider one; weights on a grid stay on it.
     """
     own = [f"{name}.{products[0]}" for products, _, _ in vectors]
-    weights = [bits.grids.get(path) or fit_least(reference.spectra(weight), bits.of(path).weight_bits)
+    weights = [bits.grids.get(path) or fit_least(float_model.spectra(weight), bits.of(path).weight_bits)
                for path, (_, weight, _) in zip(own, vectors, strict=True)]
     spectra = [no_finer(peaks.fit(bits.of(path).spectrum, *(f"{name}.{product}.spectrum" for product in products),
                                   clip=bits.of(path).spectrum_clip), form.frac)

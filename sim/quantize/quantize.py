@@ -22,7 +22,7 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
 from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
 from circulant.sim.shape.recurrent import check_one_block_size
@@ -31,7 +31,7 @@ from circulant.sim.shape.sequences import check_lengths
 __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
 
 
-def calibrate(model: reference.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
+def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
     """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
 
     Parameters:
@@ -46,7 +46,7 @@ def calibrate(model: reference.Model, calibration: ArrayLike, lengths: ArrayLike
     return Peaks(model, data, None if lengths is None else check_lengths("Calibration data", lengths, data.shape))
 
 
-def quantize(model: reference.Model, calibration: ArrayLike | Peaks, *, lengths: ArrayLike | None = None,
+def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, lengths: ArrayLike | None = None,
              **widths: Any) -> Network:
     """The golden model of ``model``: integer spectra, and formats that hold what ``calibration`` exercises.
 
@@ -65,7 +65,7 @@ def quantize(model: reference.Model, calibration: ArrayLike | Peaks, *, lengths:
     return Network(model.name, model.inputs, model.sequence, layers, model.shape, peaks.ragged)
 
 
-def _chain(chain: Sequence[reference.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
+def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
     """Golden layers, the first of which takes values of a format."""
     layers: list[Layer] = []
     for layer in chain:
@@ -94,28 +94,28 @@ def _parts(layer: Layer) -> list[str]:
     return [*within, *matrices(layer)]
 
 
-def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    if isinstance(layer, reference.Linear):
+def _layer(layer: float_model.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    if isinstance(layer, float_model.Linear):
         matrix = _product(layer, layer.weight, input, peaks, bits)
         return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
-    if isinstance(layer, reference.Conv):
+    if isinstance(layer, float_model.Conv):
         matrix = _product(layer, layer.matrix, input, peaks, bits)
         return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
-    if isinstance(layer, reference.Pool):
+    if isinstance(layer, float_model.Pool):
         mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
         return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
-    if isinstance(layer, reference.Flatten):
+    if isinstance(layer, float_model.Flatten):
         return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
-    if isinstance(layer, reference.Scale):
+    if isinstance(layer, float_model.Scale):
         factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
         output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
         return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
                      input, output, layer.relu)
-    if isinstance(layer, reference.Residual):
+    if isinstance(layer, float_model.Residual):
         body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
         output = peaks.fit(bits.output, f"{layer.name}.y")
         return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
-    if isinstance(layer, reference.Bidirectional):
+    if isinstance(layer, float_model.Bidirectional):
         pair = layer.forward, layer.backward
         coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
         forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
@@ -123,7 +123,7 @@ def _layer(layer: reference.Layer, input: Format, peaks: Peaks, bits: Widths) ->
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
-def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: Format, peaks: Peaks,
+def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input: Format, peaks: Peaks,
              bits: Widths) -> Product:
     """The product with first columns (p, q, k) and the layer's bias."""
     p, _, k = weight.shape
@@ -133,26 +133,26 @@ def _product(layer: reference.Linear | reference.Conv, weight: Reals, input: For
     return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
 
 
-def _one_way(layer: reference.Gru | reference.Lstm, input: Format, state: Format, peaks: Peaks,
+def _one_way(layer: float_model.Gru | float_model.Lstm, input: Format, state: Format, peaks: Peaks,
              bits: Widths) -> Gru | Lstm:
     sizes = {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
-    if isinstance(layer, reference.Lstm) and layer.projection is not None:
+    if isinstance(layer, float_model.Lstm) and layer.projection is not None:
         sizes["projection"] = layer.projection.shape[-1]
     check_one_block_size(layer.name, sizes)
-    if isinstance(layer, reference.Gru):
+    if isinstance(layer, float_model.Gru):
         return _gru(layer, input, state, peaks, bits)
     return _lstm(layer, input, state, peaks, bits)
 
 
-def _state(layer: reference.Gru | reference.Lstm, peaks: Peaks, bits: Widths) -> Format:
+def _state(layer: float_model.Gru | float_model.Lstm, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
     unit = Format(bits.state, bits.state - 1)
-    if isinstance(layer, reference.Gru) or layer.projection is None:
+    if isinstance(layer, float_model.Gru) or layer.projection is None:
         return unit
     return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
-def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
+def _gru(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
     sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
     pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
@@ -164,7 +164,7 @@ def _gru(layer: reference.Gru, input: Format, state: Format, peaks: Peaks, bits:
     return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
-def _lstm(layer: reference.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
+def _lstm(layer: float_model.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
     bias, name = layer.bias_ih + layer.bias_hh, layer.name
     pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
     cell = peaks.fit(bits.cell, f"{name}.c")

@@ -22,13 +22,13 @@ from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.structure import check_structure
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
 from circulant.sim.quantize.formats import Spectral
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 
 __all__ = ["quantize_like"]
 
 
-def quantize_like(model: reference.Model, rule: Network) -> Network:
+def quantize_like(model: float_model.Model, rule: Network) -> Network:
     """The golden model of ``model`` in the formats and with the activation tables of ``rule``.
 
     Weights and biases must fit these formats. What comes of the data may saturate where that of ``rule`` would not:
@@ -57,40 +57,41 @@ def _kinds(layers: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _layer(layer: reference.Layer, rule: Layer) -> Layer:
+def _layer(layer: float_model.Layer, rule: Layer) -> Layer:
     if isinstance(rule, Pool | Flatten):
         return replace(rule, name=layer.name)
-    if isinstance(layer, reference.Residual):
+    if isinstance(layer, float_model.Residual):
         assert isinstance(rule, Residual)
         body, shortcut = (tuple(_layer(*pair) for pair in zip(chain, rule.branches[side], strict=True))
                           for side, chain in layer.branches.items())
         return replace(rule, name=layer.name, body=body, shortcut=shortcut)
-    if isinstance(layer, reference.Bidirectional):
+    if isinstance(layer, float_model.Bidirectional):
         assert isinstance(rule, Bidirectional)
         forward, backward = (_layer(each, like) for each, like in
                              ((layer.forward, rule.forward), (layer.backward, rule.backward)))
         assert isinstance(forward, Gru | Lstm) and isinstance(backward, Gru | Lstm)
         return Bidirectional(layer.name, forward, backward)
-    assert isinstance(layer, reference.Linear | reference.Gru | reference.Lstm | reference.Conv | reference.Scale)
-    if isinstance(rule, Gru | Lstm) and isinstance(layer, reference.Gru | reference.Lstm):
+    assert isinstance(layer,
+                      float_model.Linear | float_model.Gru | float_model.Lstm | float_model.Conv | float_model.Scale)
+    if isinstance(rule, Gru | Lstm) and isinstance(layer, float_model.Gru | float_model.Lstm):
         due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
         if due != found:
             raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
                           f"not {' and '.join(found)}; quantize it with formats of its own")
     for what, form, values in _numbers(layer, rule):
         _check(layer.name, what, form, values)
-    if isinstance(layer, reference.Linear):
+    if isinstance(layer, float_model.Linear):
         assert isinstance(rule, Linear)
         product = _product(layer.weight, layer.bias, rule.product)
         return Linear(layer.name, layer.inputs, layer.outputs, product, layer.relu)
-    if isinstance(layer, reference.Conv):
+    if isinstance(layer, float_model.Conv):
         assert isinstance(rule, Conv)
         return replace(rule, name=layer.name, product=_product(layer.matrix, layer.bias, rule.product))
-    if isinstance(layer, reference.Scale):
+    if isinstance(layer, float_model.Scale):
         assert isinstance(rule, Scale)
         return replace(rule, name=layer.name, scale=rule.factor.quantize(layer.scale),
                        shift=rule.output_format.quantize(layer.shift))
-    if isinstance(layer, reference.Gru):
+    if isinstance(layer, float_model.Gru):
         assert isinstance(rule, Gru)
         return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
     assert isinstance(rule, Lstm)
@@ -102,7 +103,7 @@ def _layer(layer: reference.Layer, rule: Layer) -> Layer:
 
 
 def _product(weight: Reals, bias: Reals, rule: Product) -> Product:
-    return Product(rule.weight.quantize(reference.spectra(weight)),
+    return Product(rule.weight.quantize(float_model.spectra(weight)),
                    rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), rule.weight, rule.input,
                    rule.spectrum, rule.product, rule.output, rule.twiddle_bits)
 
@@ -113,29 +114,29 @@ def _shared(gates: JointProduct) -> Spectral:
                     tuple(part.weight for part in parts), first.product, first.twiddle_bits)
 
 
-def _numbers(layer: reference.Linear | reference.Gru | reference.Lstm | reference.Conv | reference.Scale,
+def _numbers(layer: float_model.Linear | float_model.Gru | float_model.Lstm | float_model.Conv | float_model.Scale,
              rule: Any) -> Iterator[tuple[str, Format, Reals]]:
     """What becomes integers of a layer: name, format, values."""
-    if isinstance(layer, reference.Linear | reference.Conv):
-        weight = layer.weight if isinstance(layer, reference.Linear) else layer.matrix
-        yield "weights", rule.product.weight, reference.spectra(weight)
+    if isinstance(layer, float_model.Linear | float_model.Conv):
+        weight = layer.weight if isinstance(layer, float_model.Linear) else layer.matrix
+        yield "weights", rule.product.weight, float_model.spectra(weight)
         yield "biases", rule.product.output, layer.bias
         return
-    if isinstance(layer, reference.Scale):
+    if isinstance(layer, float_model.Scale):
         yield "factors", rule.factor, layer.scale
         yield "shifts", rule.output_format, layer.shift
         return
     x, h = rule.gates.parts
-    yield "input weights", x.weight, reference.spectra(layer.weight_ih)
-    yield "recurrent weights", h.weight, reference.spectra(layer.weight_hh)
-    apart = isinstance(layer, reference.Gru) and layer.reset == "after"
+    yield "input weights", x.weight, float_model.spectra(layer.weight_ih)
+    yield "recurrent weights", h.weight, float_model.spectra(layer.weight_hh)
+    apart = isinstance(layer, float_model.Gru) and layer.reset == "after"
     gates = slice(0, 2) if apart else slice(None)
     yield "biases", rule.pre_format, (layer.bias_ih + layer.bias_hh)[gates]
     if apart:
         yield "biases of the candidate", rule.pre_format, np.stack([layer.bias_ih[2], layer.bias_hh[2]])
-    if isinstance(layer, reference.Lstm):
+    if isinstance(layer, float_model.Lstm):
         if layer.projection is not None and rule.projection is not None:
-            yield "projection", rule.projection.weight, reference.spectra(layer.projection)
+            yield "projection", rule.projection.weight, float_model.spectra(layer.projection)
         if layer.peephole is not None:
             yield "peepholes", rule.peephole_format, layer.peephole
 

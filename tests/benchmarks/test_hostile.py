@@ -21,7 +21,7 @@ def whole(tmp_path_factory):
 def pictures(monkeypatch):
     """None are drawn: that takes longer than all else."""
     names = ("training", "accuracy", "cycles", "schedule", "ranges")
-    monkeypatch.setattr("circulant.report.pictures.draw", lambda *_: dict.fromkeys(names, b""))
+    monkeypatch.setattr("circulant.report.plots.draw", lambda *_: dict.fromkeys(names, b""))
 
 
 def test_the_victim_is_whole(whole, tmp_path, pictures):

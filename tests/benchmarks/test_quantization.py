@@ -5,7 +5,7 @@ import pytest
 from benchmarks import quantization
 from circulant.experiment import parse
 from circulant.run import steps
-from circulant.run.records import Run, recorded
+from circulant.run.run_folder import Run, recorded
 from circulant.sim.refusal import Refusal
 
 TINY = {"data": {"subset": 80, "test_subset": 40}, "model": {"hidden": 8},

@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 
 from circulant.experiment import Experiment, Model
-from circulant.run.records import Run, record, sha256
+from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 
 
 def small_network(seed=1):
     rng = np.random.default_rng(seed)
-    model = reference.Model("small", 4, True, (
-        reference.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
-                      rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
-        reference.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
+    model = float_model.Model("small", 4, True, (
+        float_model.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
+                        rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
+        float_model.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
     return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 import circulant
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
 from circulant.training.capture.lowering import lower
@@ -120,7 +120,7 @@ def test_generate_refuses_for_the_reason_that_inspect_gives():
     assert entry.note == ("dense; over images, hardware gives a vector for each, not a sequence; let the last "
                           "recurrent layer return its last step only, or flatten the whole image")
     lowered = lower(capture(model.double().eval(), torch.from_numpy(IMAGES).double()).graph)
-    network = quantize(reference.Model("steps", lowered.start.size, False, lowered.layers, lowered.shape), IMAGES)
+    network = quantize(float_model.Model("steps", lowered.start.size, False, lowered.layers, lowered.shape), IMAGES)
     with pytest.raises(Refusal, match=f"^Network 'steps' must be one that hardware can be made of: "
                                       f"{re.escape(entry.note.removeprefix('dense; '))}$"):
         circulant.generate(network)

@@ -6,7 +6,7 @@ import pytest
 from circulant.arguments import STEPS, find
 from circulant.experiment import load
 from circulant.run import steps
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from tests.circulant.conftest import contents, make_trained
 
 

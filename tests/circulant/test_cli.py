@@ -150,7 +150,7 @@ def test_an_interrupted_step_leaves_everything_as_it_was(call, finished, monkeyp
 
     inside = {"train": "circulant.training.train", "quantize": "circulant.training.load_trained",
               "generate": "circulant.hw.generate", "simulate": "circulant.sim.cosim.verify",
-              "report": "circulant.report.pictures.draw"}
+              "report": "circulant.report.plots.draw"}
     monkeypatch.setattr(inside[step], interrupted)
     before = contents(finished.folder)
     code, _, err = call(step, finished.folder)

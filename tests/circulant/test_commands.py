@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from circulant.run import steps
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.cosim import Verification
 from circulant.sim.vectors import Vectors

@@ -8,7 +8,7 @@ from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Integers, round_shift, saturate
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 
 FORMATS = {"weight": Format(8, 6), "input": Format(10, 6), "spectrum": Format(10, 4), "product": Format(16, 9),
            "output": Format(11, 6)}
@@ -41,14 +41,14 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
         return rng.normal(0, 0.4, shape)
 
     p = -(-hidden // k)
-    layers: list[reference.Layer] = [reference.Gru(
+    layers: list[float_model.Layer] = [float_model.Gru(
         "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden),
         random(3, hidden), returns)]
     if outputs:
         k_out = k_out or k
-        layers.append(reference.Linear(
+        layers.append(float_model.Linear(
             "out", hidden, outputs, random(-(-outputs // k_out), -(-hidden // k_out), k_out), random(outputs)))
-    model = reference.Model("small", inputs, True, tuple(layers))
+    model = float_model.Model("small", inputs, True, tuple(layers))
     return quantize(model, rng.normal(0, 1, (20, 6, inputs)), **widths)
 
 
@@ -68,16 +68,16 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
         return random(*gates, -(-rows // k), -(-columns // k), k) / np.sqrt(columns) * 2
 
     outputs = projection or hidden
-    layer: reference.Layer
+    layer: float_model.Layer
     if kind == "lstm":
-        layer = reference.Lstm(
+        layer = float_model.Lstm(
             "layer", inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
             random(4, hidden), random(4, hidden), first_columns(outputs, hidden) if projection else None,
             random(3, hidden) if peephole else None, returns)
     else:
-        layer = reference.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
-                              first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
-    model = reference.Model("random", inputs, True, (layer,))
+        layer = float_model.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
+                                first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
+    model = float_model.Model("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 
 

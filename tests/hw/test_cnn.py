@@ -8,7 +8,7 @@ import pytest
 from circulant.hw import generate
 from circulant.hw.plan.plan import plan
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks
@@ -47,42 +47,42 @@ def model(seed):
     for n in range(1 + seed % 2):
         window = drawn(rng, grid)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(reference.Conv(f"conv{n}", channels, outputs, grid, window,
-                                     first_columns(rng, k, outputs, channels, window.positions),
-                                     rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        layers.append(float_model.Conv(f"conv{n}", channels, outputs, grid, window,
+                                       first_columns(rng, k, outputs, channels, window.positions),
+                                       rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
         if max(grid) > 1 and rng.integers(2):
             pool = Window(*[tuple(min(2, size) for size in grid)] * 2)
-            layers.append(reference.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
+            layers.append(float_model.Pool(f"pool{n}", channels, grid, pool, ("max", "average")[rng.integers(2)]))
             grid = pool.outputs("", grid)
     channels, grid = around(rng, seed, layers, channels, grid)
     steps = seed % 8 == 7
-    layers.append(reference.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
+    layers.append(float_model.Flatten("flatten", channels, grid, ("pixels", "channels")[rng.integers(2)], rows=steps))
     size, outputs, k = layers[-1].outputs, int(rng.integers(1, 6)), int(rng.choice([1, 2, 4]))
     if steps:
         hidden, k = 4, int(rng.choice([2, 4]))
-        layers.append(reference.Gru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
-                                    first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
+        layers.append(float_model.Gru("gru", size, hidden, first_columns(rng, k, hidden, size, 3),
+                                      first_columns(rng, k, hidden, hidden, 3), *rng.normal(0, 0.4, (2, 3, hidden))))
         size = hidden
-    layers.append(reference.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
-                                   rng.normal(0, 1, outputs)))
-    return reference.Model("random", shape[0], False, tuple(layers), shape)
+    layers.append(float_model.Linear("out", size, outputs, first_columns(rng, k, outputs, size),
+                                     rng.normal(0, 1, outputs)))
+    return float_model.Model("random", shape[0], False, tuple(layers), shape)
 
 
 def around(rng, seed, layers, channels, grid):
     """A scale, a residual sum, or a pooling whose windows overlap, for some; returns channels and size behind them."""
     if seed % 3 == 0:
-        layers.append(reference.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
-                                      bool(rng.integers(2))))
+        layers.append(float_model.Scale("norm", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels),
+                                        bool(rng.integers(2))))
     if seed % 3 == 1:
         window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = reference.Conv("body", channels, channels, grid, window,
-                              first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
-        norm = reference.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
-        layers.append(reference.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+        body = float_model.Conv("body", channels, channels, grid, window,
+                                first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        norm = float_model.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
+        layers.append(float_model.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
     if seed % 3 == 2:
         window = Window((3, 2), (2, 1), (1, 1))
-        layers.append(reference.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
+        layers.append(float_model.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))
         grid = window.outputs("", grid)
     return channels, grid
 
@@ -116,7 +116,7 @@ def test_a_random_network_equals_golden(seed):
 
 def test_the_networks_differ():
     """What a geometry is made of comes up with all its values."""
-    convs = [layer for seed in range(COUNT) for layer in model(seed).layers if isinstance(layer, reference.Conv)]
+    convs = [layer for seed in range(COUNT) for layer in model(seed).layers if isinstance(layer, float_model.Conv)]
     windows, axes = [conv.window for conv in convs], range(2)
     assert {window.kernel[axis] for window in windows for axis in axes} == {1, 2, 3}
     assert {window.stride[axis] for window in windows for axis in axes} == {1, 2, 3}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from circulant.hw import Design, generate
-from circulant.hw.array.programs import layer_program
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.plan import layer_multiplications
 from circulant.sim import artifact
 from circulant.sim.design import read

@@ -11,9 +11,9 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
 from circulant.hw.arith.fixed import round_shift, saturate
-from circulant.hw.stream.frame import Frame
+from circulant.hw.stream.frame_guard import FrameGuard
 from circulant.hw.stream.pipeline import Queue, Registers
-from circulant.hw.stream.reblock import Reblock
+from circulant.hw.stream.width_converter import WidthConverter
 from tests.hw.prove import Machine, Proof, explore
 from tests.hw.simulate import decode, trace
 
@@ -95,7 +95,7 @@ class Words(wiring.Component):
 
 
 class Elements(wiring.Component):
-    """A `Reblock` of one bit per element: element ``place`` of a vector that is picked leaves where it belongs.
+    """A `WidthConverter` of one bit per element: element ``place`` of a vector that is picked leaves where it belongs.
 
     Members:
         pick, place: in the cycle before a vector begins: follow this element of it.
@@ -177,7 +177,7 @@ class Elements(wiring.Component):
 
 
 class Frames(wiring.Component):
-    """A `Frame` of one bit per lane, before which nothing is assumed but that an offer stays until it is taken.
+    """A `FrameGuard` of one bit per lane, before which nothing is assumed but that an offer stays until it is taken.
 
     Members:
         assume_kept, ok_kept: an offer stays as it is until it is taken, before the unit and behind it.
@@ -232,11 +232,12 @@ class Frames(wiring.Component):
 
 def frames(size, vectors, *, really=None):
     shape = data.StructLayout({"data": data.ArrayLayout(1, 2), "last": 1})
-    return Frames(Frame(shape, size=really or size, vectors=vectors), size=size, vectors=vectors)
+    return Frames(FrameGuard(shape, size=really or size, vectors=vectors), size=size, vectors=vectors)
 
 
 def elements(size, k_in, k_out, *, really=None):
-    return Elements(Reblock(size=really or size, width=1, k_in=k_in, k_out=k_out), size=size, k_in=k_in, k_out=k_out)
+    return Elements(WidthConverter(size=really or size, width=1, k_in=k_in, k_out=k_out), size=size, k_in=k_in,
+                    k_out=k_out)
 
 
 def given(component, path):

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from circulant.hw.array.layer_programs import ROWS, layer_program
 from circulant.hw.array.program import ArrayShape, Program
-from circulant.hw.array.programs import ROWS, layer_program
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.golden.gru import Gru

@@ -4,8 +4,8 @@ import pytest
 from benchmarks.synthesis import LARGE, POINTS, network
 from circulant.hw import generate
 from circulant.hw.array.lanes import row_shape
+from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.parts import Memory
-from circulant.hw.array.programs import layer_program
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
@@ -18,7 +18,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.price import weight_bits
+from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.quantize.quantize import quantize
 from tests.hw import golden, test_cnn
 from tests.sim import samples

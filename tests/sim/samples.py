@@ -10,7 +10,7 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 
 
@@ -54,15 +54,16 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
         return rng.normal(0, scale, (-(-rows // k), -(-columns // k), k))
 
     if sequence:
-        first = reference.Gru("gru", inputs, hidden, np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
-                              np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
-                              rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns, reset)
+        first = float_model.Gru("gru", inputs, hidden,
+                                np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
+                                np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
+                                rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns, reset)
     else:
-        first = reference.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
-                                 rng.normal(0, scale, hidden))
-    last = reference.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
-                            rng.normal(0, scale, outputs))
-    return reference.Model("sample", inputs, sequence, (first, last))
+        first = float_model.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
+                                   rng.normal(0, scale, hidden))
+    last = float_model.Linear("last", hidden, outputs, first_columns(outputs, hidden, k[2]),
+                              rng.normal(0, scale, outputs))
+    return float_model.Model("sample", inputs, sequence, (first, last))
 
 
 def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
@@ -71,9 +72,9 @@ def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
     for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         block = k[n] if n < len(k) else 1
         weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
-        layers.append(reference.Linear(f"fc{n + 1}", inputs, outputs, weight, rng.normal(0, scale, outputs),
-                                       n < len(sizes) - 2))
-    return reference.Model("perceptron", sizes[0], False, tuple(layers), shape)
+        layers.append(float_model.Linear(f"fc{n + 1}", inputs, outputs, weight, rng.normal(0, scale, outputs),
+                                         n < len(sizes) - 2))
+    return float_model.Model("perceptron", sizes[0], False, tuple(layers), shape)
 
 
 def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):
@@ -83,7 +84,7 @@ def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", 
     def first_columns(rows, columns, *gates):
         return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
 
-    return reference.Lstm(
+    return float_model.Lstm(
         name, inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
         rng.normal(0, scale, (4, hidden)), rng.normal(0, scale, (4, hidden)),
         first_columns(outputs, hidden) if projection else None,
@@ -99,12 +100,12 @@ def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="
             layer = model(inputs, hidden, k=(k, k, 1), returns=returns, scale=scale, seed=seed, **options).layers[0]
         return dataclasses.replace(layer, name=f"{name}.{direction}")
 
-    return reference.Bidirectional(name, make("forward", 1), make("backward", 2))
+    return float_model.Bidirectional(name, make("forward", 1), make("backward", 2))
 
 
 def chain(*layers):
     """A model of recurrent layers."""
-    return reference.Model("chain", layers[0].inputs, True, layers)
+    return float_model.Model("chain", layers[0].inputs, True, layers)
 
 
 def data(model, count=20, steps=7, seed=0):

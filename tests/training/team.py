@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from circulant.training.blocks.admm import Admm
 from circulant.training.data import Dataset
-from circulant.training.loop.place import joined
+from circulant.training.loop.runtime import process_group
 from circulant.training.loop.train import train_admm
 
 
@@ -46,7 +46,7 @@ def run(folder: Path, name: str) -> None:
         small = train_admm(model, signs(), block_size={"0": 4}, epochs=4, retrain_epochs=2, batch=16, lr=0.01, rho=0.05,
                            loss=distance, on_epoch=lambda *call: history.append(call))
     aside = nn.Linear(2, 1)
-    with joined() as team:
+    with process_group() as team:
         aside.weight.grad = torch.full((1, 2), 1.0 + team.rank)
         team.average(aside)
     threads = [(thread / "comm").read_text().strip() for thread in Path("/proc/self/task").glob("*")]

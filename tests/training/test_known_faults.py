@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from circulant.sim.arith import circulant
-from circulant.sim.real.reference import Lstm
+from circulant.sim.real.float_model import Lstm
 from circulant.training import Admm, PeepholeLstm, compress, initialise
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.product import product

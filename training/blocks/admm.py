@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 from circulant.sim.arith.fixed import Format
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.blocks.constraint import matrices, resolve
-from circulant.training.blocks.grid import grid_of
+from circulant.training.blocks.quantized_set import quantized_set_of
 
 __all__ = ["SCHEDULES", "Admm", "Residuals", "penalties"]
 
@@ -35,7 +35,8 @@ class Admm:
     """The state of ADMM over the matrices of a model: Z = Π(W) and U = 0 at first.
 
     Parameters:
-        model: a model with dense weights; it is trained elsewhere, with `pull` between its gradients and the step.
+        model: a model with dense weights; it is trained elsewhere,
+        with `add_penalty_gradient` between its gradients and the step.
         block_size: as for `compress`; matrices of block size 1 are not constrained.
         rho: ρ of all matrices, or by module or parameter name (the longer name wins) for each that is constrained.
         schedule: what happens to ρ at each update: "geometric" (it grows), "constant", or "balance" (it grows where the
@@ -72,7 +73,8 @@ class Admm:
             if parametrize.is_parametrized(found[name].module, found[name].tensor):
                 raise Refusal(f"{name}: ADMM must work on a dense weight, but this one is parametrized; decompress it")
         self._matrices = {name: found[name] for name in sizes}
-        self._sets = {name: grid_of(found[name], k, forms[name]) if name in forms else found[name].constraint(k)
+        self._sets = {name: quantized_set_of(found[name], k,
+                                             forms[name]) if name in forms else found[name].constraint(k)
                       for name, k in sizes.items()}
         self.rho = penalties(rho, sizes)
         self.schedule, self.growth, self.rho_max, self.tolerance = schedule, growth, rho_max, tolerance
@@ -89,7 +91,7 @@ class Admm:
                    torch.zeros(()))
 
     @torch.no_grad()
-    def pull(self) -> None:
+    def add_penalty_gradient(self) -> None:
         """Add the gradient of the penalty, ρ(W - Z + U), to that of each weight.
 
         Two passes over the weights, where autograd would keep and traverse a graph of the whole distance.

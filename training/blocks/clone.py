@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from circulant.training.blocks.fast import hasten
+from circulant.training.blocks.fast_forward import use_fast_forward
 
 __all__ = ["clone", "settle"]
 
@@ -28,7 +28,7 @@ def settle(module: nn.Module) -> None:
     torch's own copies have the class of the original, whose cache key is the original's (the copy would read the
     original's weights under `parametrize.cached`), and fail on the derived weights that a GRU keeps from a step.
     """
-    hasten(module)
+    use_fast_forward(module)
     own: Any = type(module)  # torch gives every parametrized module a class of its own.
     own.__deepcopy__ = _copied
 

@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.real import images
-from circulant.sim.real.reference import Layer, Linear
+from circulant.sim.real import float_image_layers
+from circulant.sim.real.float_model import Layer, Linear
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
@@ -52,7 +52,7 @@ class Lowering:
 
     Members:
         start: what the first layer takes.
-        shape: of a sample, where `circulant.sim.real.reference.Model` asks for it.
+        shape: of a sample, where `circulant.sim.real.float_model.Model` asks for it.
         layers: of the reference, in their order. Their names are letters, digits and underscores, start with a letter,
             and differ from one another.
         problems: the nodes that have no layer, with the reason.
@@ -147,7 +147,7 @@ class Lowering:
                 return [], flow
         elif found := flattening(went, flow):
             name = moves[-1].name if moves else f"{at.name}_flat"
-            layer = images.Flatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
+            layer = float_image_layers.Flatten(self._name(name, "flatten"), flow.size, flow.grid, *found)
             return [layer], Flow(layer.outputs, sequence=layer.rows)
         elif not moves and users:
             return [], flow
@@ -169,8 +169,8 @@ class Lowering:
         if flow is None or flow.grid is None or end is None:
             return self._problem(join)
         body, shortcut = sorted(chains, key=len, reverse=True)
-        return [images.Residual(self._name(join.name, "sum"), flow.size, flow.grid, body, shortcut,
-                                bool(join.options.get("relu")))], end
+        return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, flow.grid, body, shortcut,
+                                            bool(join.options.get("relu")))], end
 
     def _leads(self, name: str, start: Node) -> bool:
         """Whether a chain of nodes leads from ``start`` to the one called ``name``."""
@@ -205,8 +205,8 @@ class Lowering:
                            self._values(options["first"])[0], self._values(options["bias"]), relu)
             return [layer], Flow(layer.outputs, sequence=flow.sequence)
         if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
-            return [images.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
-                                 self._values(options["shift"]), relu)], flow
+            return [float_image_layers.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
+                                             self._values(options["shift"]), relu)], flow
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
@@ -226,12 +226,13 @@ class Lowering:
         except Refusal as refusal:
             return self._problem(node, str(refusal))
         if node.op == "conv":
-            conv = images.Conv(self._name(node.name, "conv"), flow.size, options["constraint"].rows, grid, window,
-                               self._values(options["first"]), self._values(options["bias"]),
-                               bool(options.get("relu")))
+            conv = float_image_layers.Conv(self._name(node.name, "conv"), flow.size, options["constraint"].rows, grid,
+                                           window, self._values(options["first"]), self._values(options["bias"]),
+                                           bool(options.get("relu")))
             return [conv], Flow(conv.outputs, after)
         mode = "max" if node.op in ("max_pool", "maximum") else "average"
-        return [images.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)], Flow(flow.size, after)
+        pool = float_image_layers.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)
+        return [pool], Flow(flow.size, after)
 
     def _recurrent(self, node: Node, flow: Flow | None) -> Made:
         module: Any = node.module

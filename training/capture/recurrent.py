@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from circulant.sim.real.reference import Bidirectional, Gru, Layer, Lstm
+from circulant.sim.real.float_model import Bidirectional, Gru, Layer, Lstm
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 

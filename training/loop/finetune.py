@@ -8,12 +8,12 @@ from torch import nn
 from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.admm import Admm
 from circulant.training.blocks.constraint import block_sizes, compress, decompress
-from circulant.training.blocks.grid import gridded, settled
+from circulant.training.blocks.quantized_set import constrain_to_quantized, settled
 from circulant.training.data import Dataset
+from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, Metrics, Recipe
-from circulant.training.loop.place import place
+from circulant.training.loop.runtime import choose_device
 from circulant.training.loop.settings import TrainingSettings
-from circulant.training.loop.teach import Taught
 from circulant.training.task.task import task_of
 
 __all__ = ["Show", "finetune"]
@@ -43,13 +43,13 @@ def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, ep
     Raises:
         Refusal: as `Fit` and `Admm`.
     """
-    s, task = settings or TrainingSettings(), Taught(task_of(data), model)
+    s, task = settings or TrainingSettings(), DistillationTask(task_of(data), model)
     sizes = block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:
         recipe = Recipe(count, rate, s.batch_size, s.seed + SEEDS[phase], s.decay, 0, s.optimizer, s.weight_decay,
                         s.clip, s.precision)
-        fit = Fit(phase_model, data, task, recipe, pull=admm.pull if admm else None)
+        fit = Fit(phase_model, data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
         for epoch in range(1, count + 1):
             metrics: dict[str, Any] = fit.run_epoch()
             if admm is not None:
@@ -58,13 +58,13 @@ def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, ep
             if progress is not None:
                 progress(phase, epoch, count, metrics)
 
-    where = place(s.device)
+    where = choose_device(s.device)
     if joint_epochs:
         free = decompress(model).to(where)
         run("joint", free, joint_epochs, Admm(free, sizes, rho=s.rho, schedule=s.rho_schedule, growth=s.rho_growth,
                                               rho_max=s.rho_max, tolerance=s.tolerance, forms=forms))
         model = compress(free, sizes)
-    tuned = gridded(model, forms).to(where)
+    tuned = constrain_to_quantized(model, forms).to(where)
     if epochs:
         run("finetune", tuned, epochs)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The training loop of one phase. It knows no model: only batches, a task, and a pull on the gradients."""
+"""The training loop of one phase. It knows no model: only batches, a task, and what is added to the gradients."""
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -13,9 +13,9 @@ from torch.nn.utils import clip_grad_norm_, parametrize
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
-from circulant.training.loop.diagnose import culprit
+from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
-from circulant.training.loop.place import ALONE, PRECISIONS, Precision, Team
+from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
 from circulant.training.task.augment import AUGMENTS, augment
 from circulant.training.task.batches import Batch, Part
 from circulant.training.task.task import Loss, Task, task_of
@@ -54,7 +54,8 @@ class Fit:
     """One phase of training of a model, in place, which can stop after any epoch and go on from its state.
 
     Parameters:
-        pull: adds to the gradients of each batch, after those of the loss are clipped; such as `Admm.pull`.
+        add_gradient: adds to the gradients of each batch, after those of the loss are clipped; such as
+            `Admm.add_penalty_gradient`.
         team: the processes that share each batch.
         run: what `shared` made of the model for the team; the model itself where there is one process.
 
@@ -66,12 +67,13 @@ class Fit:
     """
 
     def __init__(self, model: nn.Module, data: Dataset, task: Task, recipe: Recipe, *,
-                 pull: Callable[[], None] | None = None, team: Team = ALONE, run: nn.Module | None = None) -> None:
+                 add_gradient: Callable[[], None] | None = None, team: ProcessGroup = ALONE,
+                 run: nn.Module | None = None) -> None:
         choose("A precision", recipe.precision, PRECISIONS)
         choose("An augmentation", recipe.augment, AUGMENTS)
         self.epoch = 0
-        self._model, self._data, self._task, self._recipe, self._pull, self._team = (model, data, task, recipe, pull,
-                                                                                     team)
+        self._model, self._data, self._task, self._recipe = model, data, task, recipe
+        self._add_gradient, self._team = add_gradient, team
         self._run = run or model
         self._device = next(model.parameters()).device
         self._precision = Precision(recipe.precision, self._device)
@@ -86,7 +88,7 @@ class Fit:
             self._random = self._noise_state()
 
     def run_epoch(self, *, measured: bool = True) -> Metrics:
-        """One epoch; ``loss``, the mean over the train part without the pull, and the metric on the test part.
+        """One epoch; ``loss``, the mean over the train part without the penalty, and the metric on the test part.
 
         Parameters:
             measured: whether the metric is wanted.
@@ -130,7 +132,7 @@ class Fit:
     def _parts(self) -> Iterator[tuple[str, Any]]:
         """What has a state dict, by its name in that of the phase."""
         yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
-        for name, (module, its) in self._task.aside.items():
+        for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))
 
     def _step(self, chosen: Tensor, number: int) -> float:
@@ -140,8 +142,8 @@ class Fit:
         batch = self._part.take(mine if len(mine) else chosen[:1])
         batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
         share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
-        asides = [each for _, each in self._task.aside.values()]
-        for each in (self._optimizer, *asides):
+        optimizers = [each for _, each in self._task.auxiliary_modules.values()]
+        for each in (self._optimizer, *optimizers):
             each.zero_grad()
         with self._precision.products():
             with parametrize.cached(), self._precision.autocast():
@@ -153,15 +155,15 @@ class Fit:
         value = float(team.total(loss.detach().double().clone())) / team.size
         if not math.isfinite(value):
             self._refuse(value, batch, number)
-        for module, _ in self._task.aside.values():
+        for module, _ in self._task.auxiliary_modules.values():
             team.average(module)  # Before an overflow is looked for, as all processes have to find the same.
-        for each in (self._optimizer, *asides):
+        for each in (self._optimizer, *optimizers):
             scaler.unscale_(each)
         if self._recipe.clip:
             clip_grad_norm_(self._model.parameters(), self._recipe.clip)
-        if self._pull is not None:
-            self._pull()
-        for each in (self._optimizer, *asides):
+        if self._add_gradient is not None:
+            self._add_gradient()
+        for each in (self._optimizer, *optimizers):
             scaler.step(each)
         scaler.update()
         self._scheduler.step()
@@ -173,7 +175,7 @@ class Fit:
             with self._precision.autocast():
                 forward(self._model, batch)
 
-        places = [place for place in self._team.gather(culprit(self._model, batch, again)) if place]
+        places = [place for place in self._team.gather(find_nonfinite_source(self._model, batch, again)) if place]
         first = min(places, key=lambda place: place == "the loss itself")
         raise NotFinite(f"The loss must be finite, but is {value} in epoch {self.epoch + 1}, batch {number}, first in "
                         f"{first}; choose a learning rate below {self._recipe.lr:g}, or set clip")
@@ -194,24 +196,25 @@ class Fit:
 
 
 def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task | None = None,
-        pull: Callable[[], None] | None = None, on_epoch: Callable[[int, Metrics], bool | None] | None = None,
+        add_gradient: Callable[[], None] | None = None, on_epoch: Callable[[int, Metrics], bool | None] | None = None,
         **recipe: Any) -> list[Metrics]:
     """Train a model in place; the same seed gives the same weights.
 
     Parameters:
         loss: of (outputs, classes), a mean over the batch; cross entropy if None, or the loss of the data set's task.
-        pull: as for `Fit`.
+        add_gradient: as for `Fit`.
         on_epoch: called after each epoch (counted from 1) with its metrics, which it may extend; True stops.
         recipe: fields of `Recipe`; ``epochs`` and ``lr`` have no default.
 
     Returns:
-        The metrics of each epoch: ``loss``, the mean over the train part without the pull, and the metric of the task
+        The metrics of each epoch: ``loss``, the mean over the train part without the penalty,
+        and the metric of the task
         on the test part.
 
     Raises:
         Refusal: when the loss is not finite, or a name is unknown.
     """
-    phase = Fit(model, data, task or task_of(data, loss=loss), Recipe(**recipe), pull=pull)
+    phase = Fit(model, data, task or task_of(data, loss=loss), Recipe(**recipe), add_gradient=add_gradient)
     history: list[Metrics] = []
     for epoch in range(1, int(recipe["epochs"]) + 1):
         history.append(phase.run_epoch())
@@ -222,7 +225,7 @@ def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task
 
 @torch.no_grad()
 def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch: int = 1024,
-             team: Team = ALONE) -> float:
+             team: ProcessGroup = ALONE) -> float:
     """The metric of the task on the test part; the model's mode is left as it was.
 
     Without a task it is that of the data set: for classes the fraction whose greatest output is that of the class.

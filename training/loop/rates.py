@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from circulant.training.data import Dataset
-from circulant.training.loop.course import Progress
 from circulant.training.loop.loop import NotFinite, exact, forward
 from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.train import train
+from circulant.training.loop.trainer import Progress
 from circulant.training.models.models import ModelSettings
 from circulant.training.task.batches import Part
 from circulant.training.task.task import Task, task_of

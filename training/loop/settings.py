@@ -8,7 +8,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
 from circulant.training.blocks.admm import SCHEDULES
 from circulant.training.loop.optimize import DECAYS, OPTIMIZERS, SCALED, SCALINGS
-from circulant.training.loop.place import DEVICES, PRECISIONS
+from circulant.training.loop.runtime import DEVICES, PRECISIONS
 from circulant.training.task.augment import AUGMENTS
 
 __all__ = ["METHODS", "TrainingSettings"]
@@ -56,7 +56,7 @@ class TrainingSettings:
         clip: bound of the norm of the loss's gradient; 0 for none.
         label_smoothing: of a classification.
         distillation: weight that the distance from the outputs of the dense baseline has in the loss of the phases
-            behind it; see `Taught`.
+            behind it; see `DistillationTask`.
         hints: weight that the distance from what its recurrent layers give has beside that; see `Hints`.
         augment: variants of the training samples: "none"; of images "flip", "shift" (by up to two pixels) and
             "flip-shift"; of spectrograms "delay" (steps that begin at another frame) and "mask" (that and SpecAugment).

@@ -11,9 +11,9 @@ from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
-from circulant.training.loop.course import Course, Progress
-from circulant.training.loop.place import joined, place
+from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.settings import METHODS, TrainingSettings
+from circulant.training.loop.trainer import Progress, Trainer
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.task.task import Loss, task_of
 
@@ -89,10 +89,11 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
     phases = METHODS[settings.method] if dense is None else METHODS[settings.method][1:]
-    with joined() as team:
-        course = Course(network.to(place(settings.device)), data, task, settings, phases, block_size, team=team,
-                        progress=progress, checkpoint=checkpoint, about={"model": asdict(model)}, dense=dense)
-        circulant = course.run(resume=resume)
+    with process_group() as team:
+        trainer = Trainer(network.to(choose_device(settings.device)), data, task, settings, phases, block_size,
+                          team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
+                          dense=dense)
+        circulant = trainer.run(resume=resume)
     return Trained(data.name, data.shape, data.classes, model, settings, course.dense, circulant.cpu(), course.history,
                    task.metric, task.higher_is_better, course.scores, course.earlier)
 
@@ -157,9 +158,9 @@ def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: 
     task = task_of(data, loss=loss, smoothing=settings.label_smoothing)
     resolve(model, block_size)
     inspect(model, data.train_x[:2]).require_traced()
-    with joined() as team:
-        course = Course(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
-                        checkpoint=checkpoint, dense=dense)
-        return course.run(resume=resume)
+    with process_group() as team:
+        trainer = Trainer(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
+                         checkpoint=checkpoint, dense=dense)
+        return trainer.run(resume=resume)
 
 

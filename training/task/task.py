@@ -38,7 +38,7 @@ class Task(ABC):
         self.classes = classes
 
     @property
-    def aside(self) -> dict[str, tuple[Module, Optimizer]]:
+    def auxiliary_modules(self) -> dict[str, tuple[Module, Optimizer]]:
         """By name, what the loss trains for itself beside the model, and by which optimizer."""
         return {}
 

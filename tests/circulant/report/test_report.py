@@ -9,7 +9,7 @@ from circulant.experiment import Board, load
 from circulant.hw.plan import families
 from circulant.hw.plan.families import FAMILIES
 from circulant.report.report import collect, compression, hardware, rows, summary, write
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal

@@ -6,7 +6,7 @@ import pytest
 
 from circulant.report.report import collect
 from circulant.run.integrity import design_hash, network_of, vectors_of
-from circulant.run.records import require
+from circulant.run.run_folder import require
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors

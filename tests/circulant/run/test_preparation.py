@@ -9,7 +9,7 @@ from circulant.cli import main
 from circulant.experiment import load, shipped
 from circulant.run import steps
 from circulant.run.preparation import inspected
-from circulant.run.records import Run
+from circulant.run.run_folder import Run
 from circulant.sim.refusal import Refusal
 
 SET = ["data.subset=100", "model.hidden=16", "training.dense_epochs=2", "training.admm_epochs=2",

@@ -8,7 +8,7 @@ from circulant import hw
 from circulant.cli import main
 from circulant.experiment import Experiment, Hardware, Model
 from circulant.hw.reload_words import writes_for
-from circulant.run.records import Run, record
+from circulant.run.run_folder import Run, record
 from circulant.sim import cosim
 from circulant.sim.cosim import Exchange, Mismatch
 from circulant.sim.golden.network import Network

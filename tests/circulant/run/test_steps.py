@@ -12,7 +12,7 @@ from circulant import training
 from circulant.arguments import find
 from circulant.cli import main
 from circulant.run import steps
-from circulant.run.records import CHECKPOINT
+from circulant.run.run_folder import CHECKPOINT
 from circulant.training.models.vision import cnn
 
 SET = [word for key, value in (("training.dense_epochs", 2), ("training.admm_epochs", 400),

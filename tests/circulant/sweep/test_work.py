@@ -7,7 +7,7 @@ from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.shape.window import Window
 from circulant.sweep import work
@@ -48,7 +48,7 @@ def test_epochs(sweep_file, settings, count):
 def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     """Against `circulant train`, `quantize` and `generate` on the same experiment."""
     from circulant.run import steps
-    from circulant.run.records import Run
+    from circulant.run.run_folder import Run
 
     seen = []
     dense = train(points[0].baseline)
@@ -156,11 +156,11 @@ def test_networks_of_different_sizes_have_different_plans():
 def image_network(k, *, order="pixels", **widths):
     """A residual sum whose body has block size k, then a vector in one of both orders."""
     rng, grid, window = np.random.default_rng(3), (6, 6), Window((3, 3), padding=(1, 1))
-    body = tuple(reference.Conv(f"body{n}", 8, 8, grid, window, rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
-                                rng.normal(0, 0.1, 8)) for n in range(2))
-    layers = (reference.Residual("sum", 8, grid, body, (), True), reference.Flatten("flatten", 8, grid, order),
-              reference.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
-    return quantize(reference.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
+    body = tuple(float_model.Conv(f"body{n}", 8, 8, grid, window, rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
+                                  rng.normal(0, 0.1, 8)) for n in range(2))
+    layers = (float_model.Residual("sum", 8, grid, body, (), True), float_model.Flatten("flatten", 8, grid, order),
+              float_model.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
+    return quantize(float_model.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
                     **widths)
 
 

@@ -6,7 +6,7 @@ import pytest
 from amaranth.back import verilog
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
-from circulant.hw.emit.census import Census, census
+from circulant.hw.emit.resource_count import ResourceCount, count_resources
 from circulant.sim.arith import fft
 from circulant.sim.arith.fixed import Format, round_shift, saturate
 from circulant.sim.refusal import Refusal
@@ -131,4 +131,4 @@ def test_a_block_per_cycle_and_the_latency(k, levels):
 
 def test_twiddle_products_take_no_multiplier():
     text = verilog.convert(InverseFft(FftShape(16, 10, 9)), name="inverse", emit_src=False)
-    assert census(text, "inverse") == Census(multipliers=0, memory_bits=0)
+    assert count_resources(text, "inverse") == ResourceCount(multipliers=0, memory_bits=0)

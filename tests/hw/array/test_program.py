@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from circulant.hw.array.layer_programs import ROWS, layer_program
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
-from circulant.hw.array.programs import ROWS, layer_program
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.linear import Linear
 from tests.hw.drawn_layers import gru, lstm

@@ -9,7 +9,7 @@ import pytest
 
 from circulant.hw.c import Emulator, generate_c
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.training.data import load_data
 from tests.data import real
 from tests.sim import samples
@@ -23,16 +23,16 @@ def recurrent(kind, inputs, hidden, classes):
     else:
         first = samples.model(inputs, hidden, k=(8, 8, 1), scale=0.2, reset=kind).layers[0]
     weight = np.random.default_rng(RNG_SEED).normal(0, 0.3, (-(-classes // 2), -(-first.outputs // 2), 2))
-    last = reference.Linear("last", first.outputs, classes, weight, np.zeros(classes))
-    return reference.Model("reader", inputs, True, (first, last))
+    last = float_model.Linear("last", first.outputs, classes, weight, np.zeros(classes))
+    return float_model.Model("reader", inputs, True, (first, last))
 
 
 def perceptron(inputs, hidden, classes):
     rng, sizes = np.random.default_rng(RNG_SEED), (inputs, hidden, hidden, classes)
-    layers = [reference.Linear(f"fc{n}", before, after, rng.normal(0, (2 * 8 / before) ** 0.5, (
+    layers = [float_model.Linear(f"fc{n}", before, after, rng.normal(0, (2 * 8 / before) ** 0.5, (
         -(-after // 8), -(-before // 8), 8)) / 8 ** 0.5, rng.normal(0, 0.1, after), relu=n < 3)
         for n, (before, after) in enumerate(pairwise(sizes), 1)]
-    return reference.Model("perceptron", inputs, False, tuple(layers))
+    return float_model.Model("perceptron", inputs, False, tuple(layers))
 
 
 def compare(model, calibration, x):

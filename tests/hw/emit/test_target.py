@@ -8,11 +8,11 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
-from circulant.hw.array.row import LaneRow, RowShape
-from circulant.hw.emit.target import Rom, VerilogTarget, apart, instances, packed
+from circulant.hw.array.mac_row import MacRow, MacRowShape
+from circulant.hw.emit.target import Rom, VerilogTarget, instances, packed, separate_module
 from tests.hw.simulate import trace
 
-SHAPE = RowShape(k=2, columns=1, data_width=6, weight_width=5, terms=3, slots=2)
+SHAPE = MacRowShape(k=2, columns=1, data_width=6, weight_width=5, terms=3, slots=2)
 FORWARD = {"shape": FftShape(2, 6, 4), "shift": -1, "spectrum_width": 7}
 
 
@@ -87,15 +87,15 @@ def test_a_rom_in_verilog_reads_its_image():
 
 
 def test_equal_components_are_one_module():
-    text = VerilogTarget().convert(Holder(LaneRow, 3, shape=SHAPE), "top")
+    text = VerilogTarget().convert(Holder(MacRow, 3, shape=SHAPE), "top")
     assert modules(text) == ["circulant_lanerow_2_1_6_5_3_2_1", "top"]
     assert re.findall(r"^  circulant_lanerow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
 
 
 def test_a_shared_module_is_the_verilog_of_its_component():
-    text = VerilogTarget().convert(Holder(LaneRow, 2, shape=SHAPE), "top")
+    text = VerilogTarget().convert(Holder(MacRow, 2, shape=SHAPE), "top")
     name = "circulant_lanerow_2_1_6_5_3_2_1"
-    alone = VerilogTarget().convert(LaneRow(SHAPE), name)
+    alone = VerilogTarget().convert(MacRow(SHAPE), name)
     assert re.search(rf"^module {name}.*?^endmodule\n", alone, re.M | re.S)[0] in text
 
 
@@ -130,7 +130,7 @@ def test_names_tell_parameters_apart():
 
 
 @pytest.mark.parametrize(("kind", "parameters", "controls"), [
-    (ForwardFft, FORWARD, {"clk", "rst"}), (LaneRow, {"shape": SHAPE}, {"clk", "rst"}),
+    (ForwardFft, FORWARD, {"clk", "rst"}), (MacRow, {"shape": SHAPE}, {"clk", "rst"}),
     (InverseFft, {"shape": FftShape(1, 6, 4)}, set()),  # no registers
 ])
 def test_an_instance_has_the_clock_and_the_reset_that_its_module_has(kind, parameters, controls):
@@ -147,24 +147,24 @@ def test_a_module_is_made_once():
     target, made = VerilogTarget(), []
 
     def make():
-        made.append(LaneRow(SHAPE))
+        made.append(MacRow(SHAPE))
         return made[-1]
 
     assert [target.share("lane", make) for _ in range(3)] == [(made[0].signature, ["clk", "rst"])] * 3
     assert len(made) == 1
 
 
-class Apart(wiring.Component):
+class SeparateModule(wiring.Component):
     """Two rows, of which the second one is a module of its own."""
 
     def __init__(self):
-        self.rows = [LaneRow(SHAPE), LaneRow(SHAPE)]
-        super().__init__(dict(LaneRow(SHAPE).signature.members))
+        self.rows = [MacRow(SHAPE), MacRow(SHAPE)]
+        super().__init__(dict(MacRow(SHAPE).signature.members))
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.inner = first = self.rows[0]
-        m.submodules.outer = apart(platform, second := self.rows[1], "second_one")
+        m.submodules.outer = separate_module(platform, second := self.rows[1], "second_one")
         streams = (self.signature.flatten(each) for each in (self, first, second))
         for (_, member, mine), (_, _, one), (_, _, other) in zip(*streams, strict=True):
             mine, one, other = map(Value.cast, (mine, one, other))
@@ -173,28 +173,28 @@ class Apart(wiring.Component):
 
 
 def test_a_component_apart_is_a_module_beside_that_has_its_signals():
-    text = VerilogTarget().convert(Apart(), "top")
+    text = VerilogTarget().convert(SeparateModule(), "top")
     assert modules(text) == ["second_one", "top"], "without those of an escaped name"
     assert re.findall(r"^  (\S+) +(inner|outer) \(", text, re.M) == [("\\top.inner", "inner"), ("second_one", "outer")]
-    assert ports(text, "outer").keys() == {"clk", "rst", *LaneRow(SHAPE).signature.members}
+    assert ports(text, "outer").keys() == {"clk", "rst", *MacRow(SHAPE).signature.members}
 
 
 def test_in_simulation_a_component_apart_is_itself():
-    holder = Apart()
-    assert apart(None, holder.rows[1], "second_one") is holder.rows[1]
+    holder = SeparateModule()
+    assert separate_module(None, holder.rows[1], "second_one") is holder.rows[1]
 
 
 def test_in_simulation_each_is_a_component_of_its_own():
-    holder = Holder(LaneRow, 3, shape=SHAPE)
+    holder = Holder(MacRow, 3, shape=SHAPE)
     trace(holder, {"en": [0]})
-    assert [type(row) for row in holder.found] == [LaneRow] * 3
+    assert [type(row) for row in holder.found] == [MacRow] * 3
     assert len(set(map(id, holder.found))) == 3
 
 
 def test_interfaces_have_the_members_of_the_component():
-    holder = Holder(LaneRow, 1, shape=SHAPE)
+    holder = Holder(MacRow, 1, shape=SHAPE)
     VerilogTarget().convert(holder, "top")
     (interface,) = holder.found
-    signature = LaneRow(SHAPE).signature
+    signature = MacRow(SHAPE).signature
     assert signature.is_compliant(interface)
     assert (signature.members["x"].flow, signature.members["sums"].flow) == (In, Out)

@@ -4,8 +4,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from circulant.hw.array.layer_programs import layer_program, spacings
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.programs import layer_program, spacings
 from circulant.hw.layers.bidirectional import BidirectionalLayer
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.sim.golden.bidirectional import Bidirectional

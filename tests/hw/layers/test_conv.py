@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.lines import LineShape
-from circulant.hw.plan.convplan import conv_plans
+from circulant.hw.layers.line_buffer import LineBufferShape
+from circulant.hw.plan.conv_plan import conv_plans
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
@@ -34,7 +34,7 @@ CASES = {  # layer, and its array: positions, blocks, rows, chains, fold
 
 def made(name, images=2):
     layer, array = CASES[name]
-    shape = LineShape(layer, *array)
+    shape = LineBufferShape(layer, *array)
     x = numbers(layer.input_format, images, *layer.grid, layer.inputs)
     y = layer(x)
     k = layer.product.block_size

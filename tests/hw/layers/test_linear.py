@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from circulant.hw.array.layer_programs import IN_TURN, layer_program, spare_blocks, vector_cycles
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.programs import IN_TURN, blocks_aside, layer_program, vector_cycles
 from circulant.hw.layers.linear import LinearLayer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.quantize.quantize import quantize
@@ -29,7 +29,7 @@ def test_a_layer_equals_golden(relu, stalls):
 def test_a_dense_layer_takes_values_side_by_side_at_the_pace_of_its_array(shape, aside):
     """As many as its columns and those of the matrix can be divided by; a vector takes what `vector_cycles` says."""
     layer = Linear("linear", 120, 10, product(10, 120, 1), False)
-    assert blocks_aside(layer, shape) == aside
+    assert spare_blocks(layer, shape) == aside
     dut = LinearLayer(layer, program=layer_program(layer, shape, IN_TURN))
     x = numbers(layer.input_format, 10, 120)
     given, wanted = ([block for row in rows for block in blocks([row[None]], size)]

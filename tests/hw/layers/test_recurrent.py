@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from circulant.hw.array.layer_programs import layer_program, spacings
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.programs import layer_program, spacings
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.plan.cost import sequence_cycles, step_timeline
 from tests.hw.drawn_layers import blocks, gru, lstm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.lines import LineShape
+from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.residual import ResidualLayer, end_grid, needed, waiting
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.residual import Residual
@@ -37,7 +37,7 @@ def residual(kind):
 
 def made(kind):
     layer = residual(kind)
-    units = [[ConvLayer(LineShape(each, 9 if each.window.positions == 9 else 1, 2, 2, 2)) for each in chain]
+    units = [[ConvLayer(LineBufferShape(each, 9 if each.window.positions == 9 else 1, 2, 2, 2)) for each in chain]
              for chain in (layer.body, layer.shortcut)]
     return layer, ResidualLayer(layer, k=2, body=units[0], shortcut=units[1])
 

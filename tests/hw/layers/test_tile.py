@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.layers.tile import TileShape, fast_fir, tiles_fit
-from circulant.hw.layers.tileconv import TileConvLayer
+from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream

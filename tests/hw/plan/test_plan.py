@@ -3,13 +3,13 @@ import re
 import numpy as np
 import pytest
 
+from circulant.hw.array.layer_programs import IN_TURN, layer_program, matrices, vector_cycles
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.array.programs import IN_TURN, layer_program, matrices, vector_cycles
 from circulant.hw.design import layer_entry
 from circulant.hw.layers.linear import LinearLayer
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.plan.cost import vector_limit
-from circulant.hw.plan.layerplan import LayerPlan
+from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import each_step, layer_multiplications, plan
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.golden.linear import Linear

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from circulant.sim.arith import circulant, lanes
+from circulant.sim.arith import batch_layout, circulant
 from circulant.sim.arith.circulant import Product, dense, multiplications, pack, pad, project
 from circulant.sim.arith.fixed import Format
 from circulant.sim.refusal import Refusal
@@ -218,7 +218,7 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
     q = 256 if path == "float64" else 1024
     formats = {"weight": (18, 0), "spectrum": (27, 0), "product": (30, -30), "output": (16, -40)}
     product = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
-    assert (product.reach < lanes.EXACT) == (path == "float64")
+    assert (product.reach < batch_layout.EXACT) == (path == "float64")
     rng = np.random.default_rng(k)
     lo, hi = product.spectrum.lo, product.spectrum.hi
     spectra = np.concatenate([rng.choice([lo, hi], (5, q, k)), rng.integers(lo, hi + 1, (5, q, k)),
@@ -230,7 +230,7 @@ def test_both_paths_of_the_sums_are_exact(k, path, monkeypatch):
             terms = zip(definitions.unpacked(w), definitions.unpacked(s), strict=True)
             expected = [definitions.plus(e, definitions.times(a, b)) for e, (a, b) in zip(expected, terms, strict=True)]
         assert total == definitions.packed(expected)
-    monkeypatch.setattr(lanes, "EXACT", 0 if path == "float64" else 1 << 63)
+    monkeypatch.setattr(batch_layout, "EXACT", 0 if path == "float64" else 1 << 63)
     other = make(1, q, k, weights="extreme", bias="zero", seed=k, **formats)
     np.testing.assert_array_equal(other.accumulate(spectra[5:10]), sums[5:10])
     assert other._matrices[0].dtype != product._matrices[0].dtype
@@ -243,15 +243,15 @@ def test_narrow_and_wide_integers_give_the_same(product, seed):
     x, patch = arguments(product, 2, seed), pytest.MonkeyPatch()
     y = product(x)
     with patch.context() as patched:
-        patched.setattr(lanes, "EXACT", 0)
-        patched.setattr(lanes, "number", lambda bits: np.int64)
+        patched.setattr(batch_layout, "EXACT", 0)
+        patched.setattr(batch_layout, "number", lambda bits: np.int64)
         np.testing.assert_array_equal(dataclasses.replace(product)(x), y)
 
 
 @pytest.mark.parametrize(("shift", "exact"), [(-3, True), (0, True), (53, True), (54, False)])
 def test_float64_rounds_only_where_half_a_step_fits_beside_the_sum(shift, exact):
     """2**52 - 1 and half of 2**53 are together below 2**53, with half of 2**54 they are not."""
-    assert (circulant._rounding_reach(2 ** 52 - 1, shift) < lanes.EXACT) == exact
+    assert (circulant._rounding_reach(2 ** 52 - 1, shift) < batch_layout.EXACT) == exact
 
 
 def test_the_guard_of_float64_is_needed():
@@ -261,7 +261,7 @@ def test_the_guard_of_float64_is_needed():
     total = (2 ** 29 - 1) ** 2 + 2 ** 29 - 2
     assert float(total) != total
     assert product.accumulate(np.array([[[2 ** 29 - 1], [2 ** 29 - 2]]])).tolist() == [[[total]]]
-    assert product.reach >= lanes.EXACT
+    assert product.reach >= batch_layout.EXACT
 
 
 @pytest.mark.parametrize("weights", ["random", "extreme", "least"])

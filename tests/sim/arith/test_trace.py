@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from circulant.sim.arith import lanes
+from circulant.sim.arith import batch_layout
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.quantize.quantize import quantize
@@ -78,7 +78,7 @@ def test_sums_are_rounded_to_products():
 def test_recorder():
     record, form = Recorder(), Format(8, 0)
     x = np.arange(24).reshape(3, 2, 4)  # N, T, n
-    spread = lanes.spread(x, 4, 2)
+    spread = batch_layout.spread(x, 4, 2)
     for t in range(2):
         record.vector("steps", spread[:, :, t], 3, form)
         record.vector("gates", spread[:, :, t], 2, form, gates=2)

@@ -9,7 +9,7 @@ from circulant.sim.arith.fixed import Format, fit
 from circulant.sim.error import bounds
 from circulant.sim.error.bounds import _matrix, bins, matrix, product_error
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real.reference import spectra
+from circulant.sim.real.float_model import spectra
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 from tests.sim.definitions import block_circulant, repeatable
@@ -126,7 +126,7 @@ def test_roundings_of_the_transforms_are_part_of_it(name, step, monkeypatch):
     """They hide behind the other ones, too small to be seen in an example."""
     product, w, _ = make(1, 1, 16, WIDTHS["default"], 0)
     before = product_error(product, w)
-    monkeypatch.setattr(bounds, name, lambda k, g: 1e6)
+    monkeypatch.setattr(product_error, name, lambda k, g: 1e6)
     assert product_error(product, w) > before + 1e5 / 16 * min(1.0, np.abs(w).sum()) * getattr(product, step).step
 
 

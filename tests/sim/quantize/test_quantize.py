@@ -7,7 +7,7 @@ import pytest
 
 from circulant.sim.arith.fixed import Format, fit
 from circulant.sim.quantize.quantize import HEADROOM, Peaks, Widths, calibrate, quantize
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
@@ -205,7 +205,7 @@ def test_integers_are_the_rounded_reals():
     model = MODELS["vectors"]
     for layer, exact in zip(quantize(model, samples.data(model)).layers, model.layers, strict=True):
         product = layer.product
-        np.testing.assert_array_equal(product.weights, product.weight.quantize(reference.spectra(exact.weight)))
+        np.testing.assert_array_equal(product.weights, product.weight.quantize(float_model.spectra(exact.weight)))
         np.testing.assert_array_equal(product.bias[:exact.outputs], product.output.quantize(exact.bias))
         assert (product.bias[exact.outputs:] == 0).all()
 
@@ -234,11 +234,11 @@ def test_exact_sums_of_a_layer_share_their_fraction_bits(bits, lost, great):
     """What one vector's sums have above the other's is taken from the wider one of its factors."""
     model = samples.model(4, 4, 2, k=(4, 4, 1), scale=0.3)
     gru = dataclasses.replace(model.layers[0], **{great: 8 * getattr(model.layers[0], great)})
-    layer = quantize(reference.Model("sample", 4, True, (gru,)), samples.data(model), **bits).layers[0]
+    layer = quantize(float_model.Model("sample", 4, True, (gru,)), samples.data(model), **bits).layers[0]
     assert len({product.frac for product in layer.products.values()}) == 1
     assert len({product.product for product in layer.products.values()}) == 1
     small = layer.products["recurrent_product" if great == "weight_ih" else "input_product"]
-    peaks = {"weight": reference.spectra(gru.weight_hh if great == "weight_ih" else gru.weight_ih)}
+    peaks = {"weight": float_model.spectra(gru.weight_hh if great == "weight_ih" else gru.weight_ih)}
     fitted = {"weight": fit(np.abs(peaks["weight"]).max(), small.weight.width)}
     assert (small.weight == fitted["weight"]) == (lost == "spectrum")
 
@@ -255,8 +255,8 @@ def test_refuses_several_block_sizes():
 
 def test_a_bias_that_the_sums_cancel_fits_its_format():
     """W x is always near −9 here, so that the outputs near 1 show nothing of a bias of 10."""
-    model = reference.Model("offset", 4, False, (
-        reference.Linear("linear", 4, 4, np.full((1, 1, 4), -9 / 4), np.full(4, 10.0)),))
+    model = float_model.Model("offset", 4, False, (
+        float_model.Linear("linear", 4, 4, np.full((1, 1, 4), -9 / 4), np.full(4, 10.0)),))
     x = np.random.default_rng(0).uniform(0.9, 1.1, (50, 4))
     network = quantize(model, x)
     product = network.layers[0].product
@@ -267,7 +267,7 @@ def test_a_bias_that_the_sums_cancel_fits_its_format():
 def test_a_bias_of_gates_that_the_sums_cancel_fits_its_format():
     gru = samples.model(4, 4, 2, k=(4, 4, 1)).layers[0]
     gru = dataclasses.replace(gru, weight_ih=np.full((3, 1, 1, 4), -9 / 4), bias_ih=np.full((3, 4), 10.0))
-    model = reference.Model("offset", 4, True, (gru,))
+    model = float_model.Model("offset", 4, True, (gru,))
     x = np.random.default_rng(0).uniform(0.9, 1.1, (50, 3, 4))
     assert np.abs(quantize(model, x).run(x).real - model.run(x)).max() < 0.01
 

@@ -6,7 +6,7 @@ import pytest
 from circulant.sim.golden.structure import check_structure
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
@@ -24,7 +24,7 @@ kinds = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 def scaled(layer, factor):
     """The layer with all its numbers multiplied."""
-    if isinstance(layer, reference.Bidirectional):
+    if isinstance(layer, float_model.Bidirectional):
         return replace(layer, forward=scaled(layer.forward, factor), backward=scaled(layer.backward, factor))
     return replace(layer, **{name: value * factor for name, value in vars(layer).items()
                              if isinstance(value, np.ndarray)})

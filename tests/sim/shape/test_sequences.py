@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circulant.sim.error.deviation import deviation
+from circulant.sim.error.error_bound import error_bound
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden import network as networks
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import calibrate, quantize
 from circulant.sim.quantize.quantize_like import quantize_like
-from circulant.sim.real import reference
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Ended, backward, check_lengths, counts, descending, flat, padded_again
 from tests.sim import samples
@@ -21,9 +21,10 @@ from tests.sim import samples
 
 def labels(recurrent, outputs=3):
     rng = np.random.default_rng(3)
-    head = reference.Linear("head", recurrent.outputs, outputs, rng.normal(0, 0.6, (1, -(-recurrent.outputs // 4), 4)),
-                            rng.normal(0, 0.6, outputs))
-    return reference.Model("labels", recurrent.inputs, True, (recurrent, head))
+    head = float_model.Linear("head", recurrent.outputs, outputs,
+                              rng.normal(0, 0.6, (1, -(-recurrent.outputs // 4), 4)),
+                              rng.normal(0, 0.6, outputs))
+    return float_model.Model("labels", recurrent.inputs, True, (recurrent, head))
 
 
 MODELS = {
@@ -119,9 +120,9 @@ def test_ranges_are_those_of_the_steps_that_there_are(name):
 def test_the_bound_of_the_error_is_that_of_each_sequence(name):
     model, (x, lengths) = MODELS[name], ragged(MODELS[name])
     network = quantize(model, x, lengths=lengths)
-    bound = deviation(network, model, x, lengths=lengths)
+    bound = error_bound(network, model, x, lengths=lengths)
     plain = replace(network, ragged=False)
-    np.testing.assert_allclose(bound, alone(lambda one: deviation(plain, model, one), x, lengths, bound), rtol=1e-9)
+    np.testing.assert_allclose(bound, alone(lambda one: error_bound(plain, model, one), x, lengths, bound), rtol=1e-9)
     error = np.abs(network.run(x, lengths=lengths).real - model.run(x, lengths=lengths))
     assert (error <= bound).all()
     assert error.any()

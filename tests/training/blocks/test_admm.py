@@ -61,7 +61,7 @@ def test_pull_is_the_gradient_of_the_penalty():
         admm.penalty().backward()
         wanted = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
         model.zero_grad()
-        admm.pull()
+        admm.add_penalty_gradient()
         assert {name for name, p in model.named_parameters() if p.grad is not None} == set(wanted) == set(admm.z)
         for name, gradient in wanted.items():
             torch.testing.assert_close(model.get_parameter(name).grad, gradient, msg=name)
@@ -73,7 +73,7 @@ def test_pull_adds_to_a_gradient():
     model = linear()
     admm = Admm(model, 8, rho=0.5)
     model.weight.grad = torch.ones_like(model.weight)
-    admm.pull()
+    admm.add_penalty_gradient()
     torch.testing.assert_close(model.weight.grad, 1 + 0.5 * (model.weight.detach() - admm.z["weight"]))
 
 

@@ -8,12 +8,12 @@ from torch import nn
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
 from circulant.training.data import load_data
-from circulant.training.loop.course import Course
+from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import Hints
 from circulant.training.loop.loop import Fit, Recipe, forward
-from circulant.training.loop.place import Team
+from circulant.training.loop.runtime import ProcessGroup
 from circulant.training.loop.settings import TrainingSettings
-from circulant.training.loop.teach import Taught
+from circulant.training.loop.trainer import Trainer
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceLabeller
@@ -80,7 +80,7 @@ def test_an_evaluation_between_two_epochs_leaves_nothing():
 
 def test_the_layers_are_let_go():
     student, teacher = labeller(1), labeller(2)
-    task = Taught(Ctc(5), teacher, student=student, hints=0.5)
+    task = DistillationTask(Ctc(5), teacher, student=student, hints=0.5)
     assert student.get_submodule("reset_gru").tap is not None
     assert teacher.get_submodule("reset_gru").tap is None, "the teacher is a copy"
     task.close()
@@ -90,8 +90,8 @@ def test_the_layers_are_let_go():
 def test_the_weight_is_that_of_the_loss():
     student, teacher, samples = labeller(1), labeller(2), batch()
     outputs = forward(student, samples)
-    plain = Taught(Ctc(5), teacher, weight=0.5).loss(outputs, samples)
-    task = Taught(Ctc(5), teacher, weight=0.5, student=student, hints=3.0)
+    plain = DistillationTask(Ctc(5), teacher, weight=0.5).loss(outputs, samples)
+    task = DistillationTask(Ctc(5), teacher, weight=0.5, student=student, hints=3.0)
     loss = task.loss(forward(student, samples), samples)
     assert loss.item() == pytest.approx(plain.item() + 3.0, rel=1e-6), "maps at zero are at a distance of 1"
 
@@ -102,7 +102,7 @@ def course(hints, kind="reset_gru", epochs=6):
                                test_y=data.test_y[:32])
     settings = TrainingSettings(method="direct", dense_epochs=3, direct_epochs=epochs, distillation=1.0, hints=hints)
     model = build(ModelSettings(kind=kind, hidden=16), data.shape, data.classes)
-    return Course(model, data, task_of(data), settings, ("dense", "direct"), 4)
+    return Trainer(model, data, task_of(data), settings, ("dense", "direct"), 4)
 
 
 def test_the_maps_learn_along():
@@ -173,14 +173,14 @@ def test_an_interruption_lets_the_layers_go(monkeypatch):
 
     made.dense = made._teacher.state_dict()
     made._enter("direct", False)
-    monkeypatch.setattr("circulant.training.loop.course.Fit", interrupted)
+    monkeypatch.setattr("circulant.training.loop.trainer.Fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         made._train(1, None)
     assert given[0].reset_gru.tap is None
 
 
 def test_an_overflow_of_one_process_stops_the_step_of_all():
-    class Overflown(Team):
+    class Overflown(ProcessGroup):
         """Its mean is not finite."""
 
         def average(self, module):
@@ -191,7 +191,7 @@ def test_an_overflow_of_one_process_stops_the_step_of_all():
     data = dataclasses.replace(data, train_x=data.train_x[:32], train_y=data.train_y[:32], test_x=data.test_x[:32],
                                test_y=data.test_y[:32])
     model = build(ModelSettings(kind="reset_gru", hidden=8), data.shape, data.classes)
-    task = Taught(task_of(data), model, student=model, hints=1.0)
+    task = DistillationTask(task_of(data), model, student=model, hints=1.0)
     Fit(model, data, task, Recipe(1, 0.01, precision="float16"), team=Overflown()).run_epoch()
     maps, _ = task.aside["hints"]
     assert all(torch.equal(parameter, torch.zeros_like(parameter)) for parameter in maps.parameters())

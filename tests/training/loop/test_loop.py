@@ -60,7 +60,8 @@ def test_the_pull_is_trained_but_not_reported():
     net = model()
     weight = net[0].weight
     start = float(weight.detach().square().sum())
-    history = fit(net, points(), epochs=10, lr=0.01, batch=16, pull=lambda: weight.grad.add_(weight.detach(), alpha=20))
+    history = fit(net, points(), epochs=10, lr=0.01, batch=16,
+                  add_gradient=lambda: weight.grad.add_(weight.detach(), alpha=20))
     assert float(weight.detach().square().sum()) < start / 4
     assert history[0]["loss"] < 10, "the reported loss must leave the pull out"
 

@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from circulant.hw.c import Emulator
-from circulant.sim.error.deviation import deviation
+from circulant.sim.error.error_bound import error_bound
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
 from circulant.training import PeepholeLstm, ResetBeforeGru, compress, export
-from circulant.training.export import reference
+from circulant.training.conversion import reference
 
 
 class Reader(nn.Module):
@@ -51,7 +51,7 @@ def test_from_torch_to_c(name):
     golden = network.run(X)
     if name != "both ways":
         assert np.array_equal(Emulator(network).run(X).integers, golden.integers)
-    error, bound = np.abs(golden.real - exact.run(X)), deviation(network, exact, X)
+    error, bound = np.abs(golden.real - exact.run(X)), error_bound(network, exact, X)
     assert (error <= bound).all()
     assert bound.max() < 0.1
 

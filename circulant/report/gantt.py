@@ -1,0 +1,108 @@
+"""What each layer of a design got and when its units work: a Gantt chart of a step, a table, and what limits it.
+
+Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan.cost` computed them.
+"""
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from circulant.report.plots import COLORS, INK, style
+
+__all__ = ["arrays", "closing", "draw", "floor", "rows"]
+
+Layers = Sequence[Mapping[str, Any]]
+
+UNITS = {"array": COLORS["dense"], "pointwise": COLORS["admm"], "second vector": COLORS["direct"],
+         "output": COLORS["retrain"]}
+"""Colours by the part of a row's name before the colon."""
+
+
+def arrays(layers: Layers) -> Iterator[dict[str, Any]]:
+    """The entries of all arrays: of a bidirectional layer those of its two directions, of a residual sum those of its
+    branches."""
+    for layer in layers:
+        if "body" in layer:
+            yield from arrays([*layer["body"], *layer["shortcut"]])
+            continue
+        directions = [name for name in ("forward", "backward") if name in layer]
+        for name in directions:
+            yield {**layer[name], "name": f"{layer['name']}, {name}", "per": layer.get("per", "")}
+        if not directions:
+            yield dict(layer)
+
+
+def rows(layers: Layers) -> list[dict[str, str]]:
+    """A row of words for each array: what it has, its cycles, its floor, and what limits it."""
+    found = []
+    for each in arrays(layers):
+        shape = f"{each['rows']} × {each['columns']} lanes" if "rows" in each else ""
+        if each.get("fold", 1) > 1:
+            shape += f", folded over {each['fold']} cycles"
+        cycles, least = each["cycles"], each["floor"]
+        found.append({"name": each["name"], "kind": each["kind"], "array": shape,
+                      "chains": f"{each.get('chains', '')}", "elements": f"{each.get('elements') or ''}",
+                      "cycles": f"{round(cycles, 2):,}", "floor": f"{least:,} ({cycles / least:.2f}×)" if least else "",
+                      "limit": each.get("limit", "")})
+    return found
+
+
+def floor(hardware: Mapping[str, Any]) -> int:
+    """⌈multiplications of a step, or of a vector / multipliers in the circuit⌉ cycles."""
+    work = hardware["multiplications"]
+    return -(-(work["per_step"] or work["per_sequence"]) // hardware["multipliers"])
+
+
+def closing(hardware: Mapping[str, Any]) -> str:
+    """In words the cycles of a step, how far they are from the floor, and what limits the slowest layer.
+
+    That may be near its own floor: the multipliers of the others then wait for it.
+    """
+    layers = list(arrays(hardware["layers"]))
+    often = [each for each in layers if each.get("per") == "step"] or layers
+    slowest = max(often, key=lambda each: each["cycles"])
+    cycles, least = slowest["cycles"], floor(hardware)
+    unit = "step" if hardware["multiplications"]["per_step"] else "vector"
+    said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
+    what, _, why = slowest.get("limit", "").partition(": ")
+    own = slowest.get("floor") or least
+    share = f", which takes {cycles / own:.2f} times its own floor of {own:,}" if own != least else ""
+    return said + (f"; limited by {what} in layer {slowest['name']!r}{share}: {why}" if why else "")
+
+
+def draw(layers: Layers) -> Figure | None:
+    """A strip for each array with a chart: when its units work on one step, and in pale on the steps around it.
+
+    None where no layer has a chart, as linear layers do one thing all the time.
+    """
+    charted = [each for each in arrays(layers) if each.get("chart")]
+    if not charted:
+        return None
+    heights = [len(each["chart"]["rows"]) + 1.6 for each in charted]
+    figure = Figure(figsize=(10, 0.5 + 0.3 * sum(heights)), layout="constrained")
+    every = figure.subplots(len(charted), 1, squeeze=False, height_ratios=heights)
+    for each, axes in zip(charted, every[:, 0], strict=True):
+        _strip(axes, each)
+    return figure
+
+
+def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
+    period, units = entry["chart"]["period"], entry["chart"]["rows"]
+    first = min(start for spans in units.values() for start, _ in spans)
+    last = max(stop for spans in units.values() for _, stop in spans)
+    turns = int((last - first) // period) + 1
+    around = range(-turns, turns + 1)
+    for row, (name, spans) in enumerate(units.items()):
+        for turn in around:
+            shifted = [(start + turn * period, stop - start) for start, stop in spans]
+            axes.broken_barh(shifted, (row - 0.36, 0.72), facecolors=UNITS[name.partition(":")[0]],
+                             alpha=0.22 if turn else 1.0)
+    for at in (0, period):
+        axes.axvline(at, color=INK, linewidth=0.8, linestyle=":")
+    axes.set_xlim(min(first, 0), max(last, period))
+    axes.set_ylim(len(units) - 0.5, -0.5)
+    axes.set_yticks(range(len(units)), list(units))
+    axes.set_xlabel("cycle, counted from the step's first recurrent product", fontsize=8)
+    every = f"a step every {round(period, 2):,} cycles, floor {entry['floor']:,}"
+    style(axes, f"{entry['name']}: {every}; {entry['limit']}", "x")

@@ -1,0 +1,101 @@
+"""What may stand in the records of a run: what later steps and the report read of them."""
+from collections.abc import Mapping
+from typing import Any
+
+from circulant.sim.files.schema import (
+    SHA,
+    Anything,
+    Int,
+    Later,
+    Listing,
+    Mapped,
+    Null,
+    Number,
+    Rule,
+    Table,
+    Text,
+    Where,
+)
+from circulant.sim.golden.rules import COUNT, FORMAT, NAME
+
+__all__ = ["rule_of"]
+
+_SIZE = Int(1, 1 << 62)
+_TIME = Number(0)
+
+UNITS = ("array", "pointwise", "second vector", "output")
+"""Those of `circulant.report.gantt`, which draws them and is slow to import."""
+
+TURNS = 1000
+"""Periods that the chart of a step may go over."""
+
+
+def _few_periods(chart: Mapping[str, Any]) -> bool:
+    ends = [end for spans in chart["rows"].values() for span in spans for end in span]
+    return (bool(ends) and max(ends) - min(ends) <= TURNS * chart["period"]
+            and all(unit.partition(":")[0] in UNITS for unit in chart["rows"]))
+
+
+_CHART = Where(Table({"period": Number(1e-9), "rows": Mapped(Listing(Listing(Number(), 2, 2), 1))}, open=True),
+               _few_periods, f"spans of the units of an array, over {TURNS} periods at the most")
+_LAYERS = Listing(Later(lambda: _LAYER))
+_LAYER: Rule = Where(
+    Table({"name": NAME, "kind": Text(100), "cycles": Number(0), "floor": Number(0)},
+          {**dict.fromkeys(("rows", "columns", "fold", "chains", "elements", "multipliers"), COUNT), "limit": Text(),
+           "per": Text(100), "chart": _CHART, "forward": Later(lambda: _LAYER), "backward": Later(lambda: _LAYER),
+           "body": _LAYERS, "shortcut": _LAYERS}, open=True),
+    lambda layer: ("rows" in layer) == ("columns" in layer) and ("body" in layer) == ("shortcut" in layer)
+    and ("chart" not in layer or "limit" in layer), "an object with rows and columns, body and shortcut, or neither")
+
+_WORK = Where(Table({"per_step": COUNT, "per_sequence": COUNT}), lambda work: any(work.values()),
+              "multiplications of a step and of a sequence, not both none")
+_FIRST = Table(dict.fromkeys(("sequence", "step", "word", "expected", "got"), Int(-1 << 63, 1 << 63)), open=True)
+_VERIFICATION = Where(
+    Table({**dict.fromkeys(("sequences", "words", "words_compared", "mismatches"), COUNT),
+           **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", "latency_cycles"), Number(0)),
+           "first": Null(_FIRST), "simulator": Text(200)}, open=True),
+    lambda found: (found["first"] is None) == (not found["mismatches"]),
+    "an object with the first mismatch, where there is one")
+
+_RANGE = Where(
+    Table({"name": NAME, "format": FORMAT, "lo": Number(), "hi": Number(), "worst": Number(), "count": _SIZE,
+           "ends": COUNT, "bits": Listing(COUNT), "sqnr_db": Null(Number())}, open=True),
+    lambda each: len(each["bits"]) == each["format"]["width"], "an object with a count for each bit of its format")
+_WIDTH = Table({"name": NAME, "start": COUNT, "picked": COUNT, "noise": Null(Number())}, open=True)
+_PICKED = Table({"pick_on": Text(100), "pick_by": Text(100), "budget": Number(), "lost": Number(), "cost": Number(),
+                 "score_start": Number(), "score": Number(), "weight_bits_start": _SIZE, "weight_bits": COUNT,
+                 "widths": Listing(_WIDTH)}, open=True)
+
+_MATRIX = Table(dict.fromkeys(("groups", "rows", "columns", "block_size"), _SIZE), open=True)
+
+
+def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
+    """The rule of a step's record.
+
+    Parameters:
+        body: of it, which names the metric of its scores, and says whether widths were picked.
+    """
+    members: dict[str, Rule] = {"experiment": Mapped(Mapped(Anything())), "after": Null(SHA)}
+    optional: dict[str, Rule] = {}
+    if step in ("train", "quantize"):
+        metric = body.get("metric")
+        members |= {"metric": Text(100), "seconds": _TIME}
+        if isinstance(metric, str) and metric not in ("hashes", "matrices", "history", "picking", "ranges", *members):
+            members[metric] = Mapped(Number())
+        if step == "train":
+            epoch = Table({"phase": Text(100), "loss": Number()},
+                          dict.fromkeys(("primal", "dual", str(metric)), Number()), open=True)
+            members |= {"hashes": Table({"model": SHA}, open=True), "matrices": Mapped(_MATRIX),
+                        "history": Listing(epoch)}
+        else:
+            members["hashes"] = Table({"network": SHA, "vectors": SHA}, open=True)
+            optional = {"ranges": Listing(_RANGE), "picking": _PICKED if body.get("picking") else Table({}),
+                        "finetuning": Mapped(Anything())}
+    elif step == "generate":
+        members |= {"seconds": _TIME, "hashes": Table({"network": SHA, "design": SHA}, open=True),
+                    "hardware": Table({"multipliers": _SIZE, "memory_bits": COUNT, "multiplications": _WORK},
+                                      {"layers": _LAYERS}, open=True)}
+    elif step == "simulate":
+        members |= {"seconds": _TIME, "hashes": Table({"design": SHA, "vectors": SHA}, open=True),
+                    "verification": _VERIFICATION}
+    return Table(members, optional, open=True)

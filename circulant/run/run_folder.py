@@ -1,0 +1,181 @@
+"""A run folder: what each step left in it, and whether that still belongs together.
+
+Each step ends by writing a record: a JSON file with the tables of the experiment that it obeyed, the hash of the
+record of the step before, and its results. So a step can tell a missing, a damaged and a stale file apart, and names
+the command that makes it anew.
+"""
+import json
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from circulant.experiment import FILE, Experiment, save
+from circulant.run.record_rules import rule_of
+from circulant.sim import artifact
+from circulant.sim.files import files
+from circulant.sim.files.schema import require as check
+from circulant.sim.refusal import Refusal
+
+__all__ = ["BRANCHES", "CHECKPOINT", "STEPS", "Run", "Step", "record", "recorded", "require", "sha256"]
+
+VERSION = 1
+
+CHECKPOINT = "checkpoint"
+"""Folder in a run folder: an unfinished training, and its experiment, which may differ from the one beside it."""
+
+
+class Step(NamedTuple):
+    """What a step obeys and leaves.
+
+    Members:
+        name: of the command.
+        tables: of the experiment that this step is the first to read.
+        files: in the run folder, needed by later steps.
+        record: written last.
+        after: the step whose files this one starts from.
+    """
+
+    name: str
+    tables: tuple[str, ...]
+    files: tuple[str, ...]
+    record: str
+    after: str | None
+
+
+STEPS = {step.name: step for step in (
+    Step("train", ("data", "model", "compression", "training"), ("model.pt",), "training.json", None),
+    Step("quantize", ("quantization",), ("network.json", "weights.npz", "vectors.npz"), "quantization.json", "train"),
+    Step("generate", ("hardware", "board"), ("hardware/manifest.json",), "generation.json", "quantize"),
+    Step("simulate", ("simulation",), (), "verification.json", "generate"),
+)}
+"""The steps of a run in their order."""
+
+BRANCHES = {step.name: step for step in (
+    Step("generate --target c", (), ("c/manifest.json",), "generation-c.json", "quantize"),
+    Step("reload", (), ("reload.bin",), "reload.json", "generate"),
+)}
+"""Steps that a run can do without, and that no other one follows."""
+
+_ALL = STEPS | BRANCHES
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment and the folder that its files are in."""
+
+    folder: Path
+    experiment: Experiment
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def require_writable(self) -> None:
+        """See that the folder can be made and written to, before a long step, by doing it; nothing stays of it.
+
+        Raises:
+            Refusal: when it cannot.
+        """
+        made: list[Path] = []
+        try:
+            for path in (*reversed(self.folder.absolute().parents), self.folder.absolute()):
+                if not path.is_dir():
+                    path.mkdir()
+                    made.append(path)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except (OSError, ValueError) as error:  # ValueError: a null character in the name
+            why = error.strerror if isinstance(error, OSError) else error
+            raise Refusal(f"{self.folder} must be a folder that can be written to, but it cannot be ({why}); choose "
+                          "another --out") from None
+        finally:
+            for path in reversed(made):
+                with suppress(OSError):
+                    path.rmdir()
+
+    def command(self, step: str, *options: str) -> str:
+        """The command line of a step on this folder."""
+        where = str(self.folder) if self.path(FILE).exists() else f"--out {self.folder}"
+        name, *more = step.split()
+        return "`" + " ".join(("circulant", name, where, *more, *options)) + "`"
+
+
+def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the record of a step that has written its files, and the experiment as it is now; returns the record."""
+    save(run.experiment, run.folder)
+    before = _ALL[step].after
+    after = recorded(run, before)["hash"] if before else None
+    body = {"experiment": run.experiment.tables(_ALL[step].tables), "after": after, **results}
+    sha = artifact.write_json(run.path(_ALL[step].record), _kind(step), VERSION, body)
+    return {**body, "hash": sha}
+
+
+def recorded(run: Run, step: str) -> dict[str, Any]:
+    """The record of a step that has to be done by now, and fits the experiment and the steps before it.
+
+    Raises:
+        Refusal: a record is missing or damaged, the experiment differs from what a step obeyed, or a step was done anew
+            since; each with the command to run.
+    """
+    before = _ALL[step].after
+    after = recorded(run, before)["hash"] if before else None
+    if not run.path(_ALL[step].record).exists():
+        for name in (*_ALL[step].files, _ALL[step].record):
+            _exists(run, step, name)
+    found = artifact.read_json(run.path(_ALL[step].record), _kind(step), VERSION)
+    check(rule_of(step, found), found, run.path(_ALL[step].record), f"run {run.command(step)} again")
+    _check_tables(run, step, found["experiment"])
+    if before and found["after"] != after:
+        raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that was made "
+                      f"anew since; run {run.command(step)} again")
+    return found
+
+
+def require(run: Run, step: str) -> dict[str, Any]:
+    """The record of a step whose files are needed now.
+
+    Raises:
+        Refusal: as `recorded`, and when a file of the step is missing.
+    """
+    found = recorded(run, step)
+    for name in _ALL[step].files:
+        _exists(run, step, name)
+    return found
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        Refusal: when it is no regular file that can be read.
+    """
+    try:
+        return files.sha256(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Refusal(f"{path} must be a file, but it cannot be read ({files.reason(error)}); remove it") from None
+
+
+def _exists(run: Run, step: str, name: str) -> None:
+    if not run.path(name).exists():
+        raise Refusal(f"{run.path(name)} is missing; run {run.command(step)} first")
+
+
+def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
+    names = _ALL[step].tables
+    now, default = (json.loads(json.dumps(each.tables(names)))  # Lists, where a table has tuples.
+                    for each in (run.experiment, Experiment()))
+    for table, keys in now.items():
+        for key, value in keys.items():
+            was = obeyed.get(table, {}).get(key, default[table][key])  # What is younger than the record did nothing.
+            if was != value:
+                change = f"--set {table}.{key}={value}"
+                raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "
+                              f"{value!r}; to change it, run {run.command(step, change)} first")
+
+
+def _kind(step: str) -> str:
+    return f"circulant-{_ALL[step].record.removesuffix('.json')}"

@@ -1,0 +1,71 @@
+"""The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
+from collections.abc import Iterator
+
+from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
+from circulant.sim.arith.circulant import JointProduct
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import GATES, Lstm
+
+__all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "spacings", "vector_cycles"]
+
+ROWS = 1 << 30
+"""A spacing with which the rows lead."""
+
+IN_TURN = ROWS, ROWS, ROWS
+"""The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""
+
+
+def matrices(layer: Linear | Gru | Lstm) -> list[Matrix]:
+    """What the array computes for a layer."""
+    if isinstance(layer, Linear):
+        return [Matrix((Part(layer.product, 0, 0),), ("y",))]
+    x = layer.gates.parts[0].columns // layer.gates.block_size
+    if isinstance(layer, Lstm):
+        gates = [Matrix(parts(layer.gates, 0, x), GATES)]
+        return gates if layer.projection is None else [
+            *gates, Matrix((Part(layer.projection, 1, 0),), ("y",), stage=1)]
+    if isinstance(layer.candidate, JointProduct):
+        w, u = layer.candidate.parts
+        return [Matrix(parts(layer.gates, 0, x), ("r", "z")), Matrix((Part(w, 0, 0), Part(u, 1, 0)), ("n",), stage=1)]
+    assert layer.candidate_recurrent is not None
+    return [Matrix((Part(layer.candidate, 0, 0),), ("nx",), completes=False),
+            Matrix(parts(layer.gates, 0, x), ("r", "z"), completes=False),
+            Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
+
+
+def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[int, int, int]) -> Program:
+    """The passes of a layer, those of the same blocks side by side, and the completing one behind the others."""
+    found = matrices(layer)
+    order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)
+             for index, matrix in enumerate(found) for row in range(0, matrix.rows, shape.rows)]
+    inputs = -(-layer.inputs // found[0].product.block_size)
+    return Program(shape, found, inputs=inputs, order=[entry[2:] for entry in sorted(order)], spacing=spacing)
+
+
+def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
+    """Of a layer without a state from vector to vector: what the array takes, and what comes and leaves.
+
+    A vector that is shorter than a third of its way through the layer may take some cycles more.
+    """
+    p, q, _ = layer.product.weights.shape
+    issue = -(-p // shape.rows) * max(-(-q // shape.columns) * shape.fold, shape.slots)
+    return max(issue, q // spare_blocks(layer, shape), p)
+
+
+def spare_blocks(layer: Linear, shape: ArrayShape) -> int:
+    """Values of a dense layer that come side by side: so many that the array waits for none, and that its banks take
+    them. Blocks come one by one."""
+    p, q, k = layer.product.weights.shape
+    issue = -(-p // shape.rows) * -(-q // shape.columns) * shape.fold
+    aside = 1
+    while k == 1 and q // aside > issue and not shape.columns % (2 * aside) and not q % (2 * aside):
+        aside *= 2
+    return aside
+
+
+def spacings(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
+    """Spacings worth a try, from columns first to rows first; the first passes of AHEAD end as fast as they drain."""
+    for main in (ROWS, *(shape.slots * n for n in (1, 2, 3, 4, 6))):
+        for second in (ROWS, shape.slots):
+            yield shape.slots, main, second

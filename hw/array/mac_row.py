@@ -1,0 +1,206 @@
+"""A row of the array: C block products per cycle, summed up by a tree and over time, in the spectral domain.
+
+A complex product with a constant (c + jd) takes three real multiplications: ``s1 = c(a+b)``, ``s2 = a(d-c)``,
+``s3 = b(c+d)``, ``re = s1 - s3``, ``im = s1 + s2``. The sums of s1, s2 and s3 over a row are kept apart and combined
+once per row of the matrix, behind the array.
+"""
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from circulant.sim.arith.circulant import multiplications
+
+__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "weight_operands"]
+
+
+def data_operands(spectrum: list[Value]) -> list[Value]:
+    """The data side of each product: X[0], X[k/2], then a+b, a, b for each complex bin a + jb, shared by all rows."""
+    operands = spectrum[:2]
+    for re, im in zip(spectrum[2::2], spectrum[3::2], strict=True):
+        operands += [re + im, re, im]
+    return operands
+
+
+def weight_operands(spectrum: list[Value]) -> list[Value]:
+    """The weight side of each product: W[0], W[k/2], then c, d-c, c+d for each complex bin c + jd."""
+    operands = spectrum[:2]
+    for c, d in zip(spectrum[2::2], spectrum[3::2], strict=True):
+        operands += [c, d - c, c + d]
+    return operands
+
+
+@dataclass(frozen=True)
+class MacRowShape:
+    """What all rows of an array have in common.
+
+    Parameters:
+        k: block size.
+        columns: lanes of a row, block products per cycle.
+        data_width: of a number of the data's spectrum.
+        weight_width: of a number of the weights' spectrum.
+        terms: block products that an accumulator sums up at the most.
+        slots: accumulators, sums that grow side by side.
+        fold: cycles that a block product takes, with as many times fewer multipliers.
+    """
+
+    k: int
+    columns: int
+    data_width: int
+    weight_width: int
+    terms: int
+    slots: int
+    fold: int = 1
+
+    @property
+    def products(self) -> int:
+        """Of a block."""
+        return multiplications(self.k)
+
+    @property
+    def multipliers(self) -> int:
+        """Of a lane: products that it makes in a cycle."""
+        return -(-self.products // self.fold)
+
+    @property
+    def widths(self) -> list[tuple[int, int]]:
+        """For each multiplier of a lane the bits of its operands, data and weights: the widest of all phases."""
+        a, b = self.data_width, self.weight_width
+        each = ([(a, b)] * 2 + [(a + 1, b), (a, b + 1), (a, b + 1)] * (self.k // 2))[:self.products]
+        mine = [each[i::self.multipliers] for i in range(self.multipliers)]
+        return [(max(x for x, _ in found), max(y for _, y in found)) for found in mine]
+
+    @property
+    def sum_width(self) -> int:
+        return self.data_width + self.weight_width + 2 + ceil_log2(self.terms)
+
+    @property
+    def sums(self) -> data.ArrayLayout:
+        return data.ArrayLayout(signed(self.sum_width), self.products)
+
+    @property
+    def operands(self) -> data.ArrayLayout:
+        """Those of a cycle."""
+        return data.ArrayLayout(data.ArrayLayout(signed(self.data_width + 1), self.multipliers), self.columns)
+
+    @property
+    def weights(self) -> data.ArrayLayout:
+        return data.ArrayLayout(data.ArrayLayout(signed(self.weight_width), self.k), self.columns)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the operands to the head of the drain: those of the row, products, levels of the tree, sum,
+        drain."""
+        return 4 + ceil_log2(self.columns)
+
+
+def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Value]:
+    """The operands whose turn it is, zeros where a last phase has none."""
+    if shape.fold == 1:
+        return operands
+    each = shape.multipliers
+    filled = [*operands, *[Const(0, signed(1))] * (each * shape.fold - len(operands))]
+    return [Array(filled[i::each])[phase] for i in range(each)]
+
+
+class MacRow(wiring.Component):
+    """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
+
+    Members:
+        x: data operands of each column (see `data_operands`), those of a phase.
+        w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
+        add: the sum of the next cycle's products goes to accumulator ``slot``, ``shape.latency`` - 3 cycles after x.
+        first: with ``add``: it is the first one of its row.
+        load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
+        part: with ``add``: the phase of these products.
+        chain: sums of the row behind.
+        sums: the head of the drain.
+    """
+
+    def __init__(self, shape: MacRowShape) -> None:
+        self._shape = shape
+        super().__init__({
+            "x": In(shape.operands),
+            "w": In(shape.weights),
+            "phase": In(range(max(2, shape.fold))),
+            "add": In(1),
+            "slot": In(range(max(2, shape.slots))),
+            "first": In(1),
+            "load": In(1),
+            "part": In(range(max(2, shape.fold))),
+            "chain": In(shape.sums),
+            "sums": Out(shape.sums),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        shape = self._shape
+        drain = Signal(shape.sums, reset_less=True)
+        total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
+        m.d.comb += self.sums.eq(drain)
+        # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
+        add, slot, first, load, part = (
+            Signal.like(getattr(self, name), name=f"row_{name}", attrs={"keep": 1})
+            for name in ("add", "slot", "first", "load", "part"))
+        loads = Signal(name="row_loads", attrs={"keep": 1})
+        m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load), loads.eq(load)]
+        if shape.fold > 1:
+            m.d.sync += part.eq(self.part)
+        held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
+        for i, terms in enumerate(self._products(m)):
+            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + self._tree(m, i, terms))
+        for j in range(shape.products):
+            phase, i = divmod(j, shape.multipliers)
+            value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
+            with m.If(part == phase if phase < shape.fold - 1 else Const(1)):  # It waits for the last phase.
+                m.d.sync += value.eq(total[i])
+            m.d.sync += drain[j].eq(Mux(loads, value, self.chain[j]))
+        return m
+
+    def _products(self, m: Module) -> list[list[Value]]:
+        """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
+        has within: the way to all rows ends at them."""
+        shape = self._shape
+        x = Signal(shape.operands, name="row_x", reset_less=True)
+        m.d.sync += x.eq(self.x)
+        products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
+        for c in range(shape.columns):
+            weights = weight_operands([self.w[c][i] for i in range(shape.k)])
+            for j, weight in enumerate(phases(weights, shape, self.phase)):
+                factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
+                product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
+                                 reset_less=True)
+                near = Signal.like(factor, name=f"near_{c}_{j}")
+                a, b = shape.widths[j]  # What is above repeats the sign.
+                m.d.sync += [factor.eq(weight), near.eq(factor),
+                             product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
+                products[j].append(product)
+        return products
+
+    def _tree(self, m: Module, j: int, level: list[Value]) -> Value:
+        """The sum of the columns, a register after each addition."""
+        while len(level) > 1:
+            pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+            level = []
+            for n, pair in enumerate(pairs):
+                later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
+                m.d.sync += later.eq(pair)
+                level.append(later)
+        return level[0]
+
+    def _accumulators(self, m: Module, total: Any, *, add: Value, address: Value) -> Any:
+        """What the slot holds; it takes the total in a cycle that adds."""
+        shape = self._shape
+        if shape.slots * shape.fold == 1:
+            held = Signal(total.shape(), reset_less=True)
+            with m.If(add):
+                m.d.sync += held.eq(total)
+            return held
+        m.submodules.accumulators = mem = memory.Memory(
+            shape=total.shape(), depth=shape.slots * shape.fold, init=[])
+        read, write = mem.read_port(domain="comb"), mem.write_port()
+        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(add), write.data.eq(total)]
+        return read.data

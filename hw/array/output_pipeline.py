@@ -1,0 +1,182 @@
+"""Behind the array: a chain takes the sums of its rows one after the other, and transforms them back.
+
+``re = s1 - s3`` and ``im = s1 + s2``; rounding to the product's format; inverse FFT; rounding to that of y; bias.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from circulant.hw.arith.fft import FftShape, InverseFft
+from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.array.program import Program
+from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.pipeline import delay, per_matrix
+
+__all__ = ["OutputPipeline", "chain_output", "route_layout"]
+
+
+def route_layout(program: Program) -> data.StructLayout:
+    """Where a row goes: the memory of its gate, and the place of its block there."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "completes": 1,
+            "matrix": range(max(2, len(program.matrices))),
+            "kind": range(max(2, *(len(matrix.kinds) for matrix in program.matrices))),
+            "address": range(max(2, *(matrix.blocks for matrix in program.matrices))),
+        }
+    )
+
+
+def chain_output(program: Program) -> wiring.Signature:
+    """Members: valid; the row's matrix and gate; the address of its block; whether that block is now whole; whether it
+    belongs to every second step; and its k values."""
+    members = {name: Out(field.shape) for name, field in route_layout(program)}
+    width = max(matrix.product.output.width for matrix in program.matrices)
+    row = data.ArrayLayout(signed(width), program.matrices[0].product.block_size)
+    return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
+
+
+class OutputPipeline(wiring.Component):
+    """One row per cycle; ``latency`` cycles from ``start`` to the first row of a pass.
+
+    Parameters:
+        name: names the memory image, which holds biases and routes in the order in which the rows leave.
+        program: the passes.
+        chain: number of this chain.
+        sums: layout of the sums of a row.
+        config: see `Rom`.
+
+    Members:
+        start: the sums of a pass's first row are there; those of the others follow, one per cycle.
+        number, second: with ``start``: which pass; whether its step is every second one.
+        sums: of the row at the head of the drain.
+        o: rows, see `chain_output`.
+    """
+
+    def __init__(self, *, name: str, program: Program, chain: int, sums: data.ArrayLayout,
+                 config: Config | None = None) -> None:
+        self._name, self._config = name, config
+        self._program = program
+        self._chain = chain
+        self._products = [matrix.product for matrix in program.matrices]
+        first = self._products[0]
+        self._width = max(p.output.width for p in self._products)
+        self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits)
+        super().__init__(
+            {
+                "start": In(1),
+                "number": In(range(max(2, len(program.passes)))),
+                "second": In(1),
+                "sums": In(sums),
+                "o": Out(chain_output(program)),
+            }
+        )
+
+    @property
+    def latency(self) -> int:
+        """Cycles from ``start`` to the first row: combine, round, clip, inverse FFT, round, bias."""
+        return 3 + self._fft.latency + 2
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        passes, number, slot, second = self._slots(m)
+        matrix = Signal(range(max(2, len(self._products))))
+        m.d.comb += matrix.eq(per_matrix([p.matrix for p in self._program.passes], number))
+        (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
+        m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
+        drops = [p.frac - p.product.frac for p in self._products]
+        at = delay(m, matrix, 1, name="combined_matrix")
+        clips = delay(m, at, 1, name="whole_matrix")
+        for j, number_j in enumerate(self._combined()):
+            combined = Signal(number_j.shape(), name=f"combined_{j}", reset_less=True)
+            whole = Signal(signed(len(combined) + 1 - min(drops)), name=f"whole_{j}", reset_less=True)
+            product = Signal(signed(self._fft.width), name=f"product_{j}", reset_less=True)
+            m.d.comb += inverse.i.payload[j].eq(product)
+            m.d.sync += [
+                combined.eq(number_j),
+                whole.eq(_chosen(drops, at, partial(round_shift, combined))),
+                product.eq(_chosen([p.product.width for p in self._products], clips, partial(saturate, whole))),
+            ]
+
+        steps = 3 + self._fft.latency
+        starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
+        route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
+        output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
+        live = delay(m, passes, steps + 1, name="live", reset_less=False)
+        matrix = delay(m, clips, steps - 2, name="matrix")
+        final = delay(m, matrix, 1, name="final")
+        m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
+        m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in route_layout(self._program)]
+        m.d.comb += [self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second"))]
+        shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
+        for j in range(self._fft.k):
+            width = self._fft.inverse_width + 1 + max(0, -min(shifts))
+            rounded = Signal(signed(width), name=f"rounded_{j}", reset_less=True)
+            m.d.sync += [
+                rounded.eq(_chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))),
+                output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
+                    saturate, rounded + biases.word_select(j, self._width).as_signed()))),
+            ]
+        return m
+
+    def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
+        """Count the rows of a pass: whether there is one, of which pass, at which slot, and of a second step."""
+        slots = self._program.shape.slots
+        waiting, kept, kept_second = Signal(range(slots + 1)), Signal.like(self.number), Signal()
+        passes, number, slot, second = Signal(), Signal.like(self.number), Signal(range(slots + 1)), Signal()
+        m.d.comb += [
+            passes.eq(self.start | (waiting != 0)),
+            number.eq(Mux(self.start, self.number, kept)),
+            slot.eq(Mux(self.start, 0, slots - waiting)),
+            second.eq(Mux(self.start, self.second, kept_second)),
+        ]
+        m.d.sync += [kept.eq(number), kept_second.eq(second)]
+        with m.If(passes):
+            m.d.sync += waiting.eq(Mux(self.start, slots - 1, waiting - 1))
+        return passes, number, slot, second
+
+    def _combined(self) -> list[Value]:
+        sums = [Value.cast(self.sums[j]) for j in range(self.sums.shape().length)]
+        numbers = sums[:2]
+        for s1, s2, s3 in zip(sums[2::3], sums[3::3], sums[4::3], strict=True):
+            numbers += [s1 - s3, s1 + s2]
+        return numbers
+
+    def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
+        """Route and biases of a row, two cycles after its address."""
+        layout, words = route_layout(self._program), []
+        for index, row in self._program.leaving(self._chain):
+            matrix = self._program.matrices[index]
+            if row < 0:
+                words.append(0)
+                continue
+            block, kind = divmod(row, len(matrix.kinds))
+            route = layout.const(
+                {
+                    "valid": 1,
+                    "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
+                    "matrix": index,
+                    "kind": kind,
+                    "address": block // matrix.banks(self._program.shape.chains),
+                }
+            )
+            (bias,) = packed(matrix.bias[row : row + 1], self._width)
+            words.append(Value.cast(route).value << (self._width * self._fft.k) | bias)
+        width = self._width * self._fft.k
+        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name, config=self._config)
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
+        word = delay(m, rom.data, 1, name="word")
+        return data.View(layout, word[width:]), word[:width]
+
+
+def _chosen(keys: Sequence[Any], matrix: Value, make: Callable[[Any], Value]) -> Value:
+    """What ``make`` says for the matrix's key; made once where all keys are equal."""
+    return make(keys[0]) if len(set(keys)) == 1 else per_matrix([make(key) for key in keys], matrix)

@@ -1,0 +1,94 @@
+"""Behind the chains: rows of the products are kept by gate until their whole block is there.
+
+Every gate has a memory of its own, cut into banks where several chains carry rows of it, so that each memory is
+written by one chain only. Two steps fit: while one is read, the next one may come.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.output_pipeline import chain_output
+from circulant.hw.array.program import Program
+
+__all__ = ["RowBuffers"]
+
+
+class RowBuffers(wiring.Component):
+    """The rows of all matrices of one stage.
+
+    Parameters:
+        program: the passes.
+        stage: whose matrices are kept.
+
+    Members:
+        i0, i1, …: the chains.
+        fetch: read the next block, in a cycle with ``ready``.
+        block: number of that block.
+        waiting: whole blocks that came and were not fetched.
+        ready: there are such.
+        rows: for each gate the k values of the block that was fetched last, from the cycle after ``fetch`` on.
+    """
+
+    def __init__(self, program: Program, *, stage: int) -> None:
+        self._program = program
+        self._chosen = [(n, matrix) for n, matrix in enumerate(program.matrices) if matrix.stage == stage]
+        product = self._chosen[0][1].product
+        self._row = data.ArrayLayout(signed(product.output.width), product.block_size)
+        self.blocks = max(matrix.blocks for _, matrix in self._chosen)
+        super().__init__(
+            {
+                **{f"i{c}": In(chain_output(program)) for c in range(program.shape.chains)},
+                "fetch": In(1),
+                "block": Out(range(max(2, self.blocks))),
+                "waiting": Out(range(2 * self.blocks + 1)),
+                "ready": Out(1),
+                "rows": Out(
+                    data.StructLayout({kind: self._row for _, matrix in self._chosen for kind in matrix.kinds})
+                ),
+            }
+        )
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        chains = [getattr(self, f"i{c}") for c in range(self._program.shape.chains)]
+        second = Signal()
+        complete = Signal(len(chains))
+        m.d.comb += [
+            bit.eq(chain.completes & Cat(chain.matrix == number for number, _ in self._chosen).any())
+            for bit, chain in zip(complete, chains, strict=True)]
+        counts = Array(number.bit_count() for number in range(1 << len(chains)))
+        m.d.sync += [
+            self.waiting.eq(self.waiting + counts[complete] - self.fetch),
+            self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
+        ]
+        with m.If(self.fetch):
+            m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
+            with m.If(self.block == self.blocks - 1):
+                m.d.sync += second.eq(~second)
+
+        for number, matrix in self._chosen:
+            kinds = len(matrix.kinds)
+            banks = matrix.banks(len(chains))
+            depth = -(-matrix.blocks // banks)
+            for kind, name in enumerate(matrix.kinds):
+                values = []
+                for bank in range(banks):
+                    chain = chains[(bank * kinds + kind) % len(chains)]
+                    m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
+                    write, read = mem.write_port(), mem.read_port()
+                    m.d.comb += [
+                        write.en.eq(chain.valid & (chain.matrix == number) & (chain.kind == kind)),
+                        write.addr.eq(Mux(chain.second, depth, 0) + chain.address),
+                        *(write.data[j].eq(value) for j, value in enumerate(chain.data)),
+                        read.en.eq(self.fetch),
+                        read.addr.eq(Mux(second, depth, 0) + (self.block >> (banks.bit_length() - 1))),
+                    ]
+                    values.append(Value.cast(read.data))
+                bank = Signal(range(max(2, banks)), name=f"bank_{name}")
+                with m.If(self.fetch):
+                    m.d.sync += bank.eq(self.block)
+                m.d.comb += self.rows[name].eq(Array(values)[bank] if banks > 1 else values[0])
+        return m

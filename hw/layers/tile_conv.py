@@ -1,0 +1,193 @@
+"""A dense convolution in tiles: lines of tiles, rows of filters, and a queue that its tiles always fit into."""
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from circulant.hw.arith.fixed import requantize, round_shift, saturate
+from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
+from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.layers.line_buffer import LineBuffer
+from circulant.hw.layers.tile import TileShape, fast_fir, weighted
+from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.hw.stream.width_converter import serialize
+
+__all__ = ["RowFormat", "TileConvLayer", "TileRow"]
+
+
+class RowFormat:
+    """What all rows have in common; equal rows have equal names.
+
+    Parameters:
+        shape: of the convolution.
+    """
+
+    def __init__(self, shape: TileShape) -> None:
+        product, layer = shape.layer.product, shape.layer
+        self.pixels, self.taps, self.columns, self.products = (
+            shape.pixels, layer.window.kernel[1], shape.columns, shape.products)
+        self.data_width, self.weight_width, self.relu = shape.data_width, shape.weight_width, layer.relu
+        terms = layer.window.kernel[0] * layer.inputs
+        self.sum_width = self.data_width + self.weight_width + ceil_log2(terms)
+        self.rounding = (product.frac - product.product.frac, product.product.width)
+        self.last_shift, self.output_width = product.product.frac - product.output.frac, product.output.width
+
+    def __str__(self) -> str:
+        return "_".join("_".join(map(str, value)) if isinstance(value, tuple) else str(int(value))
+                        for value in vars(self).values())
+
+    @property
+    def latency(self) -> int:
+        """Cycles from operands to values: product, levels of the tree, sum, combination, and three roundings."""
+        return 2 + ceil_log2(self.columns) + 4
+
+
+class TileRow(wiring.Component):
+    """The filters of an output channel: a group of columns in each cycle, and the pixels of a tile when it is whole.
+
+    Members:
+        x, w: operands of each column's filters.
+        add, first: the sums of products of x two and ``ceil_log2(columns)`` cycles before are added up, or are the
+            first of a tile.
+        bias: four cycles after the last ``add`` of a tile.
+        y: pixels, ``latency`` cycles after the last x.
+    """
+
+    def __init__(self, form: RowFormat) -> None:
+        self._form = form
+        lanes = form.columns * form.products
+        super().__init__({
+            "x": In(data.ArrayLayout(signed(form.data_width), lanes)),
+            "w": In(data.ArrayLayout(signed(form.weight_width), lanes)),
+            "add": In(1), "first": In(1), "bias": In(signed(form.output_width)),
+            "y": Out(data.ArrayLayout(signed(form.output_width), form.pixels)),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        form = self._form
+        sums: list[Value] = []
+        for j in range(form.products):
+            level: list[Value] = []
+            for c in range(form.columns):
+                product = Signal(signed(form.data_width + form.weight_width), name=f"product_{j}_{c}", reset_less=True)
+                at = c * form.products + j
+                m.d.sync += product.eq(self.x[at] * self.w[at])
+                level.append(product)
+            while len(level) > 1:
+                pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+                level = []
+                for n, pair in enumerate(pairs):
+                    later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
+                    m.d.sync += later.eq(pair)
+                    level.append(later)
+            total = Signal(signed(form.sum_width), name=f"sum_{j}", reset_less=True)
+            with m.If(self.add):
+                m.d.sync += total.eq(Mux(self.first, 0, total) + level[0])
+            sums.append(total)
+        for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
+            whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
+            rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
+            total = Signal(signed(form.rounding[1] + 1 + max(0, -form.last_shift)), name=f"total_{pixel}",
+                           reset_less=True)
+            value = Signal(signed(form.output_width), name=f"value_{pixel}", reset_less=True)
+            limited = saturate(total + self.bias, form.output_width)
+            m.d.sync += [whole.eq(weighted(sums, row)), rounded.eq(requantize(whole, *form.rounding)),
+                         total.eq(round_shift(rounded, form.last_shift)),
+                         value.eq(Mux(total + self.bias < 0, 0, limited) if form.relu else limited)]
+            m.d.comb += self.y[pixel].eq(value)
+        return m
+
+
+class TileConvLayer(wiring.Component):
+    """Images in, images out, tile by tile; equals `sim.golden.conv.Conv`.
+
+    Parameters:
+        shape: how it is computed.
+        single: whether pixels leave one by one.
+
+    Members:
+        i: stream of pixels side by side, all channels of each.
+        o: the same of the output; the last ones of an image are marked.
+    """
+
+    def __init__(self, shape: TileShape, *, single: bool = False) -> None:
+        self._shape, self._form, layer = shape, RowFormat(shape), shape.layer
+        self._lines = LineBuffer(shape)
+        payload = block(shape.pixels * layer.outputs, layer.product.output.width)
+        self._queue = Queue(payload, depth=4 + (self._form.latency + 5) // shape.cycles)
+        super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(
+            block(layer.outputs, layer.product.output.width) if single else payload))})
+
+    @property
+    def parts(self) -> Parts:
+        shape, form = self._shape, self._form
+        filters = shape.columns * shape.products
+        return Parts([
+            self._lines.memory, queue_memory(self._queue),
+            Memory(1, form.output_width * shape.rows, shape.passes, writable=False),
+            Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False),
+        ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        shape, form, layer, lines, queue = self._shape, self._form, self._shape.layer, self._lines, self._queue
+        m.submodules.lines, m.submodules.queue = lines, queue
+        connect(m, wiring.flipped(self.i), lines.i)
+        serialize(m, queue.o, wiring.flipped(self.o))
+        promised = Signal(range(queue.depth + 2))
+        m.d.comb += lines.room.eq(promised < queue.depth)
+        m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))
+
+        # LineBuffer read in a cycle are there two cycles later, and in the operands three.
+        operands = Signal(data.ArrayLayout(signed(shape.data_width), shape.columns * shape.products), reset_less=True)
+        m.d.sync += operands.eq(Value.cast(lines.spectra))
+        summed = form.latency - 2  # from lines to where the sum is taken
+        add, ends = (delay(m, value, summed, name=name, reset_less=False)
+                     for name, value in (("add", lines.valid), ("ends", lines.ends)))
+        first, number = (delay(m, value, summed, name=name)
+                         for name, value in (("first", lines.first), ("number", lines.number)))
+        leaves = delay(m, ends, 5, name="leaves", reset_less=False)
+        which = delay(m, number, 5, name="which")
+        bias_at = delay(m, number, 3, name="bias_at")
+        rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
+        biases = np.zeros(shape.passes * shape.rows, np.int64)
+        biases[:layer.outputs] = layer.product.bias[:layer.outputs]
+        m.submodules.bias = bias = Rom(words=packed(biases.reshape(shape.passes, -1), form.output_width),
+                                       width=form.output_width * shape.rows, image=f"{layer.name}_bias")
+        m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
+        pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
+        for r, row in enumerate(rows):
+            words = [packed(each[r].reshape(1, -1), shape.weight_width)[0] for each in shape.weights]
+            m.submodules[f"weights_{r}"] = rom = Rom(
+                words=words, width=shape.weight_width * shape.columns * shape.products,
+                image=f"{layer.name}_weights_{r}")
+            m.d.comb += [
+                rom.en.eq(1), rom.addr.eq(lines.weight), Value.cast(row.x).eq(Value.cast(operands)),
+                Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
+                row.add.eq(add), row.first.eq(first),
+                row.bias.eq(bias.data.word_select(r, form.output_width).as_signed()),
+            ]
+            for n in range(shape.passes):
+                channel = n * shape.rows + r
+                if channel >= layer.outputs:
+                    continue
+                for p in range(shape.pixels):
+                    value: Value = row.y[p]
+                    if n < shape.passes - 1:
+                        value = Signal(signed(form.output_width), name=f"early_{channel}_{p}", reset_less=True)
+                        with m.If(leaves & (which == n)):
+                            m.d.sync += value.eq(row.y[p])
+                    pixels[p * layer.outputs + channel] = value
+        whole, tile = Signal(), Signal(range(max(2, shape.tiles)))
+        m.d.comb += [
+            whole.eq(leaves & (which == shape.passes - 1)), queue.i.valid.eq(whole),
+            queue.i.payload.last.eq(tile == shape.tiles - 1),
+            *(queue.i.payload.data[at].eq(value) for at, value in enumerate(pixels)),
+        ]
+        with m.If(whole):
+            m.d.sync += tile.eq(Mux(tile == shape.tiles - 1, 0, tile + 1))
+        return m

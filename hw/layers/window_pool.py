@@ -1,0 +1,172 @@
+"""Pooling whose windows overlap or reach beyond the image: lines are kept, and a window is read in each cycle."""
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from circulant.hw.arith.fixed import constant_product, requantize
+from circulant.hw.array.parts import Parts, queue_memory
+from circulant.hw.layers.line_buffer import LineBuffer
+from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.sim.golden.pool import Pool, reciprocal
+from circulant.sim.shape.window import Grid, Window
+
+__all__ = ["WindowPoolLayer", "WindowShape"]
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """How a pooling walks over an image; in place of a `LineBufferShape`.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block.
+    """
+
+    layer: Pool
+    k: int
+    blocks: int = 1
+    fold: int = 1
+    passes: int = 1
+
+    @property
+    def beats(self) -> int:
+        """Blocks of a pixel."""
+        return -(-self.layer.inputs // self.k)
+
+    @property
+    def positions(self) -> int:
+        return self.layer.window.positions
+
+    @property
+    def turns(self) -> tuple[int, int]:
+        return 1, self.beats
+
+    @property
+    def cycles(self) -> int:
+        """Of an output pixel."""
+        return self.beats
+
+    @property
+    def lines(self) -> int:
+        return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
+
+    @property
+    def walk(self) -> "Walk":
+        return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.beats)
+
+    @property
+    def block(self) -> data.StructLayout:
+        return block(self.k, self.layer.input_format.width)
+
+    @property
+    def spectrum(self) -> data.ArrayLayout:
+        return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
+
+    def transform(self, m: Module, platform: Any) -> "Passing":
+        m.submodules.passing = passing = Passing(self.spectrum, flip=self.layer.mode == "max")
+        return passing
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What the windows move over; see `sim.golden.conv.Conv`."""
+
+    grid: Grid
+    output_grid: Grid
+    window: Window
+    blocks: int
+
+
+class Passing(wiring.Component):
+    """Values as they are or, with ``flip``, their highest bit inverted: then what is outside, zero, is the least.
+
+    Members:
+        i, o: streams of blocks.
+    """
+
+    def __init__(self, layout: data.ArrayLayout, *, flip: bool) -> None:
+        self._flip = flip
+        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready), *(
+            self.o.payload[j].eq(flipped(self.i.payload[j]) if self._flip else self.i.payload[j])
+            for j in range(self.i.payload.shape().length))]
+        return m
+
+
+def flipped(value: Value) -> Value:
+    value = Value.cast(value)
+    return (value ^ (1 << len(value) - 1))[:len(value)].as_signed()
+
+
+class WindowPoolLayer(wiring.Component):
+    """Images in, images out; equals `sim.golden.pool.Pool`. A block of an output pixel in each cycle.
+
+    Parameters:
+        layer: the golden layer.
+        k: values of a block.
+
+    Members:
+        i, o: streams of blocks of pixels; the last block of an image is marked.
+    """
+
+    def __init__(self, layer: Pool, *, k: int) -> None:
+        self._shape = WindowShape(layer, k)
+        self._lines = LineBuffer(self._shape)
+        self._latency = 2 + ceil_log2(layer.window.positions) + 1
+        payload = block(k, layer.output_format.width)
+        self._queue = Queue(payload, depth=self._latency + 4 + 2 * self._shape.beats)
+        super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(payload))})
+
+    @property
+    def parts(self) -> Parts:
+        return Parts([self._lines.memory, queue_memory(self._queue)])
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        shape, layer, lines, queue = self._shape, self._shape.layer, self._lines, self._queue
+        m.submodules.lines, m.submodules.queue = lines, queue
+        connect(m, wiring.flipped(self.i), lines.i)
+        connect(m, queue.o, wiring.flipped(self.o))
+        promised = Signal(range(queue.depth + shape.beats + 1))
+        m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
+        m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
+        down, across = layer.output_grid
+        count = down * across * shape.beats
+        at, comes = Signal(range(max(2, count))), delay(m, lines.valid, self._latency, name="comes", reset_less=False)
+        m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
+        with m.If(comes):
+            m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+        for j in range(shape.k):
+            level: list[Value] = [lines.spectra[n][j] for n in range(shape.positions)]
+            if layer.mode == "max":
+                level = [flipped(value) for value in level]
+            while len(level) > 1:
+                pairs = [self._joined(level[i], level[i + 1]) if i + 1 < len(level) else level[i]
+                         for i in range(0, len(level), 2)]
+                level = []
+                for n, pair in enumerate(pairs):
+                    later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
+                    m.d.sync += later.eq(pair)
+                    level.append(later)
+            value = Signal(signed(layer.output_format.width), name=f"value_{j}", reset_less=True)
+            m.d.sync += value.eq(self._rounded(level[0]))
+            m.d.comb += queue.i.payload.data[j].eq(value)
+        return m
+
+    def _joined(self, a: Value, b: Value) -> Value:
+        return Mux(a > b, a, b) if self._shape.layer.mode == "max" else a + b
+
+    def _rounded(self, value: Value) -> Value:
+        layer = self._shape.layer
+        if layer.mode == "max":
+            return value
+        factor, bits = reciprocal(layer.window.positions)
+        return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
+                          layer.output_format.width)

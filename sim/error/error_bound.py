@@ -1,0 +1,248 @@
+"""How far golden outputs may be from the mathematics along given sequences: a bound, derived and not measured.
+
+The states err by e, and a step turns that into J·e + s ± q: J is the step's derivative where the golden model stands;
+s is what the roundings of weights and the tables of activations do to the vectors at hand, which is known; q bounds
+what is not: the roundings of numbers, and how the derivative changes within the error. Hence
+
+    e(T) = Σ_t J(T)·…·J(t+1)·(s(t) ± q(t))
+
+lies within Σ_t |J(T)·…·J(t+1)|·q(t) of what s alone would make of it. The products of the derivatives keep their signs,
+without which the bound would grow with every step. `PropagatedError` carries J, s and q
+through a step:
+
+    W x + b       W·J,                W·s + (M̂ − W)x,    |W|q and the roundings of the product (`sim.error.bounds`)
+    a·b           a·J_b + b·J_a,      a·s_b + b·s_a,     |a|q_b + |b|q_a + |e_a||e_b|, half a step
+    f(a)          f'(a)·J_a,          f'(a)·s_a + τ,     f'(a)·q_a + max|f''|·e_a²/2
+
+where τ is how far the table is from f at that argument. No error is greater than a function's range. All holds as long
+as nothing saturates but the values of tables.
+"""
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circulant.sim.arith.circulant import Product
+from circulant.sim.arith.fixed import Reals
+from circulant.sim.arith.trace import Tensor
+from circulant.sim.error import image_error
+from circulant.sim.error.error_propagation import PropagatedError, Rows, Step
+from circulant.sim.error.image_error import IMAGES, Known
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import PEEPHOLES, Lstm
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.residual import Residual
+from circulant.sim.real import float_layers
+from circulant.sim.real.float_model import Layer, Model
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.chain import check_data
+
+__all__ = ["error_bound"]
+
+Trace = Mapping[str, Tensor]
+
+Real = Callable[[str], Reals]
+"""From the name of a tensor within its layer to its golden values (N, …) at this step."""
+
+
+def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayLike | None = None) -> Reals:
+    """The greatest |golden − mathematics| of each output for real inputs (N, T, inputs), (N, inputs) or images.
+
+    Parameters:
+        model: what ``network`` was quantized from.
+        lengths: (N,), the steps of each sequence; None where all have T. Beyond them the bound is 0.
+
+    Raises:
+        Refusal: as `Network.run`; when something saturates, or the network is not that of the model.
+    """
+    if [layer.name for layer in network.layers] != [layer.name for layer in model.layers]:
+        raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
+                      f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
+                      "that one")
+    exact = check_data(f"Inputs of network {network.name!r}", x, network.flow, network.shape)
+    every = network.lengths(exact, lengths)
+    if every is None:
+        return _bounds(network, model, x, exact)
+    found = np.zeros((*exact.shape[:2 if network.per_step else 1], network.outputs))
+    alike = replace(network, ragged=False)
+    for steps in np.unique(every):
+        some, part = every == steps, exact[every == steps, :steps]
+        bounds = _bounds(alike, model, part, part)
+        found[(some, slice(steps)) if network.per_step else some] = bounds
+    return found
+
+
+def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals:
+    """The bounds for samples of one size; ``exact`` are they as `check_data` gives them."""
+    trace = network.run(x, trace=True).trace
+    _check_saturation(network, trace)
+    form = network.input_format
+    values = form.real(form.quantize(exact))
+    known: Known = values, values - exact, np.zeros_like(exact)
+    for layer, reference in zip(network.layers, model.layers, strict=True):
+        if isinstance(layer, IMAGES):
+            known = image_error.through(layer, reference, *known)
+        else:
+            assert isinstance(layer, Linear | Gru | Lstm | Bidirectional)
+            known = _layer(layer, reference, trace, *known)
+    return np.abs(known[1]) + known[2]
+
+
+def _check_saturation(network: Network, trace: Trace) -> None:
+    positive = {f"{layer.name}.product.output" for layer in _each(network.layers)
+                if isinstance(layer, Linear | Conv) and layer.relu}
+    for name, tensor in trace.items():
+        kind = name.rpartition(".")[2]
+        if kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(("_product.input", ".product.input",
+                                                                                "candidate_input.input")):
+            continue  # values of tables; what was seen before it became an input
+        lowest = tensor.format.lo if name not in positive else -(1 << 62)
+        if ((tensor.integers >= tensor.format.hi) | (tensor.integers <= lowest)).any():
+            raise Refusal(f"The bound of golden's error holds where nothing saturates, but {name} reaches the end of "
+                          f"its format {tensor.format}; calibrate with these inputs, or choose wider formats")
+
+
+def _each(layers: Iterable[Any]) -> Iterator[Any]:
+    """The layers, those within residual sums as well."""
+    for layer in layers:
+        yield layer
+        if isinstance(layer, Residual):
+            for chain in layer.branches.values():
+                yield from _each(chain)
+
+
+def _layer(layer: Linear | Gru | Lstm | Bidirectional, reference: Layer, trace: Trace, x: Reals, shift: Reals,
+           rest: Reals) -> Known:
+    """The outputs of a layer, from its inputs."""
+    if isinstance(layer, Bidirectional):
+        assert isinstance(reference, float_layers.Bidirectional)
+        ahead = _layer(layer.forward, reference.forward, trace, x, shift, rest)
+        back = _layer(layer.backward, reference.backward, trace, x[:, ::-1], shift[:, ::-1], rest[:, ::-1])
+        turn = slice(None, None, -1 if layer.returns == "sequence" else 1)
+        golden, shift, rest = (np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)
+                               for one, other in zip(ahead, back, strict=True))
+        return golden, shift, rest
+    if not isinstance(layer, Linear):
+        assert isinstance(reference, float_layers.Gru | float_layers.Lstm)
+        return _through(layer, reference, trace, x, shift, rest)
+    assert isinstance(reference, float_layers.Linear)
+    step = Step(*np.zeros((2, x.size // x.shape[-1], 0)))
+    y = trace[f"{layer.name}.product.output"]
+    golden = y.format.real(y.integers)
+    rows = Rows.of(layer.outputs, (layer.product, reference.weight, layer.inputs))
+    near = step.product(golden.reshape(-1, layer.outputs), rows,
+                        step.given(*(part.reshape(-1, x.shape[-1]) for part in (x, shift, rest))))
+    if not layer.relu:
+        return golden, near.shift.reshape(golden.shape), near.rest.reshape(golden.shape)
+    # A ReLU brings nothing further apart; what is known of the error is lost where a sign may be another one.
+    most, sure = near.most.reshape(golden.shape), np.abs(golden) > near.most.reshape(golden.shape)
+    return (np.maximum(golden, 0), np.where(sure, near.shift.reshape(golden.shape) * (golden > 0), 0),
+            np.where(sure, near.rest.reshape(golden.shape) * (golden > 0), most))
+
+
+def _through(layer: Gru | Lstm, reference: float_layers.Gru | float_layers.Lstm, trace: Trace, x: Reals, shift: Reals,
+             rest: Reals) -> Known:
+    """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on."""
+    states = [("h", layer.hidden)] if isinstance(layer, Gru) else [("y", layer.outputs), ("c", layer.hidden)]
+    count, size = len(x), sum(n for _, n in states)
+    center, reach = np.zeros((count, size)), np.zeros((count, size))
+    ways, rests = np.zeros((count, 0, size, size)), np.zeros((count, 0, size))
+    rows = _rows(layer, reference)
+    found: list[tuple[Reals, Reals]] = []
+    for t in range(x.shape[1]):
+        def real(tensor: str, t: int = t) -> Reals:
+            seen = trace[f"{layer.name}.{tensor}"]
+            return seen.format.real(seen.integers[:, t]) if t >= 0 else np.zeros(seen.integers[:, 0].shape)
+
+        step = Step(center, reach)
+        given = step.given(x[:, t], shift[:, t], rest[:, t])
+        before = [step.state(real(name, t - 1), sum(n for _, n in states[:place]))
+                  for place, (name, _) in enumerate(states)]
+        if isinstance(layer, Gru):
+            after = [_gru(layer, rows, step, real, given, *before)]
+        else:
+            assert isinstance(reference, float_layers.Lstm)
+            after = _lstm(layer, reference, rows, step, real, given, *before)
+        slope, add, new = (np.concatenate([getattr(part, what) for part in after], 1)
+                           for what in ("slope", "shift", "rest"))
+        center = np.einsum("nis,ns->ni", slope, center) + add
+        ways = np.concatenate([slope[:, None] @ ways, np.broadcast_to(np.eye(size), (count, 1, size, size))], 1)
+        rests = np.concatenate([rests, new[:, None]], 1)
+        reach = np.einsum("ntij,ntj->ni", np.abs(ways), rests)
+        found.append((center[:, :layer.outputs], reach[:, :layer.outputs]))
+    golden = trace[f"{layer.name}.{states[0][0]}"]
+    values = golden.format.real(golden.integers)
+    if layer.returns == "last":
+        return values[:, -1], *found[-1]
+    return values, np.stack([one for one, _ in found], 1), np.stack([one for _, one in found], 1)
+
+
+def _gate(product: Product, gate: int, gates: int) -> Product:
+    """The rows of one gate."""
+    rows, k = len(product.weights) // gates, product.block_size
+    return replace(product, weights=product.weights[gate * rows:(gate + 1) * rows],
+                   bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
+
+
+def _rows(layer: Gru | Lstm, exact: float_layers.Gru | float_layers.Lstm) -> dict[str, Rows]:
+    """By gate, or by what else a matrix gives."""
+    gates = "rz" if isinstance(layer, Gru) else "ifgo"
+    of, sizes = layer.products, (layer.inputs, layer.outputs)
+    found = {gate: Rows.of(layer.hidden, *(
+        (_gate(part, n, len(gates)), weight[n], size)
+        for part, weight, size in zip(layer.gates.parts, (exact.weight_ih, exact.weight_hh), sizes, strict=True)))
+        for n, gate in enumerate(gates)}
+    if isinstance(layer, Gru):
+        x, h = ((of[role], weight[2], size) for role, weight, size in zip(
+            ("candidate_input", "candidate_recurrent"), (exact.weight_ih, exact.weight_hh), sizes, strict=True))
+        if layer.reset == "before":
+            return found | {"n": Rows.of(layer.hidden, x, h)}
+        return found | {"x": Rows.of(layer.hidden, x), "h": Rows.of(layer.hidden, h)}
+    if layer.projection is not None:
+        assert isinstance(exact, float_layers.Lstm)
+        assert exact.projection is not None
+        found["y"] = Rows.of(layer.outputs, (layer.projection, exact.projection, layer.hidden))
+    return found
+
+
+def _gru(layer: Gru, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
+         h: PropagatedError) -> PropagatedError:
+    pre, state = layer.pre_format.step, layer.output_format.step
+    r, z = (step.renamed(real(gate), step.bent(layer.sigmoid, before, step.product(before, rows[gate], x, h)))
+            for gate, before in zip("rz", np.moveaxis(real("gates.output"), 1, 0), strict=True))
+    if layer.reset == "before":
+        kept = step.renamed(real("candidate_recurrent.input"), step.times(r, h, state))
+        argument = step.product(real("candidate.output"), rows["n"], x, kept)
+    else:
+        recurrent = step.product(real("candidate_recurrent.output"), rows["h"], h)
+        argument = step.product(real("candidate_input.output"), rows["x"], x) + step.times(r, recurrent, pre)
+    n = step.renamed(real("n"), step.bent(layer.tanh, real("tanh.input"), argument))
+    return n + step.times(z, h - n, state)
+
+
+def _lstm(layer: Lstm, exact: float_layers.Lstm, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
+          y: PropagatedError,
+          c: PropagatedError) -> list[PropagatedError]:
+    pre, state, cell = layer.pre_format.step, layer.output_format.step, layer.cell.step
+    before = {gate: step.product(values, rows[gate], x, y)
+              for gate, values in zip("ifgo", np.moveaxis(real("gates.output"), 1, 0), strict=True)}
+
+    def gate(name: str, seen: PropagatedError) -> PropagatedError:
+        number, argument = PEEPHOLES.index(name), before[name]
+        if exact.peephole is not None and layer.peephole is not None:
+            weight = layer.peephole_format.real(layer.peephole[number])
+            off = weight - exact.peephole[number]
+            known = step.given(*(np.broadcast_to(part, seen.value.shape) for part in (weight, off, np.zeros_like(off))))
+            argument += step.times(known, seen, pre)
+        return step.renamed(real(name), step.bent(layer.sigmoid, real("sigmoid.input")[:, number], argument))
+
+    i, f = gate("i", c), gate("f", c)
+    g = step.renamed(real("g"), step.bent(layer.tanh, before["g"].value, before["g"]))
+    new = step.renamed(real("c"), step.times(f, c, cell) + step.times(i, g, cell))
+    m = step.renamed(real("m"), step.times(gate("o", new), step.bent(layer.tanh_cell, new.value, new), state))
+    return [m if layer.projection is None else step.product(real("y"), rows["y"], m), new]

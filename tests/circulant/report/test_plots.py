@@ -1,0 +1,41 @@
+import struct
+
+import pytest
+
+from circulant.report.plots import draw
+
+REPORT = {"metric": "accuracy", "accuracy": {"dense": 0.98, "circulant": 0.97, "quantized": 0.97},
+          "hardware": {"cycles_per_step": 40.0, "floor_cycles": 31, "cycles_per_sequence": 350.0,
+                       "floor_cycles_sequence": 260, "multipliers": 64}}
+EPOCH = {"loss": 0.5, "accuracy": 0.9, "primal": 0.1, "dual": 0.0}
+
+
+@pytest.mark.parametrize("phases", [(), ("dense",), ("retrain",), ("dense", "admm", "retrain")])
+def test_pictures_of_whatever_was_trained(phases):
+    pictures = draw(REPORT, [EPOCH | {"phase": phase} for phase in phases for _ in range(2)])
+    assert set(pictures) == {"training", "accuracy", "cycles"}
+    for name, png in pictures.items():
+        width, height = struct.unpack(">II", png[16:24])
+        assert width >= 400 and height >= 200, name
+
+
+def test_the_same_figures_give_the_same_picture():
+    assert draw(REPORT, [EPOCH | {"phase": "dense"}]) == draw(REPORT, [EPOCH | {"phase": "dense"}])
+
+
+def test_ranges_have_a_picture_where_there_are_some():
+    tensor = {"name": "gru.h", "format": {"width": 8, "frac": 7}, "worst": 1.0, "count": 10,
+              "bits": [1, 0, 0, 2, 3, 4, 0, 0]}
+    beyond = tensor | {"name": "gru.gates.sums", "format": {"width": 12, "frac": 3}, "worst": 1e9,
+                       "bits": [0] * 11 + [10]}
+    few, many = (struct.unpack(">II", draw(REPORT | {"ranges": ranges}, [])["ranges"][16:24])
+                 for ranges in ([tensor, beyond], 10 * [tensor, beyond]))
+    assert many[0] == few[0] and many[1] > few[1] > 100
+
+
+def test_a_schedule_has_a_picture_where_a_layer_has_a_chart():
+    from tests.circulant.conftest import LAYERS
+
+    assert "schedule" not in draw(REPORT | {"hardware": REPORT["hardware"] | {"layers": LAYERS[1:]}}, [])
+    found = draw(REPORT | {"hardware": REPORT["hardware"] | {"layers": LAYERS}}, [])["schedule"]
+    assert found.startswith(b"\x89PNG")

@@ -1,0 +1,60 @@
+"""What a record of nonsense is refused with, under a hash that is right."""
+import json
+
+import pytest
+
+from circulant.report import gantt
+from circulant.run.record_rules import UNITS
+from circulant.run.run_folder import BRANCHES, STEPS, record, recorded
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+
+def rewrite(run, step, change):
+    path = run.path(STEPS[step].record)
+    body = {key: value for key, value in json.loads(path.read_text()).items() if key not in ("version", "hash")}
+    kind = body.pop("format")
+    change(body)
+    artifact.write_json(path, kind, 1, body)
+    return path
+
+
+def test_the_records_of_a_run_keep_to_them(finished):
+    for step in STEPS:
+        recorded(finished, step)
+    for step in BRANCHES:
+        record(finished, step, {})
+        recorded(finished, step)
+
+
+def test_the_units_are_those_that_are_drawn():
+    assert tuple(gantt.UNITS) == UNITS
+
+
+@pytest.mark.parametrize(("step", "change", "words"), [
+    ("train", lambda body: body.pop("hashes"), "field 'hashes' must be there, but it is missing"),
+    ("train", lambda body: body.pop("accuracy"), "field 'accuracy' must be there, but it is missing"),
+    ("train", lambda body: body.update(metric=["x"]), "field 'metric' must be a text of at most 100 characters, not "),
+    ("train", lambda body: body["accuracy"].update(dense="x"), "field 'accuracy.dense' must be a finite number"),
+    ("train", lambda body: body["history"][1].pop("loss"), "field 'history[1].loss' must be there"),
+    ("train", lambda body: body["history"][1].update(accuracy=None), "field 'history[1].accuracy' must be a finite"),
+    ("train", lambda body: body.update(experiment=3), "field 'experiment' must be an object, not 3"),
+    ("train", lambda body: body["matrices"]["linear.weight"].update(block_size=0), "must be an integer from 1 to"),
+    ("quantize", lambda body: body["ranges"][0]["bits"].pop(), "field 'ranges[0]' must be an object with a count for"),
+    ("quantize", lambda body: body["hashes"].update(vectors=3), "field 'hashes.vectors' must be a SHA-256"),
+    ("quantize", lambda body: body.update(picking={"lost": 1}), "field 'picking.pick_on' must be there"),
+    ("generate", lambda body: body["hardware"].update(multipliers=0), "field 'hardware.multipliers' must be an"),
+    ("generate", lambda body: body["hardware"]["multiplications"].update(per_step=0, per_sequence=0), "not both none"),
+    ("generate", lambda body: body["hardware"]["layers"][0]["chart"].update(period=1e-6), "1000 periods at the most"),
+    ("generate", lambda body: body["hardware"]["layers"][0]["chart"]["rows"].update(x=[[0, 1]]), "spans of the units"),
+    ("generate", lambda body: body["hardware"]["layers"][0].pop("columns"), "an object with rows and columns"),
+    ("simulate", lambda body: body["verification"].update(mismatches=2), "with the first mismatch, where there is one"),
+    ("simulate", lambda body: body["verification"].update(cycles_per_step="x"), "must be a finite number of at least"),
+])
+def test_nonsense_is_refused_with_the_step_to_run(finished, step, change, words):
+    path = rewrite(finished, step, change)
+    with pytest.raises(Refusal) as caught:
+        recorded(finished, step)
+    said = str(caught.value)
+    assert said.startswith(f"{path}: field ") and words in said and "\n" not in said
+    assert said.endswith(f"; run `circulant {step} {finished.folder}` again")

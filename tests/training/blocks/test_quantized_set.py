@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils import parametrize
+
+from circulant.sim.arith.circulant import Product
+from circulant.sim.arith.fixed import Format
+from circulant.sim.error.bounds import distances, roundings
+from circulant.sim.quantize.quantize import matrices as golden_matrices
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import float_model as sim_reference
+from circulant.sim.refusal import Refusal
+from circulant.training.blocks.constraint import compress
+from circulant.training.blocks.fixed import integers, quantized
+from circulant.training.blocks.matrices import matrices
+from circulant.training.blocks.quantized_set import (
+    QuantizedSet,
+    constrain_to_quantized,
+    golden_paths,
+    nearest_quantized,
+    settled,
+)
+from circulant.training.conversion import reference
+from circulant.training.models.models import ModelSettings, build
+from tests.sim.definitions import repeatable
+
+SIZES = st.tuples(st.integers(1, 4), st.integers(1, 4))
+SEEDS = st.integers(0, 2 ** 32)
+
+
+@pytest.mark.parametrize("k", [1, 2, 8])
+def test_the_projection_is_the_nearest_member_of_the_joint_set(k):
+    """No neighbour on the grid, a step away in any coordinate of the spectrum, is nearer, where blocks are whole."""
+    torch.manual_seed(0)
+    grid = QuantizedSet(2 * k, k, k, form=Format(5, 1))
+    dense = torch.randn(2 * k, k, dtype=torch.float64) * 3
+    first = nearest_quantized(grid.right_inverse(dense), grid.form)
+    assert torch.allclose(grid.project(dense), super(QuantizedSet, grid).forward(first))
+    best = (dense - super(QuantizedSet, grid).forward(first)).norm()
+    spectra = sim_reference.spectra(first.numpy())
+    assert np.allclose(spectra * 2, np.round(spectra * 2), atol=1e-9), "every number of the spectrum is on the grid"
+    half = torch.fft.rfft(first)
+    for index in np.ndindex(*half.shape):
+        for step in (0.5, -0.5, *((0.5j, -0.5j) if 0 < index[-1] < k / 2 else ())):
+            other = half.clone()
+            other[index] += step
+            neighbour = torch.fft.irfft(other, n=k) if k > 1 else other.real
+            assert (dense - super(QuantizedSet, grid).forward(neighbour)).norm() >= best - 1e-9
+
+
+@pytest.fixture(params=["gru", "lstm", "bidirectional", "two"])
+def trained(request):
+    options = {"gru": {}, "lstm": {"kind": "lstm", "projection": 6, "peephole": True}, "bidirectional": {
+        "bidirectional": True}, "two": {"layers": 2, "kind": "reset_gru"}}[request.param]
+    model = build(ModelSettings(**{"kind": "gru", "hidden": 8, **options}), (5, 6), 3, seed=1)
+    return compress(model, {name: 4 for name, _ in model.named_children() if name != "head"})
+
+
+def test_what_was_trained_is_what_the_golden_model_stores(trained):
+    x = np.random.default_rng(0).normal(size=(20, 5, 6)).astype(np.float32)
+    first = reference(trained, x)
+    network = quantize(first, x, weight_bits=5)
+    forms = {path: each.weight for layer in network.layers for path, each in golden_matrices(layer).items()}
+    paths = golden_paths(trained, network)
+    assert sorted(paths.values()) == sorted(forms)
+    with torch.no_grad():
+        tuned = constrain_to_quantized(trained, {name: forms[path] for name, path in paths.items()})
+        for parameter in tuned.parameters():
+            parameter.add_(torch.randn(parameter.shape) * 0.05)
+        with parametrize.cached():
+            inside = tuned(torch.from_numpy(x))
+        kept = settled(tuned)
+        assert torch.allclose(kept(torch.from_numpy(x)), inside, atol=1e-5), "the grid computes what is kept"
+    after = quantize(reference(kept, x), x, weight_bits=5, grids=forms)
+    stored = {path: _stored(layer, path) for layer in after.layers for path in golden_matrices(layer)}
+    for name, path in paths.items():
+        matrix = matrices(tuned)[name]
+        first = matrix.module.parametrizations[matrix.tensor].original.detach().double().numpy()
+        trained_on = integers(torch.from_numpy(sim_reference.spectra(first)), forms[path]).numpy()
+        assert np.array_equal(stored[path], trained_on.reshape(stored[path].shape)), path
+
+
+def _stored(layer, path):
+    """The integers of a golden matrix; a GRU keeps that of the candidate apart."""
+    layers = layer.directions.values() if layer.kind == "bidirectional" else [layer]
+    one, role = next(each for each in layers if path.startswith(f"{each.name}.")), path.rpartition(".")[2]
+    roles = {"input_product": [role, "candidate_input"], "recurrent_product": [role, "candidate_recurrent"]}
+    parts = [one.products[part] for part in roles.get(role, [role]) if part in one.products]
+    assert all(part.weight == parts[0].weight for part in parts)
+    return np.concatenate([part.weights for part in parts])
+
+
+def test_a_normalisation_is_refused():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    network = quantize(sim_reference.Model("m", 4, False, (sim_reference.Linear(
+        "linear_0", 4, 4, np.ones((4, 4, 1)), np.zeros(4)),)), np.ones((2, 4)))
+    with pytest.raises(Refusal, match=r"^A model must have no batch normalisation"):
+        golden_paths(model, network)
+    assert golden_paths(nn.Sequential(nn.Linear(4, 4)), network) == {"0.weight": "linear_0.product"}
+    with pytest.raises(Refusal, match=r"linear_0\.product does not"):
+        golden_paths(nn.Sequential(nn.ReLU()), network)
+
+
+def on_a_grid(k, p, q, width, loud, seed, dtype=torch.float64):
+    """A matrix on the grid and its first columns, a few of whose spectra saturate; the format is near to them."""
+    first = torch.from_numpy(np.random.default_rng(seed).normal(0, 1, (1, p, q, k))).to(dtype)
+    peak = float(np.abs(sim_reference.spectra(first.double().numpy())).max())
+    form = Format(width, width - 1 - int(np.ceil(np.log2(peak))) + loud)
+    return QuantizedSet(p * k, q * k, k, form=form), first
+
+
+@repeatable(80)
+@given(st.sampled_from([1, 2, 4, 8, 16, 32, 64]), SIZES, st.integers(2, 18), st.integers(0, 2), SEEDS,
+       st.sampled_from([torch.float32, torch.float64]))
+def test_torch_trains_the_integers_that_numpy_stores(k, size, width, loud, seed, dtype):
+    """Before and after training, also when the weights went through float32."""
+    grid, first = on_a_grid(k, *size, width, loud, seed, dtype)
+    wanted = grid.form.quantize(sim_reference.spectra(first.double().numpy()))
+    with torch.no_grad():
+        kept = grid.settled(first)
+    assert kept.dtype == dtype
+    assert np.array_equal(grid.form.quantize(sim_reference.spectra(kept.double().numpy())), wanted)
+    assert np.allclose(sim_reference.spectra(kept.double().numpy()), grid.form.real(wanted), rtol=0,
+                       atol=grid.form.step * 2 ** width * k * torch.finfo(dtype).eps)
+
+
+@repeatable(100)
+@given(st.sampled_from([1, 2, 4]), SIZES, st.integers(2, 14), st.integers(0, 1), st.integers(2, 14),
+       st.integers(-3, 14), st.integers(3, 24), st.integers(-8, 14), SEEDS)
+def test_a_product_of_small_blocks_is_the_golden_one(k, size, width, loud, x_width, x_frac, y_width, y_frac, seed):
+    """Their transforms only add, so that torch in float64 gives the golden integers, halves and saturation among them.
+    """
+    (p, q), input, output = size, Format(x_width, x_frac), Format(y_width, y_frac)
+    grid, first = on_a_grid(k, p, q, width, loud, seed)
+    golden = product(grid, first, input, output)
+    rng = np.random.default_rng(seed + 1)
+    x = torch.from_numpy(rng.normal(0, 0.5, (5, q * k)) * input.hi * input.step)
+    bias = torch.from_numpy(rng.normal(0, 0.5, p * k) * output.hi * output.step)
+    golden.bias[:] = integers(bias, output).numpy()
+    with torch.no_grad():
+        rows = integers(quantized(x, input) @ grid(first).T, Format(62, y_frac)) + integers(bias, output)
+    assert np.array_equal(golden(input.quantize(x.numpy())), rows.clamp(output.lo, output.hi).numpy())
+
+
+@repeatable(40)
+@given(st.sampled_from([8, 16, 32, 64]), SIZES, st.integers(2, 14), st.integers(0, 1), st.integers(2, 14),
+       st.integers(-3, 14), st.integers(0, 12), st.integers(6, 16), SEEDS)
+def test_a_product_of_great_blocks_is_as_near_as_is_derived(k, size, width, loud, x_width, x_frac, y_frac, twiddle,
+                                                          seed):
+    """Their twiddle factors are rounded in the golden model: the integers differ as far as `sim.error.bounds` says."""
+    (p, q), input = size, Format(x_width, x_frac)
+    grid, first = on_a_grid(k, p, q, width, loud, seed)
+    golden = product(grid, first, input, Format(40, y_frac), twiddle)
+    x = input.quantize(np.random.default_rng(seed + 1).normal(0, 0.5, (5, q * k)) * input.hi * input.step)
+    with torch.no_grad():
+        kept = grid.settled(first)
+        rows = torch.from_numpy(input.real(x)) @ grid(first).T
+    error = np.abs(golden.output.real(golden(x)) - rows.numpy())
+    allowed = roundings(golden) + np.abs(distances(golden, kept[0].numpy())) @ np.abs(input.real(x)).T.max(1)
+    assert (error <= allowed * (1 + 1e-9)).all(), f"{(error - allowed).max()} beyond the bound"
+
+
+def product(grid, first, input, output, twiddle=16):
+    """The golden product of what is trained, nothing of which is rounded but in the transforms and at the end."""
+    weights = grid.form.quantize(sim_reference.spectra(first[0].double().numpy()))
+    k, q = grid.block_size, weights.shape[1]
+    spectrum = Format(input.width + int(np.log2(k)) + 1, input.frac)
+    sums = Format(min(44, spectrum.width + grid.form.width + q.bit_length() + 1), input.frac + grid.form.frac)
+    made = Product(weights, np.zeros(grid.rows, np.int64), grid.form, input, spectrum, sums, output, twiddle)
+    assert made.reach <= sums.hi, "no sum saturates"
+    return made

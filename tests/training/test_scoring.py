@@ -1,0 +1,79 @@
+"""The score of golden outputs: of the samples and lengths that the vectors have, and of no others."""
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+from circulant.training import score
+from circulant.training.data import Dataset
+from circulant.training.scoring import BATCH, judge
+from circulant.training.task.task import task_of
+
+LENGTHS = np.array([3, 5, 3, 4])
+
+
+def data(task: str = "classification") -> Dataset:
+    """Sequences of which only the last valid value is the class."""
+    x = np.zeros((4, 6, 1), np.float32)
+    y = np.array([1, 2, 2, 1])
+    for row, length in enumerate(LENGTHS):
+        x[row, length - 1] = y[row]
+    more = (None, None)
+    if task == "ctc":
+        y, more = y[:, None], (np.ones(4, np.int64), np.ones(4, np.int64))
+    return Dataset("made", x, y, x, y, 3, task, LENGTHS, LENGTHS, *more)
+
+
+def vectors(made: Dataset, lengths: np.ndarray | None = LENGTHS) -> Vectors:
+    """The outputs of a network that tells the last value, or that of each step."""
+    x = made.test_x[..., 0].astype(int)
+    steps = np.full(4, 6) if lengths is None else lengths
+    values = x if made.task == "ctc" else x[np.arange(4), steps - 1]
+    return Vectors(made.test_x.astype(np.int64), np.eye(3, dtype=np.int64)[values], "abc", lengths)
+
+
+@pytest.mark.parametrize(("task", "best"), [("classification", 1.0), ("ctc", 0.0)])
+def test_vectors_at_true_lengths_are_scored(task: str, best: float) -> None:
+    made = data(task)
+    assert score(vectors(made), made) == best
+
+
+@pytest.mark.parametrize("lengths", [None, LENGTHS + 1])
+def test_vectors_of_other_lengths_are_not(lengths: np.ndarray | None) -> None:
+    made = data()
+    steps = 24 if lengths is None else 19
+    with pytest.raises(Refusal, match="^Vectors must be of the 4 samples of the test part of data set 'made', with "
+                                      rf"its lengths \(15 steps\), to be scored, not of 4 with {steps} steps; "):
+        score(vectors(made, lengths), made)
+
+
+def test_vectors_of_some_samples_are_not() -> None:
+    made = data()
+    with pytest.raises(Refusal, match="not of 2 with 8 steps"):
+        score(vectors(made).first(2), made)
+
+
+def test_without_lengths_all_steps_count() -> None:
+    made = replace(data(), train_lengths=None, test_lengths=None)
+    assert score(vectors(made, None), made) == 0.0, "the last step is 0"
+    assert score(vectors(made, np.full(4, 6)), made) == 0.0
+    with pytest.raises(Refusal, match="with its lengths"):
+        score(vectors(made), made)
+
+
+def test_judged_sequences_are_batched_by_length() -> None:
+    rng = np.random.default_rng(0)
+    count = BATCH + 40
+    lengths = rng.integers(2, 9, count)
+    x, y = rng.normal(size=(count, 9, 2)).astype(np.float32), rng.integers(0, 3, count)
+    made = Dataset("made", x, y, x, y, 3, "classification", lengths, lengths)
+    judged = judge(task_of(made), made, "test")
+    assert [len(each) for each in judged.inputs] == [BATCH, 40]
+    known = [each for each in judged.lengths if each is not None]
+    assert (np.concatenate(known) == np.sort(lengths)).all()
+    assert [each.shape[1] for each in judged.inputs] == [each.max() for each in known]
+    assert judged.valid == [None, None], "a class has no steps"
+    whole = judge(task_of(made), replace(made, train_lengths=None, test_lengths=None), "test")
+    assert (len(whole.inputs), whole.lengths) == (1, [None])

@@ -1,0 +1,149 @@
+"""Weights that are block-circulant and integers: the set that training on the hardware's numbers stays in.
+
+The golden model stores the spectra of first columns as integers of a `Format`. In the order of `sim.arith.fft` the real
+numbers of a spectrum are orthogonal coordinates of the circulant block (Parseval), so that rounding each of them gives
+the nearest block of the joint set, circulant and on the grid (REQ-YOLO, FPGA 2019, section 3.2); at ragged edges, where
+a first column stands for fewer entries, it is a neighbour.
+"""
+import re
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import matrices as golden_matrices
+from circulant.sim.refusal import Refusal
+from circulant.training.blocks.blocks import BlockCirculant
+from circulant.training.blocks.clone import clone, settle
+from circulant.training.blocks.fixed import integers
+from circulant.training.blocks.matrices import Matrix, constraint_of, matrices
+
+__all__ = ["QuantizedSet", "golden_paths", "quantized_set_of", "constrain_to_quantized", "nearest_quantized", "settled"]
+
+ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
+"""The golden matrix of each matrix of a recurrent layer."""
+
+
+def nearest_quantized(first: Tensor, form: Format) -> Tensor:
+    """First columns (…, k) whose spectra are integers of the format, as near to ``first`` as they are; float64."""
+    k = first.shape[-1]
+    half = torch.fft.rfft(first.double())
+    re, im = (integers(part, form).double() * form.step for part in (half.real, half.imag))
+    return torch.fft.irfft(torch.complex(re, im), n=k)
+
+
+class QuantizedSet(BlockCirculant):
+    """Block-circulant matrices whose spectra are integers of a format; the gradient passes their rounding.
+
+    Parameters:
+        form: of the integers.
+        others: those of `BlockCirculant`.
+    """
+
+    def __init__(self, rows: int, columns: int, block_size: int, groups: int = 1, kernel: tuple[int, ...] = (), *,
+                 form: Format) -> None:
+        super().__init__(rows, columns, block_size, groups, kernel)
+        self.form = form
+
+    def settled(self, first: Tensor) -> Tensor:
+        """The first columns that count."""
+        return first + (nearest_quantized(first, self.form).to(first.dtype) - first).detach()
+
+    def forward(self, first: Tensor) -> Tensor:
+        return super().forward(self.settled(first))
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, form={self.form}"
+
+
+def quantized_set_of(matrix: Matrix, block_size: int, form: Format) -> QuantizedSet:
+    """The joint set of a matrix, where its weight is."""
+    made = QuantizedSet(matrix.groups * matrix.rows, matrix.columns, block_size, matrix.groups, matrix.kernel,
+                        form=form)
+    return made.to(matrix.weight.device)
+
+
+def constrain_to_quantized(model: nn.Module, forms: Mapping[str, Format]) -> nn.Module:
+    """A deep copy whose matrices, by parameter name, are trained on the integers of a format.
+
+    Their first columns keep what is lost by rounding, so that many small steps of the optimizer come to one step of
+    the grid.
+    """
+    model = clone(model)
+    for name, form in forms.items():
+        matrix = matrices(model)[name]
+        constraint = constraint_of(matrix)
+        with torch.no_grad():
+            first = _first(matrix)
+        if constraint is not None:
+            parametrize.remove_parametrizations(matrix.module, matrix.tensor)
+        _parametrize(matrix, quantized_set_of(matrix, 1 if constraint is None else constraint.block_size, form), first)
+    return model
+
+
+def settled(model: nn.Module) -> nn.Module:
+    """A deep copy of what `constrain_to_quantized` gave, with the quantized values as its plain weights."""
+    model = clone(model)
+    for matrix in matrices(model).values():
+        constraint = constraint_of(matrix)
+        if not isinstance(constraint, QuantizedSet):
+            continue
+        with torch.no_grad():
+            first = constraint.settled(_first(matrix))
+        parametrize.remove_parametrizations(matrix.module, matrix.tensor)
+        if constraint.block_size > 1:
+            _parametrize(matrix, matrix.constraint(constraint.block_size), first)
+    return model
+
+
+def golden_paths(model: nn.Module, network: Network) -> dict[str, str]:
+    """By parameter name the path of the golden matrix that comes from it.
+
+    Raises:
+        Refusal: when a golden matrix comes from no parameter, or a normalisation stands between them.
+    """
+    if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
+        raise Refusal("A model must have no batch normalisation to be trained on its integers, as that changes them "
+                      "again; fold it into the weights first")
+    known = {path for layer in network.layers for path in golden_matrices(layer)}
+    found = {name: path for name, matrix in matrices(model).items() if (path := _path(name, matrix)) in known}
+    if missing := known - set(found.values()):
+        raise Refusal(f"Every golden matrix must come from a matrix of the model to be trained on its integers, but "
+                      f"{', '.join(sorted(missing))} does not; give the modules names of letters and underscores")
+    return found
+
+
+def _path(name: str, matrix: Matrix) -> str:
+    """Where `capture.lowering` puts a matrix."""
+    module, _, tensor = name.rpartition(".")
+    recurrent = re.fullmatch(r"weight_(ih|hh|hr)_l(\d+)(_reverse)?", tensor)
+    if recurrent is None:
+        return f"{_layer(module, 'linear')}.product"
+    side, level, reverse = recurrent.groups()
+    layers, both = getattr(matrix.module, "num_layers", 1), getattr(matrix.module, "bidirectional", False)
+    gates = matrix.groups if side != "hr" else 4
+    layer = _layer(f"{module}_l{level}" if layers > 1 else module, "gru" if gates == 3 else "lstm")
+    return f"{layer}{('.backward' if reverse else '.forward') if both else ''}.{ROLES[side]}"
+
+
+def _layer(path: str, kind: str) -> str:
+    name = re.sub(r"\W", "_", path, flags=re.ASCII).strip("_")
+    return name if name[:1].isalpha() else f"{kind}_{name}".rstrip("_")
+
+
+def _first(matrix: Matrix) -> Tensor:
+    """First columns (groups, p, q, k); k = 1 where the matrix is dense."""
+    if constraint_of(matrix) is None:
+        return matrix.constraint(1).right_inverse(matrix.weight.detach())
+    return matrix.first.detach().clone()
+
+
+def _parametrize(matrix: Matrix, constraint: BlockCirculant, first: Tensor) -> None:
+    """Give a plain weight the constraint and these first columns."""
+    parametrize.register_parametrization(matrix.module, matrix.tensor, constraint)
+    with torch.no_grad():
+        matrix.first.copy_(first)
+    settle(matrix.module)

@@ -1,0 +1,105 @@
+"""From a trained torch model to the network that the hardware obeys."""
+import re
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from circulant.sim.golden.network import Network
+from circulant.sim.public import public
+from circulant.sim.quantize import quantize as quantization
+from circulant.sim.quantize.bitwidths import Widths
+from circulant.sim.real.float_model import Model
+from circulant.sim.refusal import Refusal
+from circulant.training.blocks.clone import clone
+from circulant.training.capture.lowering import LONGEST, lower
+from circulant.training.capture.trace import capture
+
+__all__ = ["export", "reference"]
+
+COMPARED = 64
+"""Images on which the reference is compared with torch."""
+
+TOLERANCE = 1e-6
+"""Greatest difference of the reference from torch in double precision, relative to the greatest output."""
+
+
+@public(more=Widths)
+def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: ArrayLike | Tensor | None = None,
+           weight_bits: int = 12, activation_bits: int = 16, name: str | None = None, **widths: Any) -> Network:
+    """The golden model of a torch model, its formats fitted to sample inputs.
+
+    Parameters:
+        sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
+            calibration.
+        lengths: (N,), the steps of each sequence where they differ; the network then asks for those of its inputs, too.
+        widths: further fields of `circulant.sim.quantize.quantize.Widths`.
+
+    Raises:
+        Refusal: as `reference` and `circulant.sim.quantize.quantize.quantize`.
+    """
+    sample = _sample(sample_inputs)
+    known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths
+    return quantization.quantize(reference(model, sample, name=name), sample, lengths=known, weight_bits=weight_bits,
+                                 activation_bits=activation_bits, **widths)
+
+
+@public
+def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str | None = None) -> Model:
+    """The mathematics of a torch model in evaluation mode, which stays as it is.
+
+    `circulant.training.inspect` says of any model what of it exports; docs/models.md lists it. Matrices under
+    `BlockCirculant` keep their block size, others are dense (1). Where no last step is taken, the last recurrent layer
+    returns "sequence" and the network gives an output for each step. A module ``encoder.gru`` of two layers becomes
+    ``encoder_gru_l0`` and ``encoder_gru_l1``.
+
+    Raises:
+        Refusal: everything that cannot be converted, at once; a sample that is empty, not finite, or of the wrong
+            shape; weights that are not finite.
+    """
+    sample = _sample(sample_inputs)
+    kind = parametrize.type_before_parametrizations(model).__name__
+    model = clone(model).cpu().double().eval()
+    graph, report = capture(model, torch.from_numpy(sample))
+    report.require_exportable()
+    assert graph is not None
+    bad = [where for where, value in model.state_dict().items() if not torch.isfinite(value).all()]
+    if bad:
+        raise Refusal(f"Weights must be finite, but {', '.join(bad)} hold NaN or infinity; train again with a lower "
+                      "learning rate")
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:LONGEST]
+    lowered = lower(graph)
+    result = Model(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
+    _compare(model, result, sample)
+    return result
+
+
+def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
+    """Sample inputs as an array, checked."""
+    array = np.asarray(inputs.detach().cpu().double() if isinstance(inputs, Tensor) else inputs, np.float64)
+    if array.ndim not in (2, 3, 4) or not array.size:
+        raise Refusal("Sample inputs must have the shape (N, T, inputs) or (N, inputs) and be not empty, not "
+                      f"{array.shape}; give a few samples like the data to come")
+    if not np.isfinite(array).all():
+        raise Refusal("Sample inputs must be finite, but hold NaN or infinity; clean them first")
+    return array
+
+
+def _compare(model: nn.Module, result: Model, sample: NDArray[np.float64]) -> None:
+    """Check that the reference computes what torch computes; ``model`` is in double precision.
+
+    Raises:
+        AssertionError: when they differ by more than `TOLERANCE`; the conversion is wrong then.
+    """
+    sample = sample[:COMPARED] if result.flow.grid is not None else sample  # Windows of images take much memory.
+    with torch.no_grad(), parametrize.cached():
+        wanted = model(torch.from_numpy(sample)).numpy()
+    got = result.run(sample)
+    if got.shape != wanted.shape:
+        raise AssertionError(f"The converted model gives the shape {got.shape}, but torch gives {wanted.shape}")
+    worst = float(np.abs(got - wanted).max()) / max(float(np.abs(wanted).max()), 1e-30)
+    if not worst <= TOLERANCE:
+        raise AssertionError(f"The converted model differs from torch by {worst:.2g} of the greatest output")
