@@ -127,8 +127,8 @@ class Row:
 def rows(experiment: str) -> Iterator[Row]:
     """The rows of an experiment, that of the dense baseline, which the others start from, first.
 
-    "dense" has k = 1 and goes through the same phases, so that it has the same epochs and the same courses of the
-    learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one course as it.
+    "dense" has k = 1 and goes through the same phases, so that it has the same epochs and the same schedules of the
+    learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one schedule as it.
     """
     yield Row(experiment, "start", START, base="")
     if load(experiment).training.method == "admm":

@@ -1,4 +1,4 @@
-"""The course of a training through its phases: what one hands to the next, and what a checkpoint keeps of it."""
+"""A training through its phases: what one hands to the next, and what a checkpoint keeps of it."""
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
