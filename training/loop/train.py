@@ -94,8 +94,8 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
                           team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
                           dense=dense)
         circulant = trainer.run(resume=resume)
-    return Trained(data.name, data.shape, data.classes, model, settings, trainer.dense, circulant.cpu(), trainer.history,
-                   task.metric, task.higher_is_better, trainer.scores, trainer.earlier)
+    return Trained(data.name, data.shape, data.classes, model, settings, trainer.dense, circulant.cpu(),
+                   trainer.history, task.metric, task.higher_is_better, trainer.scores, trainer.earlier)
 
 
 CALLED = {"learning_rate": "lr", "batch_size": "batch"}
