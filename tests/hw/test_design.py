@@ -98,7 +98,7 @@ def test_ports_of_the_top(design):
 def test_each_module_is_defined_once_and_no_wire_is_without_bits(design):
     defined = re.findall(r"^module (\S+?)(?=\(| )", design.verilog, re.M)
     assert len(defined) == len(set(defined))
-    assert sum(name.startswith("circulant_lanerow_") for name in defined) == 2, "one module for each engine's rows"
+    assert sum(name.startswith("circulant_macrow_") for name in defined) == 2, "one module for each engine's rows"
     assert "[-1:0]" not in design.verilog
 
 

@@ -88,13 +88,13 @@ def test_a_rom_in_verilog_reads_its_image():
 
 def test_equal_components_are_one_module():
     text = VerilogTarget().convert(Holder(MacRow, 3, shape=SHAPE), "top")
-    assert modules(text) == ["circulant_lanerow_2_1_6_5_3_2_1", "top"]
-    assert re.findall(r"^  circulant_lanerow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
+    assert modules(text) == ["circulant_macrow_2_1_6_5_3_2_1", "top"]
+    assert re.findall(r"^  circulant_macrow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
 
 
 def test_a_shared_module_is_the_verilog_of_its_component():
     text = VerilogTarget().convert(Holder(MacRow, 2, shape=SHAPE), "top")
-    name = "circulant_lanerow_2_1_6_5_3_2_1"
+    name = "circulant_macrow_2_1_6_5_3_2_1"
     alone = VerilogTarget().convert(MacRow(SHAPE), name)
     assert re.search(rf"^module {name}.*?^endmodule\n", alone, re.M | re.S)[0] in text
 

@@ -126,7 +126,7 @@ def test_roundings_of_the_transforms_are_part_of_it(name, step, monkeypatch):
     """They hide behind the other ones, too small to be seen in an example."""
     product, w, _ = make(1, 1, 16, WIDTHS["default"], 0)
     before = product_error(product, w)
-    monkeypatch.setattr(product_error, name, lambda k, g: 1e6)
+    monkeypatch.setattr(bounds, name, lambda k, g: 1e6)
     assert product_error(product, w) > before + 1e5 / 16 * min(1.0, np.abs(w).sum()) * getattr(product, step).step
 
 

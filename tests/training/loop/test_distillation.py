@@ -13,8 +13,8 @@ def batch(x, lengths=None):
 
 def test_the_loss_is_the_distance_from_the_teacher():
     teacher = nn.Linear(3, 4)
-    task, x = DistillationTask(Classification(4), teacher),
-    torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    task = DistillationTask(Classification(4), teacher)
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         wanted = teacher(x)
         assert task.loss(wanted + 7.0, batch(x)).item() == pytest.approx(0, abs=1e-9), "a common shift decides nothing"

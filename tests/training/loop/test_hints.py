@@ -193,7 +193,7 @@ def test_an_overflow_of_one_process_stops_the_step_of_all():
     model = build(ModelSettings(kind="reset_gru", hidden=8), data.shape, data.classes)
     task = DistillationTask(task_of(data), model, student=model, hints=1.0)
     Fit(model, data, task, Recipe(1, 0.01, precision="float16"), team=Overflown()).run_epoch()
-    maps, _ = task.aside["hints"]
+    maps, _ = task.auxiliary_modules["hints"]
     assert all(torch.equal(parameter, torch.zeros_like(parameter)) for parameter in maps.parameters())
 
 
