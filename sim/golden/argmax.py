@@ -1,10 +1,12 @@
 """The class that a network names: the place of the largest output."""
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import Arrays, layer_arrays, layer_fields, reader
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Argmax"]
@@ -44,3 +46,18 @@ class Argmax:
         if record is not None:
             record.values(f"{self.name}.y", y, self.output_format)
         return y
+
+
+@layer_arrays.register
+def _(layer: Argmax) -> dict[str, Integers]:
+    return {}
+
+
+@layer_fields.register
+def _(layer: Argmax) -> dict[str, Any]:
+    return {"input_format": layer.input_format.as_json()}
+
+
+@reader(Argmax.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Argmax:
+    return Argmax(entry["name"], entry["inputs"], Format.from_json(entry["input_format"]))

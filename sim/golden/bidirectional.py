@@ -9,6 +9,7 @@ from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.serial import Arrays, layer_arrays, layer_as_json, layer_fields, layer_from_json, reader
 from circulant.sim.shape.recurrent import check_directions, check_formats
 from circulant.sim.shape.sequences import Lengths, backward
 
@@ -46,6 +47,11 @@ class Bidirectional:
     @property
     def directions(self) -> dict[str, Gru | Lstm]:
         return {"forward": self.forward, "backward": self.backward}
+
+    @property
+    def within(self) -> tuple[Gru | Lstm, ...]:
+        """The layers that it is made of."""
+        return self.forward, self.backward
 
     @property
     def inputs(self) -> int:
@@ -92,3 +98,18 @@ class Bidirectional:
         if self.returns == "sequence":
             back = backward(back, lengths)
         return np.concatenate([ahead, back], axis=-1), (first, second)
+
+
+@layer_arrays.register
+def _(layer: Bidirectional) -> dict[str, Integers]:
+    return layer_arrays(layer.forward) | layer_arrays(layer.backward)
+
+
+@layer_fields.register
+def _(layer: Bidirectional) -> dict[str, Any]:
+    return {direction: layer_as_json(each) for direction, each in layer.directions.items()}
+
+
+@reader(Bidirectional.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Bidirectional:
+    return Bidirectional(entry["name"], *(layer_from_json(entry[way], arrays) for way in ("forward", "backward")))

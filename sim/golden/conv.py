@@ -5,6 +5,7 @@ positions and input blocks are summed up in the spectral domain, and each output
 is a block-circulant matrix times what the kernel sees, the channels of its positions side by side.
 """
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,16 @@ from circulant.sim.arith import batch_layout
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import (
+    Arrays,
+    layer_arrays,
+    layer_fields,
+    product_arrays,
+    product_fields,
+    read_grid,
+    read_product,
+    reader,
+)
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Grid, Window, Windowed
 
@@ -85,3 +96,19 @@ class Conv(Windowed):
             if record is not None:
                 record.vector(f"{self.name}.y", values, self.outputs, self.output_format, step=False)
         return batch_layout.rows(values, self.outputs)
+
+
+layer_arrays.register(Conv, product_arrays)
+
+
+@layer_fields.register
+def _(layer: Conv) -> dict[str, Any]:
+    return {"grid": list(layer.grid), "window": layer.window.as_json(), "relu": layer.relu, **product_fields(layer),
+            "outputs": layer.outputs}
+
+
+@reader(Conv.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Conv:
+    return Conv(entry["name"], entry["inputs"], entry["outputs"], grid=read_grid(entry),
+                window=Window.from_json(entry["window"]), product=read_product(entry, arrays, "product"),
+                relu=entry["relu"])

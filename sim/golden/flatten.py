@@ -1,11 +1,13 @@
 """From images to what takes no images: a vector of all values, or a sequence with a vector for each row of pixels."""
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import Arrays, formats, layer_arrays, layer_fields, read_grid, reader, reader_formats
 from circulant.sim.shape.geometry import check_order, flat, flattened
 from circulant.sim.shape.window import Grid
 
@@ -57,3 +59,19 @@ class Flatten:
 
     def __call__(self, x: Integers, record: Recorder | None = None) -> Integers:
         return flattened(x, self.order, rows=self.rows)
+
+
+@layer_arrays.register
+def _(layer: Flatten) -> dict[str, Integers]:
+    return {}
+
+
+@layer_fields.register
+def _(layer: Flatten) -> dict[str, Any]:
+    return {"grid": list(layer.grid), **formats(layer), "order": layer.order, "rows": layer.rows}
+
+
+@reader(Flatten.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Flatten:
+    return Flatten(entry["name"], entry["inputs"], read_grid(entry), order=entry["order"], rows=entry["rows"],
+                   input_format=reader_formats(entry)[0])

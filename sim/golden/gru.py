@@ -11,6 +11,7 @@ made of pre-activations.
 """
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,17 @@ from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import (
+    Arrays,
+    activations,
+    layer_arrays,
+    layer_fields,
+    product_arrays,
+    product_fields,
+    read_product,
+    read_pwl,
+    reader,
+)
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import (
     RESETS,
@@ -231,3 +243,27 @@ class Gru:
             weight = Format(max(gates.weight.width, matrix.weight.width), gates.weight.frac)
             parts.append(replace(gates, weights=np.concatenate(weights), bias=np.concatenate(bias), weight=weight))
         return JointProduct(tuple(parts))
+
+
+layer_arrays.register(Gru, product_arrays)
+
+
+@activations.register
+def _(layer: Gru) -> dict[str, Pwl]:
+    return {"sigmoid": layer.sigmoid, "tanh": layer.tanh}
+
+
+@layer_fields.register
+def _(layer: Gru) -> dict[str, Any]:
+    return {**product_fields(layer), "hidden": layer.hidden, "returns": layer.returns, "reset": layer.reset}
+
+
+@reader(Gru.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Gru:
+    of_x, of_h, x, h = (read_product(entry, arrays, role) for role in (
+        "input_product", "recurrent_product", "candidate_input", "candidate_recurrent"))
+    before = entry["reset"] == "before"
+    return Gru(entry["name"], entry["inputs"], entry["hidden"], returns=entry["returns"], reset=entry["reset"],
+               gates=JointProduct((of_x, of_h)), candidate=JointProduct((x, h)) if before else x,
+               candidate_recurrent=None if before else h, sigmoid=read_pwl(entry, arrays, "sigmoid"),
+               tanh=read_pwl(entry, arrays, "tanh"))

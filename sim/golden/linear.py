@@ -1,5 +1,6 @@
 """A fully connected layer: one block-circulant product (CirCNN, section 3.1), and a ReLU where it has one."""
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -7,6 +8,15 @@ from circulant.sim.arith import batch_layout
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import (
+    Arrays,
+    layer_arrays,
+    layer_fields,
+    product_arrays,
+    product_fields,
+    read_product,
+    reader,
+)
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Linear"]
@@ -67,3 +77,17 @@ class Linear:
             record.vector(f"{self.name}.y", np.maximum(values, 0, out=values), self.outputs, self.output_format,
                           step=False)
         return batch_layout.rows(values, self.outputs)
+
+
+layer_arrays.register(Linear, product_arrays)
+
+
+@layer_fields.register
+def _(layer: Linear) -> dict[str, Any]:
+    return {"relu": layer.relu, **product_fields(layer), "outputs": layer.outputs}
+
+
+@reader(Linear.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Linear:
+    return Linear(entry["name"], entry["inputs"], entry["outputs"], read_product(entry, arrays, "product"),
+                  relu=entry["relu"])

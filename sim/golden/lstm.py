@@ -10,6 +10,7 @@
 """
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,18 @@ from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import (
+    Arrays,
+    activations,
+    integers,
+    layer_arrays,
+    layer_fields,
+    product_arrays,
+    product_fields,
+    read_product,
+    read_pwl,
+    reader,
+)
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
 from circulant.sim.shape.sequences import Lengths, counts
@@ -209,3 +222,32 @@ class Lstm:
         """(k, q, 3)."""
         k = self.gates.block_size
         return None if self.peephole is None else batch_layout.spread(self.peephole, padded(self.hidden, k), k)
+
+
+@layer_arrays.register
+def _(layer: Lstm) -> dict[str, Integers]:
+    return product_arrays(layer) | ({} if layer.peephole is None else {f"{layer.name}.peephole": layer.peephole})
+
+
+@activations.register
+def _(layer: Lstm) -> dict[str, Pwl]:
+    return {"sigmoid": layer.sigmoid, "tanh": layer.tanh, "tanh_cell": layer.tanh_cell}
+
+
+@layer_fields.register
+def _(layer: Lstm) -> dict[str, Any]:
+    return {**product_fields(layer), "hidden": layer.hidden, "returns": layer.returns, "cell": layer.cell.as_json(),
+            "peephole_format": layer.peephole_format.as_json(), "outputs": layer.outputs}
+
+
+@reader(Lstm.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Lstm:
+    name = entry["name"]
+    tables = {role: read_pwl(entry, arrays, role) for role in ("sigmoid", "tanh", "tanh_cell")}
+    return Lstm(name, entry["inputs"], entry["hidden"], entry["outputs"], entry["returns"],
+                gates=JointProduct((read_product(entry, arrays, "input_product"),
+                                    read_product(entry, arrays, "recurrent_product"))),
+                projection=read_product(entry, arrays, "projection") if "projection" in entry else None,
+                peephole=integers(arrays, f"{name}.peephole", 2) if f"{name}.peephole" in arrays else None,
+                peephole_format=Format.from_json(entry["peephole_format"]), cell=Format.from_json(entry["cell"]),
+                **tables)

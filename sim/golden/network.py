@@ -19,9 +19,10 @@ from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.files.schema import WAY_OUT, differing, shown
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.layers import Layer, Recurrent, layer_arrays, layer_as_json, layer_from_json
+from circulant.sim.golden.layers import Layer, Recurrent
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rules import NETWORK
+from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import chained, check_chain, check_data, entry

@@ -1,10 +1,12 @@
 """The maximum or the mean of what a window sees, channel by channel; of the whole image with a kernel of its size."""
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers, requantize, rounding_bits
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import Arrays, formats, layer_arrays, layer_fields, read_grid, reader, reader_formats
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.geometry import check_pool
 from circulant.sim.shape.window import Grid, Window, Windowed
@@ -78,3 +80,20 @@ class Pool(Windowed):
         if record is not None:
             record.values(f"{self.name}.y", y, self.output_format)
         return y
+
+
+@layer_arrays.register
+def _(layer: Pool) -> dict[str, Integers]:
+    return {}
+
+
+@layer_fields.register
+def _(layer: Pool) -> dict[str, Any]:
+    return {"grid": list(layer.grid), "window": layer.window.as_json(), **formats(layer), "mode": layer.mode}
+
+
+@reader(Pool.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Pool:
+    given, made = reader_formats(entry)
+    return Pool(entry["name"], entry["inputs"], read_grid(entry), window=Window.from_json(entry["window"]),
+                mode=entry["mode"], input_format=given, output_format=made)

@@ -1,11 +1,22 @@
 """The sum of what two chains of layers make of the same images (He et al. 2016), with a ReLU behind it or not."""
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers, requantize, rounding_bits
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import (
+    Arrays,
+    formats,
+    layer_arrays,
+    layer_as_json,
+    layer_fields,
+    layer_from_json,
+    read_grid,
+    reader,
+    reader_formats,
+)
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Grid
 
@@ -53,6 +64,11 @@ class Residual:
         return {"body": self.body, "shortcut": self.shortcut}
 
     @property
+    def within(self) -> tuple["Layer", ...]:
+        """The layers of both branches."""
+        return *self.body, *self.shortcut
+
+    @property
     def outputs(self) -> int:
         return next((chain[-1].outputs for chain in self.branches.values() if chain), self.inputs)
 
@@ -77,3 +93,22 @@ class Residual:
         if record is not None:
             record.values(f"{self.name}.y", y, self.output_format)
         return np.asarray(y)
+
+
+@layer_arrays.register
+def _(layer: Residual) -> dict[str, Integers]:
+    return {name: array for each in layer.within for name, array in layer_arrays(each).items()}
+
+
+@layer_fields.register
+def _(layer: Residual) -> dict[str, Any]:
+    return {"grid": list(layer.grid), **formats(layer), "relu": layer.relu,
+            **{side: list(map(layer_as_json, chain)) for side, chain in layer.branches.items()}}
+
+
+@reader(Residual.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Residual:
+    body, shortcut = (tuple(layer_from_json(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
+    given, made = reader_formats(entry)
+    return Residual(entry["name"], entry["inputs"], read_grid(entry), body=body, shortcut=shortcut,
+                    input_format=given, output_format=made, relu=entry["relu"])

@@ -1,10 +1,12 @@
 """A scale and shift for each channel: a batch normalisation that could not become part of a circulant matrix."""
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.fixed import Format, Integers, round_shift, rounding_bits, saturate
 from circulant.sim.arith.trace import Recorder
+from circulant.sim.golden.serial import Arrays, formats, integers, layer_arrays, layer_fields, reader, reader_formats
 from circulant.sim.refusal import Refusal
 
 __all__ = ["Scale"]
@@ -60,3 +62,20 @@ class Scale:
         if record is not None:
             record.values(f"{self.name}.y", y, self.output_format)
         return np.asarray(y)
+
+
+@layer_arrays.register
+def _(layer: Scale) -> dict[str, Integers]:
+    return {f"{layer.name}.scale": layer.scale, f"{layer.name}.shift": layer.shift}
+
+
+@layer_fields.register
+def _(layer: Scale) -> dict[str, Any]:
+    return {**formats(layer), "relu": layer.relu, "factor": layer.factor.as_json()}
+
+
+@reader(Scale.kind)
+def _read(entry: dict[str, Any], arrays: Arrays) -> Scale:
+    name, (given, made) = entry["name"], reader_formats(entry)
+    return Scale(name, entry["inputs"], integers(arrays, f"{name}.scale", 1), integers(arrays, f"{name}.shift", 1),
+                 factor=Format.from_json(entry["factor"]), input_format=given, output_format=made, relu=entry["relu"])

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.layers import Layer, layer_arrays, layer_as_json
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.serial import layer_arrays, layer_as_json
 from circulant.sim.refusal import Refusal
 
 __all__ = ["check_structure", "renamed"]

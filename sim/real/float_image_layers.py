@@ -164,6 +164,11 @@ class Residual:
         return {"body": self.body, "shortcut": self.shortcut}
 
     @property
+    def within(self) -> tuple[Any, ...]:
+        """The layers of both branches."""
+        return *self.body, *self.shortcut
+
+    @property
     def outputs(self) -> int:
         return next((int(chain[-1].outputs) for chain in self.branches.values() if chain), self.inputs)
 

@@ -263,6 +263,11 @@ class Bidirectional:
         check_directions(self.name, self.forward, self.backward)
 
     @property
+    def within(self) -> tuple[Gru | Lstm, ...]:
+        """The layers that it is made of."""
+        return self.forward, self.backward
+
+    @property
     def inputs(self) -> int:
         return self.forward.inputs
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import within
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
 from circulant.sim.shape.window import Flow, pixels
 
@@ -43,7 +44,7 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
         raise Refusal(f"Network {name!r} must have at least one layer, not none; add a GRU or a Linear")
     names: set[str] = set()
     for layer in layers:
-        for one in _within(layer):
+        for one in _names(layer):
             if not re.fullmatch(LAYER_NAME, one):
                 raise Refusal(f"The name of a layer must be letters, digits and '_', {LONGEST} at the most, not "
                               f"{one[:40]!r}{'…' * (len(one) > 40)} in network {name!r}; rename it")
@@ -66,11 +67,10 @@ def no_hardware(start: Flow, end: Flow) -> str | None:
     return None
 
 
-def _within(layer: Any) -> list[str]:
-    """The names of a layer and of those that it is made of."""
-    if layer.kind != "residual":
-        return [layer.name]
-    return [layer.name, *(name for chain in layer.branches.values() for each in chain for name in _within(each))]
+def _names(layer: Any) -> list[str]:
+    """The names of a layer and of those in its branches; both directions are called after their layer."""
+    branches = within(layer) if layer.kind == "residual" else ()
+    return [layer.name, *(name for each in branches for name in _names(each))]
 
 
 def _following(layer: Any, flow: Flow) -> Flow:

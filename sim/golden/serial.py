@@ -1,0 +1,139 @@
+"""The passes that write layers to ``network.json`` and ``weights.npz`` and read them: each kind registers its own.
+
+The functions for a kind stand beside its class, such as `sim.golden.linear`.
+"""
+from collections.abc import Callable, Mapping
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from circulant.sim.arith.activation import Pwl
+from circulant.sim.arith.circulant import Product
+from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import unknown
+from circulant.sim.shape.window import Grid
+
+__all__ = ["READERS", "Arrays", "activations", "formats", "integers", "layer_arrays", "layer_as_json", "layer_fields",
+           "layer_from_json", "product_arrays", "product_fields", "reader", "reader_formats", "read_grid",
+           "read_product", "read_pwl"]
+
+Arrays = Mapping[str, np.ndarray]
+"""Arrays by their names in the file."""
+
+READERS: dict[str, Callable[[dict[str, Any], Arrays], Any]] = {}
+"""By kind the function that makes a layer of its entry and the arrays."""
+
+_TABLES = ("start", "slope", "base")
+
+_PRODUCT_FORMATS = ("weight", "input", "spectrum", "product", "output")
+
+
+def reader(kind: str) -> Callable[[Callable[[dict[str, Any], Arrays], Any]], Callable[[dict[str, Any], Arrays], Any]]:
+    """The decorator that registers a function in `READERS`."""
+    def register(function: Callable[[dict[str, Any], Arrays], Any]) -> Callable[[dict[str, Any], Arrays], Any]:
+        READERS[kind] = function
+        return function
+    return register
+
+
+@singledispatch
+def layer_arrays(layer: Any) -> dict[str, np.ndarray]:
+    """The integers of a layer by their names in the file."""
+    raise unknown(layer, "written to a file")
+
+
+@singledispatch
+def layer_fields(layer: Any) -> dict[str, Any]:
+    """The fields of a layer's entry behind its kind, name and inputs; no integers of weights."""
+    raise unknown(layer, "written to a file")
+
+
+@singledispatch
+def activations(layer: Any) -> dict[str, Pwl]:
+    """The tables of a layer's activations by role; none for a layer without gates."""
+    return {}
+
+
+def layer_as_json(layer: Any) -> dict[str, Any]:
+    """The entry of a layer, all but its integers."""
+    fields = layer_fields(layer)
+    return {"kind": layer.kind, "name": layer.name, "inputs": layer.inputs, **fields}
+
+
+def layer_from_json(entry: dict[str, Any], arrays: Arrays) -> Any:
+    """The layer of an entry that keeps to `circulant.sim.golden.rules.LAYER`.
+
+    Raises:
+        Refusal: when an array is missing or of another shape, or as the layer itself.
+    """
+    return READERS[entry["kind"]](entry, arrays)
+
+
+def product_arrays(layer: Any) -> dict[str, np.ndarray]:
+    """The integers of all matrices and tables of a layer."""
+    arrays: dict[str, np.ndarray] = {}
+    for role, product in layer.products.items():
+        arrays[f"{layer.name}.{role}.weights"] = product.weights
+        arrays[f"{layer.name}.{role}.bias"] = product.bias
+    for role, pwl in activations(layer).items():
+        arrays |= {f"{layer.name}.{role}.{part}": getattr(pwl, part) for part in _TABLES}
+    return arrays
+
+
+def product_fields(layer: Any) -> dict[str, Any]:
+    """The entries of all matrices and tables of a layer."""
+    entry: dict[str, Any] = {}
+    for role, product in layer.products.items():
+        entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
+        entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
+    return entry | {role: pwl.as_json() for role, pwl in activations(layer).items()}
+
+
+def formats(layer: Any) -> dict[str, Any]:
+    """The entries of the formats of what a layer takes and gives."""
+    return {name: getattr(layer, name).as_json() for name in ("input_format", "output_format")}
+
+
+def read_product(entry: dict[str, Any], arrays: Arrays, role: str) -> Product:
+    """The matrix of a role."""
+    name = f"{entry['name']}.{role}"
+    given = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
+    return Product(integers(arrays, f"{name}.weights", 3), integers(arrays, f"{name}.bias", 1),
+                   twiddle_bits=entry[role]["twiddle_bits"], **given)
+
+
+def read_pwl(entry: dict[str, Any], arrays: Arrays, role: str) -> Pwl:
+    """The table of a role."""
+    data = entry[role]
+    start, slope, base = (integers(arrays, f"{entry['name']}.{role}.{part}", 1) for part in _TABLES)
+    return Pwl(data["function"], data["method"], data["reach"],
+               input=Format.from_json(data["input"]), output=Format.from_json(data["output"]),
+               slope_format=Format.from_json(data["slope"]), base_format=Format.from_json(data["base"]),
+               start=start, slope=slope, base=base)
+
+
+def read_grid(entry: dict[str, Any]) -> Grid:
+    """The images that come."""
+    height, width = entry["grid"]
+    return height, width
+
+
+def reader_formats(entry: dict[str, Any]) -> tuple[Format, Format]:
+    """The formats of what the layer takes and gives."""
+    return Format.from_json(entry["input_format"]), Format.from_json(entry["output_format"])
+
+
+def integers(arrays: Arrays, name: str, axes: int) -> Integers:
+    """An array of the file.
+
+    Raises:
+        Refusal: when there is no such array of 64-bit integers with so many axes, and something in it.
+    """
+    array = arrays.get(name)
+    if array is None or array.dtype != np.int64 or array.ndim != axes or not array.size:
+        given = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise Refusal(f"The array {name!r} must be 64-bit integers with {axes} {'axis' if axes == 1 else 'axes'}, not "
+                      f"{given}; quantize again")
+    return array
