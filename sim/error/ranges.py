@@ -2,6 +2,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real.float_model import Model
+from circulant.sim.shape.kinds import unknown
 
-__all__ = ["Range", "analyse", "worst_cases"]
+__all__ = ["Range", "analyse", "layer_worst_cases", "worst_cases"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def worst_cases(network: Network, steps: int = 1) -> dict[str, float]:
     found: dict[str, float] = {}
     peak = -network.input_format.lo * network.input_format.step
     for layer in network.layers:
-        found.update(_worst(layer, peak, steps))
+        found.update(layer_worst_cases(layer, peak, steps))
         peak = _reach(layer.output_format)
     return found
 
@@ -120,35 +122,52 @@ def _tap(name: str) -> str:
     return name.removesuffix(".sums") + ".product" if name.endswith(".sums") else name
 
 
-def _worst(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]:
-    if isinstance(layer, Bidirectional):
-        for one in layer.directions.values():
-            yield from _worst(one, peak, steps)
-    elif isinstance(layer, Linear | Conv):
-        yield from _vector(f"{layer.name}.product", layer.product, peak)
-        yield from (sums := _sums(f"{layer.name}.product", [(layer.product, peak)]))
-        if layer.relu:
-            yield f"{layer.name}.y", sums[-1][1]
-    elif isinstance(layer, Gru):
-        yield from _gru(layer, peak)
-    elif isinstance(layer, Pool):
-        yield f"{layer.name}.y", peak
-    elif isinstance(layer, Scale):
-        yield f"{layer.name}.y", float((np.abs(layer.factor.real(layer.scale)) * peak
-                                        + np.abs(layer.output_format.real(layer.shift))).max())
-    elif isinstance(layer, Residual):
-        total = 0.0
-        for chain in layer.branches.values():
-            end = peak
-            for each in chain:
-                yield from _worst(each, end, steps)
-                end = _reach(each.output_format)
-            total += end
-        yield f"{layer.name}.y", total
-    elif isinstance(layer, Flatten | Argmax):
-        return
-    else:
-        yield from _lstm(layer, peak, steps)
+@singledispatch
+def layer_worst_cases(layer: Layer, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    """By tensor of a layer the greatest magnitude for inputs up to a peak."""
+    raise unknown(layer, "analysed")
+
+
+@layer_worst_cases.register
+def _(layer: Bidirectional, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    for one in layer.within:
+        yield from layer_worst_cases(one, peak, steps)
+
+
+@layer_worst_cases.register
+def _(layer: Linear | Conv, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    yield from _vector(f"{layer.name}.product", layer.product, peak)
+    yield from (sums := _sums(f"{layer.name}.product", [(layer.product, peak)]))
+    if layer.relu:
+        yield f"{layer.name}.y", sums[-1][1]
+
+
+@layer_worst_cases.register
+def _(layer: Pool, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    yield f"{layer.name}.y", peak
+
+
+@layer_worst_cases.register
+def _(layer: Scale, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    yield f"{layer.name}.y", float((np.abs(layer.factor.real(layer.scale)) * peak
+                                    + np.abs(layer.output_format.real(layer.shift))).max())
+
+
+@layer_worst_cases.register
+def _(layer: Residual, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    total = 0.0
+    for chain in layer.branches.values():
+        end = peak
+        for each in chain:
+            yield from layer_worst_cases(each, end, steps)
+            end = _reach(each.output_format)
+        total += end
+    yield f"{layer.name}.y", total
+
+
+@layer_worst_cases.register
+def _(layer: Flatten | Argmax, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    return iter(())
 
 
 def _vector(name: str, product: Product, peak: float) -> Iterator[tuple[str, float]]:
@@ -167,7 +186,8 @@ def _sums(name: str, parts: Iterable[tuple[Product, float]]) -> list[tuple[str, 
             (f"{name}.output", float(rows.max()))]
 
 
-def _gru(layer: Gru, peak: float) -> Iterator[tuple[str, float]]:
+@layer_worst_cases.register
+def _(layer: Gru, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     gate, n = _reached(layer.sigmoid), _reached(layer.tanh)
     h = min(n, -layer.output_format.lo * layer.output_format.step)
     for role, product in layer.products.items():
@@ -186,7 +206,8 @@ def _gru(layer: Gru, peak: float) -> Iterator[tuple[str, float]]:
     yield from ((f"{layer.name}.{tensor}", value) for tensor, value in (("r", gate), ("z", gate), ("n", n), ("h", h)))
 
 
-def _lstm(layer: Lstm, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+@layer_worst_cases.register
+def _(layer: Lstm, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     """c can grow with every step."""
     gate, g = _reached(layer.sigmoid), _reached(layer.tanh)
     c, m = steps * gate * g, gate * _reached(layer.tanh_cell)

@@ -1,19 +1,23 @@
 """What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
 
 from circulant.sim.golden.argmax import Argmax
-from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import leaves, unknown
 
 __all__ = ["DSPS", "Cost", "Dsp", "CostModel", "tiles", "weight_bits"]
 
@@ -98,7 +102,7 @@ class CostModel:
         if not 0 <= memory_share <= 1:
             raise Refusal(f"memory_share must be from 0 to 1, not {memory_share!r}; the multipliers have the rest")
         self._share, self._ports = memory_share, ports
-        self._matrices = [matrix for layer in network.layers for matrix in _matrices(layer)]
+        self._matrices = [matrix for layer in leaves(network.layers) for matrix in _matrices(layer)]
         self._start = self.bill(start)
 
     def bill(self, bits: Widths) -> Cost:
@@ -129,37 +133,40 @@ def tiles(x: int, y: int, ports: tuple[int, int] | None) -> float:
 def weight_bits(network: Network) -> int:
     """Bits of all weights as the circuit stores them: in a layer as wide as in the widest of its matrices, peepholes in
     a memory of their own. Gaps that a plan leaves in the memories are not counted; they depend on the multipliers."""
-    return sum(_layer_bits(layer) for layer in network.layers)
+    return sum(layer_bits(layer) for layer in leaves(network.layers))
 
 
-def _layer_bits(layer: Layer) -> int:
-    if isinstance(layer, Bidirectional):
-        return sum(_layer_bits(one) for one in layer.directions.values())
-    if isinstance(layer, Residual):
-        return sum(_layer_bits(one) for chain in layer.branches.values() for one in chain)
-    if isinstance(layer, Pool | Flatten | Argmax):
-        return 0
-    if isinstance(layer, Scale):
-        return layer.inputs * layer.factor.width
+@singledispatch
+def layer_bits(layer: Layer) -> int:
+    """Bits of the weights of a layer as the circuit stores them."""
+    raise unknown(layer, "priced")
+
+
+@layer_bits.register
+def _(layer: Pool | Flatten | Argmax) -> int:
+    return 0
+
+
+@layer_bits.register
+def _(layer: Scale) -> int:
+    return layer.inputs * layer.factor.width
+
+
+@layer_bits.register
+def _(layer: Linear | Conv | Gru) -> int:
     products = layer.products.values()
-    seen = 0
-    if isinstance(layer, Lstm) and layer.peephole is not None:
-        seen = layer.peephole.size * layer.peephole_format.width
+    return sum(product.weights.size for product in products) * max(each.weight.width for each in products)
+
+
+@layer_bits.register
+def _(layer: Lstm) -> int:
+    products = layer.products.values()
+    seen = 0 if layer.peephole is None else layer.peephole.size * layer.peephole_format.width
     return seen + sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 
 
-def _matrices(layer: Layer) -> Iterable[_Matrix]:
-    if isinstance(layer, Bidirectional):
-        for one in layer.directions.values():
-            yield from _matrices(one)
-        return
-    if isinstance(layer, Residual):
-        for chain in layer.branches.values():
-            for each in chain:
-                yield from _matrices(each)
-        return
-    if isinstance(layer, Pool | Flatten | Scale | Argmax):
-        return
+def _matrices(layer: Any) -> Iterable[_Matrix]:
+    """The matrices of a layer that is made of no other ones."""
     if (peephole := getattr(layer, "peephole", None)) is not None:
         yield _Matrix(f"{layer.name}.peephole", f"{layer.name}.peephole", peephole.size, peephole.size, 0, 0)
     for path in matrices(layer):

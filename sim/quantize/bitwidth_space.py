@@ -1,11 +1,14 @@
 """The widths of a network that can be picked, each by name: which there are, and what a step down is."""
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from functools import singledispatch
 
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
@@ -13,6 +16,7 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import RULES
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.shape.kinds import unknown
 
 __all__ = ["FIELDS", "Place", "clip_of", "clips_of", "searched_bitwidths", "least", "step"]
 
@@ -22,6 +26,10 @@ FIELDS = ("weight_bits", "input_bits", "spectrum_bits", "product_bits", "output_
 
 CLIPPED = {"spectrum_bits": "spectrum_clip", "product_bits": "product_clip", "output_bits": "output_clip"}
 """Widths whose format may also give up an integer bit instead of one behind the point."""
+
+PRODUCT = ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
+"""What a layer with a matrix has."""
+
 
 def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
     """The widths of a network that can be picked, by name.
@@ -33,26 +41,59 @@ def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> li
         if name not in FIELDS:
             raise Refusal(f"What is picked must be one of {', '.join(FIELDS)}, not {name!r}{nearest(name, FIELDS)}")
     found = ["input_bits"] if "input_bits" in fields else []
-    return found + [f"{layer.name}.{name}" for layer in network.layers for name in _fields(layer) if name in fields]
+    return found + [f"{layer.name}.{name}" for layer in network.layers for name in bitwidth_fields(layer)
+                    if name in fields]
 
 
-def _fields(layer: Layer) -> Iterator[str]:
-    one = layer.forward if isinstance(layer, Bidirectional) else layer
-    if isinstance(one, Argmax):
-        return
-    if isinstance(one, Pool | Flatten | Scale | Residual):
-        if isinstance(one, Scale):
-            yield "weight_bits"
-        if not isinstance(one, Flatten) and getattr(one, "mode", "") != "max":
-            yield "output_bits"
-        return
-    yield from ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
-    if isinstance(one, Gru | Lstm):
-        yield "state_bits"
-    if isinstance(one, Lstm):
-        yield "cell_bits"
-    if max(product.block_size for product in one.products.values()) > 4:  # Smaller transforms only add.
-        yield "twiddle_bits"
+@singledispatch
+def bitwidth_fields(layer: Layer) -> list[str]:
+    """The kinds of bit widths of a layer that can be searched; none where everything follows from its input."""
+    raise unknown(layer, "searched for bit widths")
+
+
+@bitwidth_fields.register
+def _(layer: Flatten | Argmax) -> list[str]:
+    return []
+
+
+@bitwidth_fields.register
+def _(layer: Bidirectional) -> list[str]:
+    return bitwidth_fields(layer.forward)
+
+
+@bitwidth_fields.register
+def _(layer: Residual) -> list[str]:
+    return ["output_bits"]
+
+
+@bitwidth_fields.register
+def _(layer: Pool) -> list[str]:
+    return [] if layer.mode == "max" else ["output_bits"]
+
+
+@bitwidth_fields.register
+def _(layer: Scale) -> list[str]:
+    return ["weight_bits", "output_bits"]
+
+
+@bitwidth_fields.register
+def _(layer: Linear | Conv) -> list[str]:
+    return [*PRODUCT, *_twiddles(layer)]
+
+
+@bitwidth_fields.register
+def _(layer: Gru) -> list[str]:
+    return [*PRODUCT, "state_bits", *_twiddles(layer)]
+
+
+@bitwidth_fields.register
+def _(layer: Lstm) -> list[str]:
+    return [*PRODUCT, "state_bits", "cell_bits", *_twiddles(layer)]
+
+
+def _twiddles(layer: Linear | Conv | Gru | Lstm) -> list[str]:
+    """Smaller transforms only add."""
+    return ["twiddle_bits"] if max(product.block_size for product in layer.products.values()) > 4 else []
 
 
 Place = dict[str, int]

@@ -1,5 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, pr
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
+from circulant.sim.shape.kinds import unknown, within
 from circulant.sim.shape.recurrent import check_one_block_size
 from circulant.sim.shape.sequences import check_lengths
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize", "quantize_layer"]
 
 
 def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
@@ -69,57 +71,98 @@ def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits:
     """Golden layers, the first of which takes values of a format."""
     layers: list[Layer] = []
     for layer in chain:
-        layers.append(_layer(layer, form, peaks, bits.of(layer.name)))
+        layers.append(quantize_layer(layer, form, peaks, bits.of(layer.name)))
         form = layers[-1].output_format
     return tuple(layers)
 
 
+@singledispatch
 def matrices(layer: Layer) -> dict[str, Product]:
     """By path a product of each matrix of a layer: what has a width of its weights for itself."""
-    if isinstance(layer, Bidirectional):
-        return {path: each for one in layer.directions.values() for path, each in matrices(one).items()}
-    if isinstance(layer, Residual):
-        return {path: each for chain in layer.branches.values() for one in chain
-                for path, each in matrices(one).items()}
-    if isinstance(layer, Pool | Flatten | Scale | Argmax):
-        return {}
+    raise unknown(layer, "quantized")
+
+
+@matrices.register
+def _(layer: Pool | Flatten | Scale | Argmax) -> dict[str, Product]:
+    return {}
+
+
+@matrices.register
+def _(layer: Linear | Conv | Gru | Lstm) -> dict[str, Product]:
     return {f"{layer.name}.{role}": product for role, product in layer.products.items()
             if not role.startswith("candidate_")}
 
 
+@matrices.register
+def _(layer: Bidirectional | Residual) -> dict[str, Product]:
+    return {path: each for one in layer.within for path, each in matrices(one).items()}
+
+
 def _parts(layer: Layer) -> list[str]:
-    within = [one.name for one in layer.directions.values()] if isinstance(layer, Bidirectional) else []
-    if isinstance(layer, Residual):
-        within = [one.name for chain in layer.branches.values() for one in chain]
-    return [*within, *matrices(layer)]
+    return [*(one.name for one in within(layer)), *matrices(layer)]
 
 
-def _layer(layer: float_model.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    if isinstance(layer, float_model.Linear):
-        matrix = _product(layer, layer.weight, input, peaks, bits)
-        return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
-    if isinstance(layer, float_model.Conv):
-        matrix = _product(layer, layer.matrix, input, peaks, bits)
-        return Conv(layer.name, layer.inputs, layer.outputs, layer.grid, layer.window, matrix, layer.relu)
-    if isinstance(layer, float_model.Pool):
-        mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
-        return Pool(layer.name, layer.inputs, layer.grid, layer.window, layer.mode, input, mean)
-    if isinstance(layer, float_model.Flatten):
-        return Flatten(layer.name, layer.inputs, layer.grid, layer.order, layer.rows, input)
-    if isinstance(layer, float_model.Scale):
-        factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
-        output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
-        return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor,
-                     input, output, layer.relu)
-    if isinstance(layer, float_model.Residual):
-        body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
-        output = peaks.fit(bits.output, f"{layer.name}.y")
-        return Residual(layer.name, layer.inputs, layer.grid, body, shortcut, input, output, layer.relu)
-    if isinstance(layer, float_model.Bidirectional):
-        pair = layer.forward, layer.backward
-        coarse = min((_state(each, peaks, bits) for each in pair), key=lambda form: form.frac)
-        forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in pair)
-        return Bidirectional(layer.name, forward, backward)
+@singledispatch
+def quantize_layer(layer: float_model.Layer, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    """The golden layer that takes values of a format.
+
+    Parameters:
+        peaks: what calibration data exercises.
+        bits: widths of the layer.
+    """
+    raise unknown(layer, "quantized")
+
+
+@quantize_layer.register
+def _(layer: float_model.Linear, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    matrix = _product(layer, layer.weight, input, peaks, bits)
+    return Linear(layer.name, layer.inputs, layer.outputs, matrix, layer.relu)
+
+
+@quantize_layer.register
+def _(layer: float_model.Conv, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    matrix = _product(layer, layer.matrix, input, peaks, bits)
+    return Conv(layer.name, layer.inputs, layer.outputs, grid=layer.grid, window=layer.window, product=matrix,
+                relu=layer.relu)
+
+
+@quantize_layer.register
+def _(layer: float_model.Pool, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
+    return Pool(layer.name, layer.inputs, layer.grid, window=layer.window, mode=layer.mode, input_format=input,
+                output_format=mean)
+
+
+@quantize_layer.register
+def _(layer: float_model.Flatten, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    return Flatten(layer.name, layer.inputs, layer.grid, order=layer.order, rows=layer.rows, input_format=input)
+
+
+@quantize_layer.register
+def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
+    output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
+    return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor=factor,
+                 input_format=input, output_format=output, relu=layer.relu)
+
+
+@quantize_layer.register
+def _(layer: float_model.Residual, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
+    output = peaks.fit(bits.output, f"{layer.name}.y")
+    return Residual(layer.name, layer.inputs, layer.grid, body=body, shortcut=shortcut, input_format=input,
+                    output_format=output, relu=layer.relu)
+
+
+@quantize_layer.register
+def _(layer: float_model.Bidirectional, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    coarse = min((_state(each, peaks, bits) for each in layer.within), key=lambda form: form.frac)
+    forward, backward = (_one_way(each, input, coarse, peaks, bits.of(each.name)) for each in layer.within)
+    return Bidirectional(layer.name, forward, backward)
+
+
+@quantize_layer.register
+def _(layer: float_model.Gru | float_model.Lstm, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
@@ -133,26 +176,28 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
     return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
 
 
+@singledispatch
 def _one_way(layer: float_model.Gru | float_model.Lstm, input: Format, state: Format, peaks: Peaks,
              bits: Widths) -> Gru | Lstm:
-    sizes = {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
-    if isinstance(layer, float_model.Lstm) and layer.projection is not None:
-        sizes["projection"] = layer.projection.shape[-1]
-    check_one_block_size(layer.name, sizes)
-    if isinstance(layer, float_model.Gru):
-        return _gru(layer, input, state, peaks, bits)
-    return _lstm(layer, input, state, peaks, bits)
+    """The golden layer whose gates and outputs have the format ``state``."""
+    raise unknown(layer, "quantized")
 
 
 def _state(layer: float_model.Gru | float_model.Lstm, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
     unit = Format(bits.state, bits.state - 1)
-    if isinstance(layer, float_model.Gru) or layer.projection is None:
+    if getattr(layer, "projection", None) is None:
         return unit
     return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
-def _gru(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
+def _block_sizes(layer: float_model.Gru | float_model.Lstm) -> dict[str, int]:
+    return {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
+
+
+@_one_way.register
+def _(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Gru:
+    check_one_block_size(layer.name, _block_sizes(layer))
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
     sums = ("gates", "candidate_input", "candidate_recurrent") if after else ("gates", "candidate")
     pre = peaks.fit(bits.output, *(f"{layer.name}.{name}.output" for name in sums), f"{layer.name}.tanh.input",
@@ -164,7 +209,10 @@ def _gru(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bit
     return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
 
 
-def _lstm(layer: float_model.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
+@_one_way.register
+def _(layer: float_model.Lstm, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Lstm:
+    own = {} if layer.projection is None else {"projection": layer.projection.shape[-1]}
+    check_one_block_size(layer.name, _block_sizes(layer) | own)
     bias, name = layer.bias_ih + layer.bias_hh, layer.name
     pre = peaks.fit(bits.output, f"{name}.gates.output", f"{name}.sigmoid.input", bias=bias, clip=bits.output_clip)
     cell = peaks.fit(bits.cell, f"{name}.c")

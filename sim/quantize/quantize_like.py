@@ -1,6 +1,7 @@
 """From float64 to integers in the formats that another network has, so that both fit the same circuit."""
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,12 @@ from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
 from circulant.sim.quantize.formats import Spectral
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import unknown
 
-__all__ = ["quantize_like"]
+__all__ = ["quantize_layer_like", "quantize_like"]
+
+Numbers = tuple[str, Format, Reals]
+"""What becomes integers: name, format, values."""
 
 
 def quantize_like(model: float_model.Model, rule: Network) -> Network:
@@ -41,14 +46,14 @@ def quantize_like(model: float_model.Model, rule: Network) -> Network:
     if given != due:
         raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
                       "with formats of its own")
-    layers = tuple(_layer(layer, like) for layer, like in zip(model.layers, rule.layers, strict=True))
+    layers = tuple(map(quantize_layer_like, rule.layers, model.layers))
     network = Network(model.name, model.inputs, model.sequence, layers, model.shape, rule.ragged)
     check_structure(rule, network)
     return network
 
 
 def _kinds(layers: Iterable[Any]) -> list[Any]:
-    """Of each layer; of a residual sum those of its branches behind it."""
+    """The kinds of layers; behind that of a residual sum those of its branches."""
     found: list[Any] = []
     for layer in layers:
         found.append(layer.kind)
@@ -57,49 +62,87 @@ def _kinds(layers: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _layer(layer: float_model.Layer, rule: Layer) -> Layer:
-    if isinstance(rule, Pool | Flatten):
-        return replace(rule, name=layer.name)
-    if isinstance(layer, float_model.Residual):
-        assert isinstance(rule, Residual)
-        body, shortcut = (tuple(_layer(*pair) for pair in zip(chain, rule.branches[side], strict=True))
-                          for side, chain in layer.branches.items())
-        return replace(rule, name=layer.name, body=body, shortcut=shortcut)
-    if isinstance(layer, float_model.Bidirectional):
-        assert isinstance(rule, Bidirectional)
-        forward, backward = (_layer(each, like) for each, like in
-                             ((layer.forward, rule.forward), (layer.backward, rule.backward)))
-        assert isinstance(forward, Gru | Lstm) and isinstance(backward, Gru | Lstm)
-        return Bidirectional(layer.name, forward, backward)
-    assert isinstance(layer,
-                      float_model.Linear | float_model.Gru | float_model.Lstm | float_model.Conv | float_model.Scale)
-    if isinstance(rule, Gru | Lstm) and isinstance(layer, float_model.Gru | float_model.Lstm):
-        due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
-        if due != found:
-            raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
-                          f"not {' and '.join(found)}; quantize it with formats of its own")
-    for what, form, values in _numbers(layer, rule):
-        _check(layer.name, what, form, values)
-    if isinstance(layer, float_model.Linear):
-        assert isinstance(rule, Linear)
-        product = _product(layer.weight, layer.bias, rule.product)
-        return Linear(layer.name, layer.inputs, layer.outputs, product, layer.relu)
-    if isinstance(layer, float_model.Conv):
-        assert isinstance(rule, Conv)
-        return replace(rule, name=layer.name, product=_product(layer.matrix, layer.bias, rule.product))
-    if isinstance(layer, float_model.Scale):
-        assert isinstance(rule, Scale)
-        return replace(rule, name=layer.name, scale=rule.factor.quantize(layer.scale),
-                       shift=rule.output_format.quantize(layer.shift))
-    if isinstance(layer, float_model.Gru):
-        assert isinstance(rule, Gru)
-        return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
-    assert isinstance(rule, Lstm)
+@singledispatch
+def quantize_layer_like(rule: Layer, layer: Any) -> Any:
+    """A golden layer of a float layer of the same kind.
+
+    Parameters:
+        rule: has the formats and activation tables.
+
+    Raises:
+        Refusal: when a weight or a bias does not fit.
+    """
+    raise unknown(rule, "quantized")
+
+
+@quantize_layer_like.register
+def _(rule: Pool | Flatten, layer: Any) -> Layer:
+    return replace(rule, name=layer.name)
+
+
+@quantize_layer_like.register
+def _(rule: Residual, layer: Any) -> Layer:
+    body, shortcut = (tuple(quantize_layer_like(like, each) for each, like in
+                            zip(chain, rule.branches[side], strict=True))
+                      for side, chain in layer.branches.items())
+    return replace(rule, name=layer.name, body=body, shortcut=shortcut)
+
+
+@quantize_layer_like.register
+def _(rule: Bidirectional, layer: Any) -> Layer:
+    forward, backward = map(quantize_layer_like, rule.within, layer.within)
+    return replace(rule, name=layer.name, forward=forward, backward=backward)
+
+
+@quantize_layer_like.register
+def _(rule: Linear, layer: Any) -> Layer:
+    _check(layer.name, _numbers(layer.weight, layer.bias, rule.product))
+    return Linear(layer.name, layer.inputs, layer.outputs, _product(layer.weight, layer.bias, rule.product), layer.relu)
+
+
+@quantize_layer_like.register
+def _(rule: Conv, layer: Any) -> Layer:
+    _check(layer.name, _numbers(layer.matrix, layer.bias, rule.product))
+    return replace(rule, name=layer.name, product=_product(layer.matrix, layer.bias, rule.product))
+
+
+@quantize_layer_like.register
+def _(rule: Scale, layer: Any) -> Layer:
+    _check(layer.name, [("factors", rule.factor, layer.scale), ("shifts", rule.output_format, layer.shift)])
+    return replace(rule, name=layer.name, scale=rule.factor.quantize(layer.scale),
+                   shift=rule.output_format.quantize(layer.shift))
+
+
+@quantize_layer_like.register
+def _(rule: Gru, layer: Any) -> Layer:
+    _check_activations(rule, layer)
+    after = layer.reset == "after"
+    _check(layer.name, _numbers_of_gates(rule, layer, slice(0, 2) if after else slice(None)))
+    if after:
+        biases = np.stack([layer.bias_ih[2], layer.bias_hh[2]])
+        _check(layer.name, [("biases of the candidate", rule.pre_format, biases)])
+    return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
+
+
+@quantize_layer_like.register
+def _(rule: Lstm, layer: Any) -> Layer:
+    _check_activations(rule, layer)
+    _check(layer.name, _numbers_of_gates(rule, layer, slice(None)))
     projection = None
     if layer.projection is not None and rule.projection is not None:
+        _check(layer.name, [("projection", rule.projection.weight, float_model.spectra(layer.projection))])
         projection = _product(layer.projection, np.zeros(layer.outputs), rule.projection)
+    if layer.peephole is not None:
+        _check(layer.name, [("peepholes", rule.peephole_format, layer.peephole)])
     return assemble_lstm(layer, _shared(rule.gates), rule.pre_format, projection, rule.peephole_format, rule.cell,
                          (rule.sigmoid, rule.tanh, rule.tanh_cell))
+
+
+def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm) -> None:
+    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
+    if due != found:
+        raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
+                      f"not {' and '.join(found)}; quantize it with formats of its own")
 
 
 def _product(weight: Reals, bias: Reals, rule: Product) -> Product:
@@ -114,36 +157,23 @@ def _shared(gates: JointProduct) -> Spectral:
                     tuple(part.weight for part in parts), first.product, first.twiddle_bits)
 
 
-def _numbers(layer: float_model.Linear | float_model.Gru | float_model.Lstm | float_model.Conv | float_model.Scale,
-             rule: Any) -> Iterator[tuple[str, Format, Reals]]:
-    """What becomes integers of a layer: name, format, values."""
-    if isinstance(layer, float_model.Linear | float_model.Conv):
-        weight = layer.weight if isinstance(layer, float_model.Linear) else layer.matrix
-        yield "weights", rule.product.weight, float_model.spectra(weight)
-        yield "biases", rule.product.output, layer.bias
-        return
-    if isinstance(layer, float_model.Scale):
-        yield "factors", rule.factor, layer.scale
-        yield "shifts", rule.output_format, layer.shift
-        return
+def _numbers(weight: Reals, bias: Reals, rule: Product) -> Iterator[Numbers]:
+    yield "weights", rule.weight, float_model.spectra(weight)
+    yield "biases", rule.output, bias
+
+
+def _numbers_of_gates(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm, gates: slice) -> Iterator[Numbers]:
+    """The numbers of both matrices, and the biases of the gates that have one sum."""
     x, h = rule.gates.parts
     yield "input weights", x.weight, float_model.spectra(layer.weight_ih)
     yield "recurrent weights", h.weight, float_model.spectra(layer.weight_hh)
-    apart = isinstance(layer, float_model.Gru) and layer.reset == "after"
-    gates = slice(0, 2) if apart else slice(None)
     yield "biases", rule.pre_format, (layer.bias_ih + layer.bias_hh)[gates]
-    if apart:
-        yield "biases of the candidate", rule.pre_format, np.stack([layer.bias_ih[2], layer.bias_hh[2]])
-    if isinstance(layer, float_model.Lstm):
-        if layer.projection is not None and rule.projection is not None:
-            yield "projection", rule.projection.weight, float_model.spectra(layer.projection)
-        if layer.peephole is not None:
-            yield "peepholes", rule.peephole_format, layer.peephole
 
 
-def _check(name: str, what: str, form: Format, values: Reals) -> None:
+def _check(name: str, numbers: Iterable[Numbers]) -> None:
     """See that no value is further from its integer than rounding brings it, but for the last one of the format."""
-    error = np.abs(form.real(form.quantize(values)) - values)
-    if (error > form.step).any():
-        raise Refusal(f"The {what} of layer {name!r} must fit the {form} of the other network, but they reach "
-                      f"{np.abs(values).max():.4g}; quantize first the network that has the greater ones")
+    for what, form, values in numbers:
+        error = np.abs(form.real(form.quantize(values)) - values)
+        if (error > form.step).any():
+            raise Refusal(f"The {what} of layer {name!r} must fit the {form} of the other network, but they reach "
+                          f"{np.abs(values).max():.4g}; quantize first the network that has the greater ones")
