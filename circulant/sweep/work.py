@@ -23,16 +23,12 @@ from circulant.run.steps import budget, words
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
-from circulant.sim.golden.argmax import Argmax
-from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.bitwidth_cost import weight_bits
+from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
+from circulant.sim.shape.kinds import within
 from circulant.sweep import store
 from circulant.sweep.grid import Point
 
@@ -209,19 +205,7 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
 
 def _weights(network: Network) -> Found:
     """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
-    return {"weights": sum(map(_numbers, network.layers)), "weight_memory_bits": weight_bits(network)}
-
-
-def _numbers(layer: Layer) -> int:
-    if isinstance(layer, Bidirectional):
-        return sum(map(_numbers, layer.directions.values()))
-    if isinstance(layer, Residual):
-        return sum(_numbers(each) for chain in layer.branches.values() for each in chain)
-    if isinstance(layer, Pool | Flatten | Argmax):
-        return 0
-    if isinstance(layer, Scale):
-        return layer.inputs
-    return sum(product.weights.size for product in layer.products.values())
+    return {"weights": weight_count(network), "weight_memory_bits": weight_bits(network)}
 
 
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
@@ -280,10 +264,8 @@ def _bound(plan: Any, layer: Layer) -> Any:
 
 
 def _sizes(layer: Layer) -> Any:
-    if isinstance(layer, Bidirectional):
-        return tuple(map(_sizes, layer.directions.values()))
-    if isinstance(layer, Residual):
-        return layer.grid, *(tuple(map(_sizes, chain)) for chain in layer.branches.values())
+    if parts := within(layer):
+        return getattr(layer, "grid", None), len(getattr(layer, "body", ())), tuple(map(_sizes, parts))
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),

@@ -7,8 +7,7 @@ what is not: the roundings of numbers, and how the derivative changes within the
     e(T) = Σ_t J(T)·…·J(t+1)·(s(t) ± q(t))
 
 lies within Σ_t |J(T)·…·J(t+1)|·q(t) of what s alone would make of it. The products of the derivatives keep their signs,
-without which the bound would grow with every step. `PropagatedError` carries J, s and q
-through a step:
+without which the bound would grow with every step. `PropagatedError` carries J, s and q through a step:
 
     W x + b       W·J,                W·s + (M̂ − W)x,    |W|q and the roundings of the product (`sim.error.bounds`)
     a·b           a·J_b + b·J_a,      a·s_b + b·s_a,     |a|q_b + |b|q_a + |e_a||e_b|, half a step
@@ -17,7 +16,7 @@ through a step:
 where τ is how far the table is from f at that argument. No error is greater than a function's range. All holds as long
 as nothing saturates but the values of tables.
 """
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,25 +25,21 @@ from numpy.typing import ArrayLike
 
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.arith.trace import Tensor
-from circulant.sim.error import image_error
 from circulant.sim.error.error_propagation import PropagatedError, Rows, Step
-from circulant.sim.error.image_error import IMAGES, Known
+from circulant.sim.error.image_error import Known, Trace, propagate
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
-from circulant.sim.golden.residual import Residual
 from circulant.sim.real import float_layers
-from circulant.sim.real.float_model import Layer, Model
+from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
+from circulant.sim.shape.kinds import leaves
 
 __all__ = ["error_bound"]
-
-Trace = Mapping[str, Tensor]
 
 Real = Callable[[str], Reals]
 """From the name of a tensor within its layer to its golden values (N, …) at this step."""
@@ -85,17 +80,13 @@ def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals
     values = form.real(form.quantize(exact))
     known: Known = values, values - exact, np.zeros_like(exact)
     for layer, reference in zip(network.layers, model.layers, strict=True):
-        if isinstance(layer, IMAGES):
-            known = image_error.through(layer, reference, *known)
-        else:
-            assert isinstance(layer, Linear | Gru | Lstm | Bidirectional)
-            known = _layer(layer, reference, trace, *known)
+        known = propagate(layer, reference, trace, known)
     return np.abs(known[1]) + known[2]
 
 
 def _check_saturation(network: Network, trace: Trace) -> None:
-    positive = {f"{layer.name}.product.output" for layer in _each(network.layers)
-                if isinstance(layer, Linear | Conv) and layer.relu}
+    positive = {f"{layer.name}.product.output" for layer in leaves(network.layers)
+                if layer.kind in (Linear.kind, Conv.kind) and layer.relu}
     for name, tensor in trace.items():
         kind = name.rpartition(".")[2]
         if kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(("_product.input", ".product.input",
@@ -107,36 +98,15 @@ def _check_saturation(network: Network, trace: Trace) -> None:
                           f"its format {tensor.format}; calibrate with these inputs, or choose wider formats")
 
 
-def _each(layers: Iterable[Any]) -> Iterator[Any]:
-    """The layers, those within residual sums as well."""
-    for layer in layers:
-        yield layer
-        if isinstance(layer, Residual):
-            for chain in layer.branches.values():
-                yield from _each(chain)
-
-
-def _layer(layer: Linear | Gru | Lstm | Bidirectional, reference: Layer, trace: Trace, x: Reals, shift: Reals,
-           rest: Reals) -> Known:
-    """The outputs of a layer, from its inputs."""
-    if isinstance(layer, Bidirectional):
-        assert isinstance(reference, float_layers.Bidirectional)
-        ahead = _layer(layer.forward, reference.forward, trace, x, shift, rest)
-        back = _layer(layer.backward, reference.backward, trace, x[:, ::-1], shift[:, ::-1], rest[:, ::-1])
-        turn = slice(None, None, -1 if layer.returns == "sequence" else 1)
-        golden, shift, rest = (np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)
-                               for one, other in zip(ahead, back, strict=True))
-        return golden, shift, rest
-    if not isinstance(layer, Linear):
-        assert isinstance(reference, float_layers.Gru | float_layers.Lstm)
-        return _through(layer, reference, trace, x, shift, rest)
-    assert isinstance(reference, float_layers.Linear)
-    step = Step(*np.zeros((2, x.size // x.shape[-1], 0)))
+@propagate.register
+def _(layer: Linear, exact: Any, trace: Trace, known: Known) -> Known:
+    size = known[0].shape[-1]
+    step = Step(*np.zeros((2, known[0].size // size, 0)))
     y = trace[f"{layer.name}.product.output"]
     golden = y.format.real(y.integers)
-    rows = Rows.of(layer.outputs, (layer.product, reference.weight, layer.inputs))
+    rows = Rows.of(layer.outputs, (layer.product, exact.weight, layer.inputs))
     near = step.product(golden.reshape(-1, layer.outputs), rows,
-                        step.given(*(part.reshape(-1, x.shape[-1]) for part in (x, shift, rest))))
+                        step.given(*(part.reshape(-1, size) for part in known)))
     if not layer.relu:
         return golden, near.shift.reshape(golden.shape), near.rest.reshape(golden.shape)
     # A ReLU brings nothing further apart; what is known of the error is lost where a sign may be another one.
@@ -145,14 +115,58 @@ def _layer(layer: Linear | Gru | Lstm | Bidirectional, reference: Layer, trace: 
             np.where(sure, near.rest.reshape(golden.shape) * (golden > 0), most))
 
 
-def _through(layer: Gru | Lstm, reference: float_layers.Gru | float_layers.Lstm, trace: Trace, x: Reals, shift: Reals,
-             rest: Reals) -> Known:
-    """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on."""
-    states = [("h", layer.hidden)] if isinstance(layer, Gru) else [("y", layer.outputs), ("c", layer.hidden)]
+@propagate.register
+def _(layer: Bidirectional, exact: Any, trace: Trace, known: Known) -> Known:
+    ahead = propagate(layer.forward, exact.forward, trace, known)
+    first, second, third = (part[:, ::-1] for part in known)
+    back = propagate(layer.backward, exact.backward, trace, (first, second, third))
+    turn = slice(None, None, -1 if layer.returns == "sequence" else 1)
+    golden, shift, rest = (np.concatenate([one, other[:, turn] if one.ndim > 2 else other], -1)
+                           for one, other in zip(ahead, back, strict=True))
+    return golden, shift, rest
+
+
+@propagate.register
+def _(layer: Gru, exact: Any, trace: Trace, known: Known) -> Known:
+    rows = _gate_rows(layer, exact, "rz")
+    x, h = ((layer.products[role], weight[2], size) for role, weight, size in zip(
+        ("candidate_input", "candidate_recurrent"), (exact.weight_ih, exact.weight_hh),
+        (layer.inputs, layer.outputs), strict=True))
+    if layer.reset == "before":
+        rows["n"] = Rows.of(layer.hidden, x, h)
+    else:
+        rows |= {"x": Rows.of(layer.hidden, x), "h": Rows.of(layer.hidden, h)}
+
+    def advance(step: Step, real: Real, given: PropagatedError, *before: PropagatedError) -> list[PropagatedError]:
+        return [_gru(layer, rows, step, real, given, *before)]
+
+    return _over_time(layer, [("h", layer.hidden)], trace, known, advance)
+
+
+@propagate.register
+def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
+    rows = _gate_rows(layer, exact, "ifgo")
+    if layer.projection is not None:
+        rows["y"] = Rows.of(layer.outputs, (layer.projection, exact.projection, layer.hidden))
+
+    def advance(step: Step, real: Real, given: PropagatedError, *before: PropagatedError) -> list[PropagatedError]:
+        return _lstm(layer, exact, rows, step, real, given, *before)
+
+    return _over_time(layer, [("y", layer.outputs), ("c", layer.hidden)], trace, known, advance)
+
+
+def _over_time(layer: Gru | Lstm, states: list[tuple[str, int]], trace: Trace, known: Known,
+               advance: Callable[..., list[PropagatedError]]) -> Known:
+    """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on.
+
+    Parameters:
+        states: names and sizes; the first is the output.
+        advance: from a step, its tensors, its input and the states before it to the states behind it.
+    """
+    x, shift, rest = known
     count, size = len(x), sum(n for _, n in states)
     center, reach = np.zeros((count, size)), np.zeros((count, size))
     ways, rests = np.zeros((count, 0, size, size)), np.zeros((count, 0, size))
-    rows = _rows(layer, reference)
     found: list[tuple[Reals, Reals]] = []
     for t in range(x.shape[1]):
         def real(tensor: str, t: int = t) -> Reals:
@@ -161,13 +175,8 @@ def _through(layer: Gru | Lstm, reference: float_layers.Gru | float_layers.Lstm,
 
         step = Step(center, reach)
         given = step.given(x[:, t], shift[:, t], rest[:, t])
-        before = [step.state(real(name, t - 1), sum(n for _, n in states[:place]))
-                  for place, (name, _) in enumerate(states)]
-        if isinstance(layer, Gru):
-            after = [_gru(layer, rows, step, real, given, *before)]
-        else:
-            assert isinstance(reference, float_layers.Lstm)
-            after = _lstm(layer, reference, rows, step, real, given, *before)
+        before = [step.state(real(name, t - 1), sum(n for _, n in states[:at])) for at, (name, _) in enumerate(states)]
+        after = advance(step, real, given, *before)
         slope, add, new = (np.concatenate([getattr(part, what) for part in after], 1)
                            for what in ("slope", "shift", "rest"))
         center = np.einsum("nis,ns->ni", slope, center) + add
@@ -189,25 +198,13 @@ def _gate(product: Product, gate: int, gates: int) -> Product:
                    bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
 
 
-def _rows(layer: Gru | Lstm, exact: float_layers.Gru | float_layers.Lstm) -> dict[str, Rows]:
-    """By gate, or by what else a matrix gives."""
-    gates = "rz" if isinstance(layer, Gru) else "ifgo"
-    of, sizes = layer.products, (layer.inputs, layer.outputs)
-    found = {gate: Rows.of(layer.hidden, *(
+def _gate_rows(layer: Gru | Lstm, exact: float_layers.Gru | float_layers.Lstm, gates: str) -> dict[str, Rows]:
+    """By gate."""
+    sizes = (layer.inputs, layer.outputs)
+    return {gate: Rows.of(layer.hidden, *(
         (_gate(part, n, len(gates)), weight[n], size)
         for part, weight, size in zip(layer.gates.parts, (exact.weight_ih, exact.weight_hh), sizes, strict=True)))
         for n, gate in enumerate(gates)}
-    if isinstance(layer, Gru):
-        x, h = ((of[role], weight[2], size) for role, weight, size in zip(
-            ("candidate_input", "candidate_recurrent"), (exact.weight_ih, exact.weight_hh), sizes, strict=True))
-        if layer.reset == "before":
-            return found | {"n": Rows.of(layer.hidden, x, h)}
-        return found | {"x": Rows.of(layer.hidden, x), "h": Rows.of(layer.hidden, h)}
-    if layer.projection is not None:
-        assert isinstance(exact, float_layers.Lstm)
-        assert exact.projection is not None
-        found["y"] = Rows.of(layer.outputs, (layer.projection, exact.projection, layer.hidden))
-    return found
 
 
 def _gru(layer: Gru, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
@@ -226,8 +223,7 @@ def _gru(layer: Gru, rows: dict[str, Rows], step: Step, real: Real, x: Propagate
 
 
 def _lstm(layer: Lstm, exact: float_layers.Lstm, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
-          y: PropagatedError,
-          c: PropagatedError) -> list[PropagatedError]:
+          y: PropagatedError, c: PropagatedError) -> list[PropagatedError]:
     pre, state, cell = layer.pre_format.step, layer.output_format.step, layer.cell.step
     before = {gate: step.product(values, rows[gate], x, y)
               for gate, values in zip("ifgo", np.moveaxis(real("gates.output"), 1, 0), strict=True)}

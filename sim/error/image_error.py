@@ -3,14 +3,16 @@
 What golden stands for lies at value − shift ± rest. A layer without a product moves both ends of that as itself, since
 sums, means and maxima grow with what comes in; what it then errs by is known but for the width between these ends.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from circulant.sim.arith.circulant import pad
 from circulant.sim.arith.fixed import Reals
+from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.error_propagation import Rows, Step
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -19,46 +21,73 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real import float_model
 from circulant.sim.shape.geometry import flattened
+from circulant.sim.shape.kinds import unknown
 
-__all__ = ["IMAGES", "Known", "through"]
-
-IMAGES = (Conv, Flatten, Pool, Residual, Scale)
+__all__ = ["Known", "Trace", "propagate"]
 
 Known = tuple[Reals, Reals, Reals]
 """Golden values, and what they err by: a known part, ± a bound."""
 
+Trace = Mapping[str, Tensor]
+"""Golden tensors by their names."""
 
-def through(layer: Any, exact: Any, x: Reals, shift: Reals, rest: Reals) -> Known:
-    """The outputs of a layer of `IMAGES` from its inputs (N, height, width, channels), or a scale's of vectors.
+
+@singledispatch
+def propagate(layer: Any, exact: Any, trace: Trace, known: Known) -> Known:
+    """The outputs of a layer from its inputs: (N, height, width, channels), (N, T, size) or (N, size).
 
     Parameters:
         exact: what ``layer`` was quantized from.
-        x, shift, rest: golden inputs, and what they err by.
+        known: golden inputs, and what they err by.
     """
-    if isinstance(layer, Flatten):
-        first, second, third = (flattened(part, layer.order, rows=layer.rows) for part in (x, shift, rest))
-        return first, second, third
-    golden = layer.output_format.real(layer(layer.input_format.quantize(x)))
-    if isinstance(layer, Conv):
-        low, high = _conv(layer, exact, x, shift, rest)
-    elif isinstance(layer, Pool):
-        low, high = (_pooled(layer, end) for end in (x - shift - rest, x - shift + rest))
-    elif isinstance(layer, Scale):
-        ends = [exact.scale * end + exact.shift for end in (x - shift - rest, x - shift + rest)]
-        low, high = np.minimum(*ends), np.maximum(*ends)
-    else:
-        sides = [_chain(chain, getattr(exact, side), (x, shift, rest)) for side, chain in layer.branches.items()]
-        (y, s, r), (other_y, other_s, other_r) = sides
-        low, high = (y - s + other_y - other_s + sign * (r + other_r) for sign in (-1, 1))
+    raise unknown(layer, "bounded in its error")
+
+
+@propagate.register
+def _(layer: Flatten, exact: Any, trace: Trace, known: Known) -> Known:
+    first, second, third = (flattened(part, layer.order, rows=layer.rows) for part in known)
+    return first, second, third
+
+
+@propagate.register
+def _(layer: Conv, exact: Any, trace: Trace, known: Known) -> Known:
+    return _between(layer, known, *_conv(layer, exact, *known))
+
+
+@propagate.register
+def _(layer: Pool, exact: Any, trace: Trace, known: Known) -> Known:
+    return _between(layer, known, *(_pooled(layer, end) for end in _ends(*known)))
+
+
+@propagate.register
+def _(layer: Scale, exact: Any, trace: Trace, known: Known) -> Known:
+    ends = [exact.scale * end + exact.shift for end in _ends(*known)]
+    return _between(layer, known, np.minimum(*ends), np.maximum(*ends))
+
+
+@propagate.register
+def _(layer: Residual, exact: Any, trace: Trace, known: Known) -> Known:
+    low, high = np.zeros(()), np.zeros(())
+    for side, chain in layer.branches.items():
+        given = known
+        for each, mine in zip(chain, getattr(exact, side), strict=True):
+            given = propagate(each, mine, trace, given)
+        least, most = _ends(*given)
+        low, high = low + least, high + most
+    return _between(layer, known, low, high)
+
+
+def _ends(x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
+    """The least and the greatest that the values stand for."""
+    return x - shift - rest, x - shift + rest
+
+
+def _between(layer: Conv | Pool | Scale | Residual, known: Known, low: Reals, high: Reals) -> Known:
+    """The outputs of a layer that stand for values between two ends before its ReLU."""
+    golden = layer.output_format.real(layer(layer.input_format.quantize(known[0])))
     if getattr(layer, "relu", False):
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     return golden, golden - (low + high) / 2, (high - low) / 2
-
-
-def _chain(layers: Sequence[Any], exact: Sequence[Any], known: Known) -> Known:
-    for layer, mine in zip(layers, exact, strict=True):
-        known = through(layer, mine, *known)
-    return known
 
 
 def _conv(layer: Conv, exact: float_model.Conv, x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:

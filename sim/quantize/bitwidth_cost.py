@@ -19,7 +19,7 @@ from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves, unknown
 
-__all__ = ["DSPS", "Cost", "Dsp", "CostModel", "tiles", "weight_bits"]
+__all__ = ["DSPS", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits", "weight_count"]
 
 REGISTERS = 0.05
 """Share of the registers and adders; they cost little, but something."""
@@ -163,6 +163,16 @@ def _(layer: Lstm) -> int:
     products = layer.products.values()
     seen = 0 if layer.peephole is None else layer.peephole.size * layer.peephole_format.width
     return seen + sum(product.weights.size for product in products) * max(each.weight.width for each in products)
+
+
+def weight_count(network: Network) -> int:
+    """Numbers that stand in the weight memories, without peepholes."""
+    return sum(_own_weights(layer) for layer in leaves(network.layers))
+
+
+def _own_weights(layer: Any) -> int:
+    scale, products = getattr(layer, "scale", None), getattr(layer, "products", {})
+    return (0 if scale is None else scale.size) + sum(product.weights.size for product in products.values())
 
 
 def _matrices(layer: Any) -> Iterable[_Matrix]:
