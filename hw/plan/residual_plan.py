@@ -13,7 +13,7 @@ __all__ = ["ResidualPlan"]
 
 def _counts(layer: Residual) -> list[list[int]]:
     """For each layer of both branches the pixels of an image that come."""
-    return [[flow.pixels for flow in flows(Flow(layer.inputs, layer.grid), chain)]
+    return [[flow.pixels for flow in flows(Flow(layer.inputs, layer.grid), chain)[:-1]]
             for chain in layer.branches.values()]
 
 
