@@ -50,6 +50,6 @@ UNKNOWN = SimpleNamespace(name="norm", kind="layer_norm")
     lambda: layer_entry(UNKNOWN, None), lambda: layer_multiplications(UNKNOWN)],
     ids=["unit", "ladder", "entry", "multiplications"])
 def test_a_kind_without_an_implementation_is_refused_in_a_sentence(ask):
-    with pytest.raises(Refusal, match=r"^The hardware must have a unit for each layer, but has none for 'norm', a layer "
-                                      r"of the kind 'layer_norm'; the golden model computes it$"):
+    with pytest.raises(Refusal, match=r"^The hardware must have a unit for each layer, but has none for 'norm', a "
+                                      r"layer of the kind 'layer_norm'; the golden model computes it$"):
         ask()
