@@ -3,29 +3,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from circulant.hw.array.layer_programs import layer_program, matrices
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.resource_count import ResourceCount, count_resources
 from circulant.hw.emit.target import VerilogTarget
-from circulant.hw.layers.residual import waiting
-from circulant.hw.layers.tile import TileShape
-from circulant.hw.plan.conv_plan import ConvPlan, ResidualPlan, ScalePlan, StreamPlan
-from circulant.hw.plan.cost import chart, limit, vector_limit
-from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
-from circulant.hw.plan.plan import Plan, each_step, layer_multiplications, pixel_counts, plan, repeats, require_positive
+from circulant.hw.plan.passes import layer_entry, layer_multiplications
+from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
 from circulant.hw.top import Top, container_bits
+from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
 from circulant.sim.configuration import WORD, Configuration
-from circulant.sim.golden.argmax import Argmax
-from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.scale import Scale
+from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
 
@@ -120,7 +110,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
                       f"{streams}; interleave fewer")
-    fixed = [layer for layer in network.layers if not isinstance(layer, Argmax | Bidirectional | Gru | Linear | Lstm)]
+    fixed = [layer for layer in network.layers if not loadable(layer)]
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
@@ -144,10 +134,11 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
-    counts = pixel_counts(network.layers, network.flow.grid)
     # An image is one sample, whatever steps its rows become.
-    work = [(steps and not over_images, _multiplications(layer, plan, count) * time) for steps, layer, plan, count, time
-            in zip(each_step(network), network.layers, plans, counts, times, strict=True)]
+    work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
+            for steps, layer, plan, flow, time
+            in zip(each_step(network), network.layers, plans, flows(network.flow, network.layers)[:-1], times,
+                                                      strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
         "clock": "clk", "reset": "rst",
@@ -165,55 +156,5 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
     } | more
 
 
-def _multiplications(layer: Layer, plan: Plan, count: int) -> int:
-    """That the design makes for a vector, a step or an image of ``count`` pixels."""
-    if isinstance(plan, ConvPlan):
-        return plan.multiplications
-    return layer_multiplications(layer) * (count if isinstance(layer, Scale) else 1)
-
-
 def _times(entry: dict[str, Any], times: int) -> dict[str, Any]:
     return entry | {name: entry[name] * times for name in ("cycles", "floor")}
-
-
-def layer_entry(layer: Layer, plan: Plan) -> dict[str, Any]:
-    """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
-    if isinstance(layer, Bidirectional):
-        assert isinstance(plan, PairPlan)
-        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
-                "floor": -(-layer_multiplications(layer) // plan.multipliers),
-                **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
-    floor = -(-layer_multiplications(layer) // max(1, plan.multipliers))
-    if isinstance(layer, Residual):
-        assert isinstance(plan, ResidualPlan)
-        body, shortcut = waiting(layer)
-        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor,
-                "multipliers": plan.multipliers, "waiting": {"body": body, "shortcut": shortcut},
-                **{name: [layer_entry(*pair) for pair in zip(chain, getattr(plan, name), strict=True)]
-                   for name, chain in layer.branches.items()}}
-    if isinstance(plan, ScalePlan):
-        return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
-                "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}
-    if isinstance(plan, ConvPlan):
-        lines, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
-        return {"name": layer.name, "kind": layer.kind, "rows": lines.rows,
-                "columns": lines.columns if isinstance(lines, TileShape) else lines.array.columns,
-                "positions": lines.positions,
-                "blocks": lines.blocks, "chains": lines.chains, "fold": lines.fold, "lines": lines.lines,
-                "pixels": plan.pixels,
-                "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
-                "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
-                "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}
-    if isinstance(plan, StreamPlan):
-        return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, "multipliers": 0,
-                "limit": "a value or a block in each cycle"}
-    assert isinstance(plan, LayerPlan) and isinstance(layer, Linear | Gru | Lstm)
-    shape = plan.shape
-    entry = {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
-             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
-             "floor": -(-layer_multiplications(layer) // plan.multipliers)}
-    if not isinstance(layer, Gru | Lstm):
-        return entry | {"limit": vector_limit(matrices(layer), shape, plan.cycles, floor)}
-    program = layer_program(layer, shape, plan.spacing)
-    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
-                    "chart": chart(layer, program, plan.elements, plan.streams)}

@@ -7,41 +7,25 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.layer_programs import layer_program
-from circulant.hw.layers.argmax import ArgmaxLayer
-from circulant.hw.layers.bidirectional import BidirectionalLayer
-from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.flatten import FlattenLayer
-from circulant.hw.layers.line_buffer import LineBufferShape
-from circulant.hw.layers.linear import LinearLayer
-from circulant.hw.layers.pool import PoolLayer
-from circulant.hw.layers.recurrent import RecurrentLayer
-from circulant.hw.layers.residual import ResidualLayer
-from circulant.hw.layers.scale import ScaleLayer
-from circulant.hw.layers.tile import TileShape
-from circulant.hw.layers.tile_conv import TileConvLayer
-from circulant.hw.layers.window_pool import WindowPoolLayer
-from circulant.hw.plan.conv_plan import ConvPlan, ResidualPlan, ScalePlan, pooled_aside, side_by_side
-from circulant.hw.plan.layer_plan import LayerPlan, PairPlan
+from circulant.hw.emit.image import texts
+from circulant.hw.layers import argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
+from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.plan.plan import Plan, repeats
+from circulant.hw.plan.stream_plan import pooled_aside
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.frame_guard import FrameGuard
-from circulant.hw.stream.link import link, values
+from circulant.hw.stream.link import link
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.reverse import Limit
+from circulant.hw.unit import Site, chain, unelaborated
 from circulant.sim.configuration import ADDRESS_BITS, WORD
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.gru import Gru
-from circulant.sim.golden.linear import Linear
-from circulant.sim.golden.lstm import Lstm
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.residual import Residual
-from circulant.sim.golden.scale import Scale
+from circulant.sim.golden.network import Network
 
-__all__ = ["Top", "container_bits"]
+__all__ = ["KINDS", "Top", "container_bits", "images"]
+
+KINDS = (argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale)
+"""Where the units of the kinds of layers are, beside `ConvPlan` that of a convolution."""
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
 """Members of the configuration port."""
@@ -55,11 +39,6 @@ def container_bits(width: int) -> int:
     return 8 * -(-width // 8)
 
 
-def _recurrent(layer: Gru | Lstm, plan: LayerPlan, **reload: Any) -> RecurrentLayer:
-    return RecurrentLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), elements=plan.elements,
-                          streams=plan.streams, **reload)
-
-
 def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: Config | None) -> list[Any]:
     """The layers' units.
 
@@ -67,57 +46,8 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
         steps: of a sequence at the most, for a bidirectional layer.
     """
     pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
-    aside = pixels if len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels) else 1
-    return _chain(network.layers, plans, 1, aside, steps, config)
-
-
-def _chain(layers: Sequence[Layer], plans: Sequence[Plan], k: int, aside: int, steps: int | None,
-           config: Config | None) -> list[Any]:
-    """Units in a row; pooling, flattening and residual sums take the blocks of what comes before, of ``k`` values.
-
-    Parameters:
-        aside: pixels that the first unit gives side by side.
-    """
-    units: list[Any] = []
-    for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
-        k = values(units[-1].o) if units else k
-        if isinstance(plan, ConvPlan) and isinstance(plan.shape, TileShape):
-            units.append(TileConvLayer(plan.shape, single=aside == 1))
-        elif isinstance(layer, Pool):
-            units.append(PoolLayer(layer, k=k, pixels=aside if n == 1 else 1) if side_by_side(layer)
-                         else WindowPoolLayer(layer, k=k))
-        elif isinstance(layer, Flatten):
-            following = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
-            units.append(FlattenLayer(layer, k=k, k_out=following[0].block_size if following and following[0] else 1))
-        elif isinstance(layer, Residual):
-            assert isinstance(plan, ResidualPlan)
-            body, shortcut = (_chain(chain, getattr(plan, name), k, 1, None, None)
-                              for name, chain in layer.branches.items())
-            units.append(ResidualLayer(layer, k=k, body=body, shortcut=shortcut))
-        elif isinstance(layer, Argmax):
-            units.append(ArgmaxLayer(layer, k=k))
-        elif isinstance(layer, Scale):
-            assert isinstance(plan, ScalePlan)
-            units.append(ScaleLayer(layer, elements=plan.elements))
-        else:
-            units.append(_unit(layer, plan, steps, config))
-    return units
-
-
-def _unit(layer: Layer, plan: Plan, steps: int | None, config: Config | None) -> wiring.Component:
-    if isinstance(plan, ConvPlan):
-        assert isinstance(plan.shape, LineBufferShape)
-        return ConvLayer(plan.shape)
-    reload = {"config": config, "keeps": config is not None and steps is None}
-    if isinstance(layer, Bidirectional):
-        assert isinstance(plan, PairPlan) and steps is not None
-        return BidirectionalLayer(layer, forward=_recurrent(layer.forward, plan.forward, **reload),
-                                  backward=_recurrent(layer.backward, plan.backward, **reload), steps=steps)
-    assert isinstance(plan, LayerPlan)
-    if isinstance(layer, Gru | Lstm):
-        return _recurrent(layer, plan, **reload)
-    assert isinstance(layer, Linear)
-    return LinearLayer(layer, program=layer_program(layer, plan.shape, plan.spacing), config=config)
+    aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels)
+    return chain(network.layers, plans, Site(gives=pixels if aside else 1, steps=steps, config=config))
 
 
 class Top(wiring.Component):
@@ -178,6 +108,11 @@ class Top(wiring.Component):
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
 
+    @property
+    def images(self) -> dict[str, str]:
+        """Texts of the memory images by file name, those that elaboration collects."""
+        return texts([image for unit in self.units for image in unit.images])
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         network, units = self._network, self.units
@@ -234,7 +169,7 @@ class Top(wiring.Component):
         with m.If(holds):
             m.d.comb += [head.valid.eq(0), self.s_axis_tready.eq(0)]
         for unit in self.units[::-1]:
-            if isinstance(unit, RecurrentLayer) and unit.keeps:
+            if getattr(unit, "keeps", False):
                 m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
 
     def _sequences(self, m: Module, first: Any, final: Any) -> tuple[Signal, Value]:
@@ -249,3 +184,8 @@ class Top(wiring.Component):
             m.d.sync += inside.eq(~first.payload.last)
         return inside, inside | (whole != 0)
 
+
+def images(network: Network, plans: Sequence[Plan]) -> dict[str, str]:
+    """Texts of all memory images of a network by file name, without an elaboration."""
+    with unelaborated():
+        return Top(network, plans).images

@@ -6,12 +6,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import saturate
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
 
-__all__ = ["Activation", "table_widths"]
+__all__ = ["Activation", "table_image", "table_widths"]
 
 
 def table_widths(pwl: Pwl) -> tuple[int, int]:
@@ -25,12 +26,20 @@ def _half(pwl: Pwl) -> int:
     return 1 << pwl.shift - pwl.lift - 1 if pwl.shift > pwl.lift else 0
 
 
+def table_image(pwl: Pwl, image: str) -> Image:
+    """The table, an entry for each segment: slope in the low bits, base above."""
+    slope_width, base_width = table_widths(pwl)
+    words = [base << slope_width | slope & (1 << slope_width) - 1
+             for slope, base in zip(pwl.slope.tolist(), (pwl.base + _half(pwl)).tolist(), strict=True)]
+    return Image(words, slope_width + base_width, image)
+
+
 class Activation(wiring.Component):
     """A piecewise-linear function; ``latency`` cycles from x to y, without stalls.
 
     Parameters:
         pwl: tables and formats.
-        image: name of the table's image: slope in the low bits, base above. Copies of a unit may share it.
+        image: name of the table's image, see `table_image`. Copies of a unit may share it.
         config: see `Rom`.
 
     Members:
@@ -49,12 +58,9 @@ class Activation(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         pwl = self._pwl
-        bits, rounded, half = pwl.input_bits, pwl.shift > pwl.lift, _half(pwl)
+        bits, rounded = pwl.input_bits, pwl.shift > pwl.lift
         slope_width, base_width = table_widths(pwl)
-        words = [base << slope_width | slope & (1 << slope_width) - 1
-                 for slope, base in zip(pwl.slope.tolist(), (pwl.base + half).tolist(), strict=True)]
-        m.submodules.table = table = Rom(words=words, width=slope_width + base_width, image=self._image,
-                                           config=self._config)
+        m.submodules.table = table = Rom(**table_image(pwl, self._image)._asdict(), config=self._config)
 
         clipped = Signal(signed(bits), reset_less=True)
         place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)

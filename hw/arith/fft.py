@@ -11,7 +11,13 @@ from circulant.hw.arith.fixed import constant_product, halves, requantize, round
 from circulant.hw.stream.pipeline import Registers
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency"]
+
+
+def fft_latency(k: int) -> int:
+    """Cycles of a transform: its levels, and three more stages for the twiddle products of each level from n = 8 on."""
+    levels = exact_log2(k)
+    return levels + 3 * max(0, levels - 2)
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,8 @@ class FftShape:
 
     @property
     def latency(self) -> int:
-        """Levels of butterflies, and three more stages for the twiddle products of each level from n = 8 on."""
-        levels = exact_log2(self.k)
-        return levels + 3 * max(0, levels - 2)
+        """Cycles of the levels, see `fft_latency`."""
+        return fft_latency(self.k)
 
     @property
     def inverse_width(self) -> int:

@@ -12,12 +12,17 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, s
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape, ForwardFft
+from circulant.hw.arith.fft import FftShape, ForwardFft, fft_latency
 from circulant.hw.emit.target import instances
 from circulant.hw.stream.pipeline import block, delay
 from circulant.sim.arith.circulant import Product
 
-__all__ = ["BankShape", "Banks"]
+__all__ = ["BankShape", "Banks", "write_latency"]
+
+
+def write_latency(k: int) -> int:
+    """Cycles from a block to where it can be read: levels of its transform, its rounding, the bank."""
+    return fft_latency(k) + 1 + 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,15 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases
-from circulant.hw.array.output_pipeline import OutputPipeline, chain_output
+from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency
+from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import Program
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["LaneArray", "row_shape"]
+__all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "weight_image"]
 
 
 def row_shape(program: Program) -> MacRowShape:
@@ -33,6 +34,26 @@ def row_shape(program: Program) -> MacRowShape:
         slots=program.slots,
         fold=program.shape.fold,
     )
+
+
+def array_latency(k: int, columns: int) -> int:
+    """Cycles from a pass's last group of columns to its first row: memory, its register, operands, row, drain,
+    chain."""
+    return 3 + row_latency(columns) + pipeline_latency(k)
+
+
+def weight_image(name: str, program: Program, row: int, column: int) -> Image:
+    """The spectra that a lane multiplies with, a block for each issue."""
+    shape = row_shape(program)
+    return Image(packed(program.weights(row, column), shape.weight_width), shape.k * shape.weight_width,
+                 f"{name}_weights_{row}_{column}")
+
+
+def array_images(name: str, program: Program) -> list[Image]:
+    """The memories of an array with given contents: weights, and those of `chain_image`."""
+    shape = program.shape
+    return [*(weight_image(name, program, r, c) for r in range(shape.rows) for c in range(shape.columns)),
+            *(chain_image(name, program, c) for c in range(shape.chains))]
 
 
 class LaneArray(wiring.Component):
@@ -57,7 +78,7 @@ class LaneArray(wiring.Component):
         shape = program.shape
         self.row = row_shape(program)
         self._chains = [
-            OutputPipeline(name=f"{name}_chain{c}", program=program, chain=c, sums=self.row.sums, config=config)
+            OutputPipeline(name=name, program=program, chain=c, sums=self.row.sums, config=config)
             for c in range(shape.chains)
         ]
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
@@ -78,9 +99,8 @@ class LaneArray(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from the last group of columns of a pass to its first row: memory, its register, operands, row, drain,
-        chain."""
-        return 3 + self.row.latency + self._chains[0].latency
+        """Cycles from the last group of columns of a pass to its first row, see `array_latency`."""
+        return array_latency(self.row.k, self.row.columns)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -117,12 +137,8 @@ class LaneArray(wiring.Component):
             if r + shape.chains < shape.rows:
                 m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)
             for c in range(shape.columns):
-                m.submodules[f"weights_{r}_{c}"] = rom = Rom(
-                    words=packed(program.weights(r, c), row.weight_width),
-                    width=row.k * row.weight_width,
-                    image=f"{self._name}_weights_{r}_{c}",
-                    config=self._config,
-                )
+                image = weight_image(self._name, program, r, c)
+                m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
                 m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(weights)]
         for c, chain in enumerate(self._chains):

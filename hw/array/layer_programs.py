@@ -1,13 +1,17 @@
 """The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
 from collections.abc import Iterator
+from functools import singledispatch
 
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import GATES, Lstm
+from circulant.sim.refusal import Refusal
 
-__all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "spacings", "vector_cycles"]
+__all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "spacings", "vector_cycles",
+           "without_hardware"]
 
 ROWS = 1 << 30
 """A spacing with which the rows lead."""
@@ -16,15 +20,38 @@ IN_TURN = ROWS, ROWS, ROWS
 """The spacing of a layer without a state: pass after pass, each of which leaves while the next one is summed up."""
 
 
-def matrices(layer: Linear | Gru | Lstm) -> list[Matrix]:
-    """What the array computes for a layer."""
-    if isinstance(layer, Linear):
-        return [Matrix((Part(layer.product, 0, 0),), ("y",))]
+def without_hardware(layer: Layer) -> Refusal:
+    """What is said of a kind of layer that a generator does not know."""
+    return Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
+                   f"kind {layer.kind!r}; the golden model computes it")
+
+
+@singledispatch
+def matrices(layer: Layer) -> list[Matrix]:
+    """What the array computes for a layer.
+
+    Raises:
+        Refusal: when the layer has no array of its own.
+    """
+    raise without_hardware(layer)
+
+
+@matrices.register
+def _(layer: Linear) -> list[Matrix]:
+    return [Matrix((Part(layer.product, 0, 0),), ("y",))]
+
+
+@matrices.register
+def _(layer: Lstm) -> list[Matrix]:
     x = layer.gates.parts[0].columns // layer.gates.block_size
-    if isinstance(layer, Lstm):
-        gates = [Matrix(parts(layer.gates, 0, x), GATES)]
-        return gates if layer.projection is None else [
-            *gates, Matrix((Part(layer.projection, 1, 0),), ("y",), stage=1)]
+    gates = [Matrix(parts(layer.gates, 0, x), GATES)]
+    return gates if layer.projection is None else [
+        *gates, Matrix((Part(layer.projection, 1, 0),), ("y",), stage=1)]
+
+
+@matrices.register
+def _(layer: Gru) -> list[Matrix]:
+    x = layer.gates.parts[0].columns // layer.gates.block_size
     if isinstance(layer.candidate, JointProduct):
         w, u = layer.candidate.parts
         return [Matrix(parts(layer.gates, 0, x), ("r", "z")), Matrix((Part(w, 0, 0), Part(u, 1, 0)), ("n",), stage=1)]

@@ -12,9 +12,10 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.stream.pipeline import tree
 from circulant.sim.arith.circulant import multiplications
 
-__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "weight_operands"]
+__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "weight_operands"]
 
 
 def data_operands(spectrum: list[Value]) -> list[Value]:
@@ -31,6 +32,11 @@ def weight_operands(spectrum: list[Value]) -> list[Value]:
     for c, d in zip(spectrum[2::2], spectrum[3::2], strict=True):
         operands += [c, d - c, c + d]
     return operands
+
+
+def row_latency(columns: int) -> int:
+    """Cycles of a row of so many columns, see `MacRowShape.latency`."""
+    return 4 + ceil_log2(columns)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class MacRowShape:
     def latency(self) -> int:
         """Cycles from the operands to the head of the drain: those of the row, products, levels of the tree, sum,
         drain."""
-        return 4 + ceil_log2(self.columns)
+        return row_latency(self.columns)
 
 
 def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Value]:
@@ -151,7 +157,7 @@ class MacRow(wiring.Component):
             m.d.sync += part.eq(self.part)
         held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
         for i, terms in enumerate(self._products(m)):
-            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + self._tree(m, i, terms))
+            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(m, terms, name=f"tree_{i}"))
         for j in range(shape.products):
             phase, i = divmod(j, shape.multipliers)
             value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
@@ -179,17 +185,6 @@ class MacRow(wiring.Component):
                              product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
                 products[j].append(product)
         return products
-
-    def _tree(self, m: Module, j: int, level: list[Value]) -> Value:
-        """The sum of the columns, a register after each addition."""
-        while len(level) > 1:
-            pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-            level = []
-            for n, pair in enumerate(pairs):
-                later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
-                m.d.sync += later.eq(pair)
-                level.append(later)
-        return level[0]
 
     def _accumulators(self, m: Module, total: Any, *, add: Value, address: Value) -> Any:
         """What the slot holds; it takes the total in a cycle that adds."""

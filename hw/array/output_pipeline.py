@@ -12,14 +12,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from circulant.hw.arith.fft import FftShape, InverseFft
+from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.program import Program
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay, per_matrix
 
-__all__ = ["OutputPipeline", "chain_output", "route_layout"]
+__all__ = ["OutputPipeline", "chain_image", "chain_output", "pipeline_latency", "route_layout"]
 
 
 def route_layout(program: Program) -> data.StructLayout:
@@ -44,11 +45,41 @@ def chain_output(program: Program) -> wiring.Signature:
     return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
 
 
+def pipeline_latency(k: int) -> int:
+    """Cycles from a pass's sums to its first row: combine, round, clip, inverse FFT, round, bias."""
+    return 3 + fft_latency(k) + 2
+
+
+def chain_image(name: str, program: Program, chain: int) -> Image:
+    """Routes and biases of a chain's rows, in the order in which they leave."""
+    layout, words = route_layout(program), []
+    width = max(matrix.product.output.width for matrix in program.matrices)
+    biases = width * program.matrices[0].product.block_size
+    for index, row in program.leaving(chain):
+        matrix = program.matrices[index]
+        if row < 0:
+            words.append(0)
+            continue
+        block, kind = divmod(row, len(matrix.kinds))
+        route = layout.const(
+            {
+                "valid": 1,
+                "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
+                "matrix": index,
+                "kind": kind,
+                "address": block // matrix.banks(program.shape.chains),
+            }
+        )
+        (bias,) = packed(matrix.bias[row : row + 1], width)
+        words.append(Value.cast(route).value << biases | bias)
+    return Image(words, biases + layout.size, f"{name}_chain{chain}")
+
+
 class OutputPipeline(wiring.Component):
     """One row per cycle; ``latency`` cycles from ``start`` to the first row of a pass.
 
     Parameters:
-        name: names the memory image, which holds biases and routes in the order in which the rows leave.
+        name: of the layer; names the memory image, see `chain_image`.
         program: the passes.
         chain: number of this chain.
         sums: layout of the sums of a row.
@@ -82,8 +113,8 @@ class OutputPipeline(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from ``start`` to the first row: combine, round, clip, inverse FFT, round, bias."""
-        return 3 + self._fft.latency + 2
+        """Cycles from ``start`` to the first row, see `pipeline_latency`."""
+        return pipeline_latency(self._fft.k)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -152,26 +183,9 @@ class OutputPipeline(wiring.Component):
 
     def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
         """Route and biases of a row, two cycles after its address."""
-        layout, words = route_layout(self._program), []
-        for index, row in self._program.leaving(self._chain):
-            matrix = self._program.matrices[index]
-            if row < 0:
-                words.append(0)
-                continue
-            block, kind = divmod(row, len(matrix.kinds))
-            route = layout.const(
-                {
-                    "valid": 1,
-                    "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
-                    "matrix": index,
-                    "kind": kind,
-                    "address": block // matrix.banks(self._program.shape.chains),
-                }
-            )
-            (bias,) = packed(matrix.bias[row : row + 1], self._width)
-            words.append(Value.cast(route).value << (self._width * self._fft.k) | bias)
-        width = self._width * self._fft.k
-        m.submodules.image = rom = Rom(words=words, width=width + layout.size, image=self._name, config=self._config)
+        layout, width = route_layout(self._program), self._width * self._fft.k
+        image = chain_image(self._name, self._program, self._chain)
+        m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
         word = delay(m, rom.data, 1, name="word")
         return data.View(layout, word[width:]), word[:width]

@@ -5,12 +5,15 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Shape
 
-from circulant.hw.array.lanes import row_shape
+from circulant.hw.array.banks import BankShape
+from circulant.hw.array.lanes import array_images, row_shape
 from circulant.hw.array.output_pipeline import route_layout
 from circulant.hw.array.program import Program
+from circulant.hw.array.sequencer import program_image, program_word
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import ram_style
 
-__all__ = ["Memory", "Parts", "Product", "array_parts", "queue_memory"]
+__all__ = ["Memory", "Parts", "Product", "array_parts", "engine_images", "engine_parts", "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -50,6 +53,12 @@ class Parts:
     def __add__(self, other: "Parts") -> "Parts":
         return Parts(self.memories + other.memories, self.products + other.products)
 
+    @property
+    def loadable(self) -> "Parts":
+        """The same with every image behind a configuration port: what lies in logic can then be written."""
+        return Parts([each._replace(writable=each.writable or each.style == "logic") for each in self.memories],
+                     self.products)
+
 
 def array_parts(program: Program) -> Parts:
     """Those of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
@@ -60,6 +69,25 @@ def array_parts(program: Program) -> Parts:
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths])
+
+
+def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
+    """Those of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
+    program, which is fixed even where images are ``loadable``."""
+    found = array_parts(program)
+    k, chains = program.matrices[0].product.block_size, program.shape.chains
+    found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
+    for matrix in program.matrices:
+        cut = matrix.banks(chains)
+        found.memories.append(
+            Memory(len(matrix.kinds) * cut, k * matrix.product.output.width, 2 * -(-matrix.blocks // cut)))
+    fixed = Parts([Memory(1, program_word(program).size, program.cycles, writable=False)])
+    return (found.loadable if loadable else found) + fixed
+
+
+def engine_images(name: str, program: Program) -> list[Image]:
+    """The memories with given contents of a `circulant.hw.array.engine.Engine`."""
+    return [*array_images(name, program), program_image(program, f"{name}_program")]
 
 
 def queue_memory(queue: Any) -> Memory:

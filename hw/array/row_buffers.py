@@ -13,7 +13,10 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import Program
 
-__all__ = ["RowBuffers"]
+__all__ = ["LATENCY", "RowBuffers"]
+
+LATENCY = 1
+"""Cycles from the last row of a block to where the block can be fetched."""
 
 
 class RowBuffers(wiring.Component):

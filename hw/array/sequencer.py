@@ -6,9 +6,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom
 
-__all__ = ["Sequencer", "command", "program_word"]
+__all__ = ["Sequencer", "command", "program_image", "program_word"]
 
 
 def command(depth: int) -> data.StructLayout:
@@ -26,6 +27,18 @@ def program_word(program: Program) -> data.StructLayout:
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
         "first": 1, "ends": 1, "done": 1,
     })
+
+
+def program_image(program: Program, image: str) -> Image:
+    """The issues of a step, command after command."""
+    layout, words = program_word(program), []
+    for issues in program.commands:
+        for n, issue in enumerate(issues):
+            fields = {name: getattr(issue, name) for name in ("number", "group", "need", "first", "ends")}
+            slot = program.passes[issue.number].slot
+            word = layout.const(fields | {"slot": slot, "done": n == len(issues) - 1})
+            words.append(int(Value.cast(word).value))
+    return Image(words, layout.size, image)
 
 
 class Sequencer(wiring.Component):
@@ -68,8 +81,9 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         program = self._program
-        words = self._words()
-        m.submodules.rom = rom = Rom(words=words, width=self._word.size, image=self._image)
+        image = program_image(program, self._image)
+        words = image.words
+        m.submodules.rom = rom = Rom(**image._asdict())
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
         word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(self.weight)
@@ -150,16 +164,6 @@ class Sequencer(wiring.Component):
             come = (self.have[int(n == SECOND)] >= need) & ~(active & (self.command == n))
             enough.append(zero[n] | come if need else Const(1))
         return Array(enough)[self.go.payload.command]
-
-    def _words(self) -> list[int]:
-        words = []
-        for issues in self._program.commands:
-            for n, issue in enumerate(issues):
-                fields = {name: getattr(issue, name) for name in ("number", "group", "need", "first", "ends")}
-                slot = self._program.passes[issue.number].slot
-                word = self._word.const(fields | {"slot": slot, "done": n == len(issues) - 1})
-                words.append(int(Value.cast(word).value))
-        return words
 
 
 def _at_least(x: Value, y: Value) -> Value:

@@ -1,12 +1,11 @@
 """`sim.golden.argmax.Argmax` in C."""
-from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
 from circulant.sim.golden.argmax import Argmax
 
-__all__ = ["emit"]
 
-
-def emit(unit: Unit, prefix: str, layer: Argmax, *, foreign: bool) -> Stage:
+@stage.register
+def _(layer: Argmax, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     y_type = storage(layer.output_format)
     text = render("argmax.c.j2", unit=unit, prefix=prefix, layer=layer, x_type=storage(layer.input_format),
                   y_type=y_type)

@@ -1,13 +1,12 @@
 """`sim.golden.gru.Gru` in C."""
 from circulant.hw.c import activation, product
-from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
 from circulant.sim.golden.gru import Gru
 
-__all__ = ["emit"]
 
-
-def emit(unit: Unit, prefix: str, layer: Gru, *, foreign: bool) -> Stage:
+@stage.register
+def _(layer: Gru, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     pre, state, one, after = layer.pre_format, layer.output_format, layer.output_format.frac, layer.reset == "after"
     of_x, of_h = layer.gates.parts
     sigmoid_text, sigmoid = activation.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)

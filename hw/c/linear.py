@@ -1,13 +1,12 @@
 """`sim.golden.linear.Linear` in C."""
 from circulant.hw.c import product
-from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
 from circulant.sim.golden.linear import Linear
 
-__all__ = ["emit"]
 
-
-def emit(unit: Unit, prefix: str, layer: Linear, *, foreign: bool) -> Stage:
+@stage.register
+def _(layer: Linear, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     matrix, y_type = layer.product, storage(layer.output_format)
     work = [product.spectra(matrix, "spectra")]
     if padded := matrix.rows != layer.outputs:

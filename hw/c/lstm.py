@@ -1,13 +1,12 @@
 """`sim.golden.lstm.Lstm` in C, with peepholes and a projection where it has them."""
 from circulant.hw.c import activation, product
-from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
 from circulant.sim.golden.lstm import Lstm
 
-__all__ = ["emit"]
 
-
-def emit(unit: Unit, prefix: str, layer: Lstm, *, foreign: bool) -> Stage:
+@stage.register
+def _(layer: Lstm, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     pre, state, cell = layer.pre_format, layer.output_format, layer.cell
     of_x, of_y = layer.gates.parts
     sigmoid_text, sigmoid = activation.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)

@@ -1,20 +1,18 @@
 """The C of a whole network: its layers in a row, and the functions that a user calls."""
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from circulant.hw.c import argmax, gru, linear, lstm
 from circulant.hw.c.names import identifier, identifiers
-from circulant.hw.c.unit import Array, Stage, Unit, render
+from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.refusal import Refusal
+from circulant.sim.golden.network import Network
 
 __all__ = ["Source"]
 
-EMITTERS: dict[str, Callable[..., Stage]] = {"gru": gru.emit, "linear": linear.emit, "lstm": lstm.emit,
-                                             "argmax": argmax.emit}
-"""Who writes the C of a kind of layer, one file each: called with unit, prefix, layer, and whether x is foreign."""
+KINDS = (argmax, gru, linear, lstm)
+"""Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
 
 
 class Source:
@@ -36,7 +34,7 @@ class Source:
         self.network, self.name = network, identifier(network.name)
         unit = Unit(self.name)
         prefixes = identifiers([layer.name for layer in network.layers])
-        stages = [_stage(unit, prefix, layer, foreign=n == 0)
+        stages = [stage(layer, unit, prefix, foreign=n == 0)
                   for n, (prefix, layer) in enumerate(zip(prefixes, network.layers, strict=True))]
         self.table_bytes = unit.table_bytes
 
@@ -62,13 +60,6 @@ class Source:
                 "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step}
 
 
-def _stage(unit: Unit, prefix: str, layer: Layer, *, foreign: bool) -> Stage:
-    if layer.kind not in EMITTERS:
-        raise Refusal(f"The layers of the C target must be of the kinds {', '.join(EMITTERS)}, but {layer.name!r} is "
-                      f"of the kind {layer.kind!r}; leave it out, or generate Verilog")
-    return EMITTERS[layer.kind](unit, prefix, layer, foreign=foreign)
-
-
 def _place(stage: Stage) -> str:
     return f"state->{stage.output.name}"
 
@@ -76,9 +67,9 @@ def _place(stage: Stage) -> str:
 def _calls(stages: Sequence[Stage], x: str, end: Array | None = None) -> str:
     """Calls of the stages, one after the other, from ``x`` on; the result goes to y when it is the ``end``."""
     lines = []
-    for stage in stages:
-        y = "y" if stage.output is end and not stage.states else _place(stage)
-        lines.append(f"    {stage.prefix}_layer(state, {x}, {y});")
+    for each in stages:
+        y = "y" if each.output is end and not each.states else _place(each)
+        lines.append(f"    {each.prefix}_layer(state, {x}, {y});")
         x = y
     if end is not None and x != "y":
         lines += [f"    for (int i = 0; i < {end.length} * LANES; i++)", f"        y[i] = {x}[i];"]

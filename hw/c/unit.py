@@ -2,14 +2,17 @@
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from circulant.hw.c.value import number, width
+from circulant.sim.golden.layers import Layer
+from circulant.sim.refusal import Refusal
 
-__all__ = ["Array", "Stage", "Unit", "render", "table"]
+__all__ = ["Array", "Stage", "Unit", "render", "stage", "table"]
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), undefined=jinja2.StrictUndefined,
@@ -53,6 +56,21 @@ class Stage:
     output: Array
     states: tuple[Array, ...]
     work: tuple[Array, ...]
+
+
+@singledispatch
+def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
+    """The C of a layer; each kind has an implementation in the file of its name.
+
+    Parameters:
+        foreign: whether x comes from outside, so that it may be aligned in any way.
+
+    Raises:
+        Refusal: when the C target does not know the kind, or an integer on the way could leave 63 bits.
+    """
+    known = ", ".join(sorted(kind.kind for kind in stage.registry if hasattr(kind, "kind")))
+    raise Refusal(f"The layers of the C target must be of the kinds {known}, but {layer.name!r} is of the kind "
+                  f"{layer.kind!r}; leave it out, or generate Verilog")
 
 
 @dataclass

@@ -20,6 +20,7 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
 from circulant.hw.emit.yosys import Yosys
 
@@ -88,12 +89,11 @@ class VerilogTarget:
         Raises:
             ValueError: when the name is taken by other contents.
         """
-        digits = -(-width // 4)
-        text = "".join(f"{word & ((1 << width) - 1):0{digits}x}\n" for word in words)
-        file = f"{name}.hex"
-        if self.images.setdefault(file, text) != text:
+        image = Image(words, width, name)
+        text = image.text
+        if self.images.setdefault(image.file, text) != text:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
-        return file
+        return image.file
 
     def get_memory(self, mem: memory.Memory) -> Any:
         """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook.

@@ -7,7 +7,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.array.parts import Parts
+from circulant.hw.array.plans import StreamPlan
+from circulant.hw.emit.image import Image
 from circulant.hw.stream.pipeline import block
+from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.golden.argmax import Argmax
 
 __all__ = ["ArgmaxLayer"]
@@ -40,6 +43,10 @@ class ArgmaxLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return Parts()
+
+    @property
+    def images(self) -> list[Image]:
+        return []
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -90,3 +97,13 @@ class ArgmaxLayer(wiring.Component):
             with m.If(head["comes"]):
                 m.d.sync += marked.eq(head["marked"])
         return m
+
+
+@unit.register
+def _(layer: Argmax, plan: StreamPlan, site: Site) -> ArgmaxLayer:
+    return ArgmaxLayer(layer, k=site.k)
+
+
+@loadable.register
+def _(layer: Argmax) -> bool:
+    return True

@@ -12,12 +12,16 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.array.plans import PairPlan
+from circulant.hw.emit.image import Image
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import block, connect
 from circulant.hw.stream.reverse import Reverse
 from circulant.hw.stream.storage import DeepQueue
 from circulant.hw.stream.width_converter import WidthConverter
+from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.golden.bidirectional import Bidirectional
 
 __all__ = ["BidirectionalLayer"]
@@ -49,6 +53,21 @@ class BidirectionalLayer(wiring.Component):
         self._most = k = max(self._k.values())
         super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
                           "o": Out(stream.Signature(block(k, layer.output_format.width)))})
+
+    @property
+    def parts(self) -> Parts:
+        """Those of both directions, what turns sequences round, and the queue of those that wait."""
+        layer, k, steps = self._layer, self._most, self._steps
+        own = [Memory(1, k * layer.input_format.width, 2 * steps * -(-layer.inputs // k))]
+        if layer.returns == "sequence":
+            width = k * layer.output_format.width
+            own += [Memory(1, width + 1, (2 * steps + SLACK) * -(-layer.forward.outputs // k)),
+                    Memory(1, width, 2 * steps * -(-layer.backward.outputs // k))]
+        return sum((each.parts for each in self._directions.values()), Parts(own))
+
+    @property
+    def images(self) -> list[Image]:
+        return [image for each in self._directions.values() for image in each.images]
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -96,3 +115,15 @@ class BidirectionalLayer(wiring.Component):
             return width_converter.i
         connect(m, source, width_converter.i)
         return width_converter.o
+
+
+@unit.register
+def _(layer: Bidirectional, plan: PairPlan, site: Site) -> BidirectionalLayer:
+    assert site.steps is not None
+    return BidirectionalLayer(layer, forward=unit(layer.forward, plan.forward, site),
+                              backward=unit(layer.backward, plan.backward, site), steps=site.steps)
+
+
+@loadable.register
+def _(layer: Bidirectional) -> bool:
+    return True

@@ -1,5 +1,6 @@
 """The pointwise parts of the cells, one element per cycle: from pre-activations and state to the next state and y."""
 from abc import ABC, abstractmethod
+from functools import singledispatch
 from typing import Any
 
 from amaranth.hdl import Module, Signal, signed
@@ -13,6 +14,7 @@ from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import GATES, Lstm
 
 __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
@@ -38,10 +40,23 @@ class Cell(wiring.Component, ABC):
             **{output: Out(signed(width)) for output, width in self.outputs(layer).items()},
             **({"next": Out(signed(memories[self.own]))} if self.own else {}), **self._more(layer)})
 
+    private = False
+    """Whether ``own`` is a state beside what the layer gives, which nobody else keeps."""
+
+    @classmethod
+    def multiplications(cls, layer: Any) -> int:
+        """Products of two variables of an element: one in each activation, and those of gates and peepholes."""
+        return len(cls.tables(layer)) + len(cls.factors(layer))
+
     @staticmethod
     @abstractmethod
-    def multiplications(layer: Any) -> int:
-        """Of an element."""
+    def tables(layer: Any) -> list[tuple[str, Pwl]]:
+        """Name of the table and function of each activation."""
+
+    @staticmethod
+    @abstractmethod
+    def factors(layer: Any) -> list[tuple[int, int]]:
+        """Bits of both factors of each product beside those of activations."""
 
     @staticmethod
     @abstractmethod
@@ -68,10 +83,19 @@ class Cell(wiring.Component, ABC):
         return unit.y
 
 
-def cells_of(layer: Gru | Lstm) -> list[type[Cell]]:
-    """The cells of a layer: what takes the rows of each stage, if it is no projection."""
-    if isinstance(layer, Lstm):
-        return [LstmCell]
+@singledispatch
+def cells_of(layer: Layer) -> list[type[Cell]]:
+    """The cells of a layer: what takes the rows of each stage, if it is no projection; none without a state."""
+    return []
+
+
+@cells_of.register
+def _(layer: Lstm) -> list[type[Cell]]:
+    return [LstmCell]
+
+
+@cells_of.register
+def _(layer: Gru) -> list[type[Cell]]:
     return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
 
 
@@ -88,9 +112,14 @@ class GruCell(Cell):
     """Pre-activations: of the gates, and of the candidate over x and over h."""
 
     @staticmethod
-    def multiplications(layer: Gru) -> int:
-        """Three activations, the reset gate, the update gate."""
-        return 5
+    def tables(layer: Gru) -> list[tuple[str, Pwl]]:
+        return [("sigmoid", layer.sigmoid)] * 2 + [("tanh", layer.tanh)]
+
+    @staticmethod
+    def factors(layer: Gru) -> list[tuple[int, int]]:
+        """The reset gate, the update gate."""
+        gate = layer.sigmoid.output.width
+        return [(gate, layer.pre_format.width), (gate, gate + 1)]
 
     @staticmethod
     def latency(layer: Gru) -> int:
@@ -127,9 +156,14 @@ class ResetCell(Cell):
     own = ""
 
     @staticmethod
-    def multiplications(layer: Gru) -> int:
-        """Two activations, the reset gate."""
-        return 3
+    def tables(layer: Gru) -> list[tuple[str, Pwl]]:
+        return [("sigmoid", layer.sigmoid)] * 2
+
+    @staticmethod
+    def factors(layer: Gru) -> list[tuple[int, int]]:
+        """The reset gate."""
+        gate = layer.sigmoid.output.width
+        return [(gate, gate)]
 
     @staticmethod
     def latency(layer: Gru) -> int:
@@ -157,9 +191,14 @@ class CandidateCell(Cell):
     rows = ("n",)
 
     @staticmethod
-    def multiplications(layer: Gru) -> int:
-        """An activation, the update gate."""
-        return 2
+    def tables(layer: Gru) -> list[tuple[str, Pwl]]:
+        return [("tanh", layer.tanh)]
+
+    @staticmethod
+    def factors(layer: Gru) -> list[tuple[int, int]]:
+        """The update gate."""
+        gate = layer.sigmoid.output.width
+        return [(gate, gate + 1)]
 
     @staticmethod
     def latency(layer: Gru) -> int:
@@ -184,11 +223,18 @@ class LstmCell(Cell):
     """An LSTM; y is m, next is c, both ``latency`` cycles later (c waits for m)."""
 
     rows = GATES
+    private = True
 
     @staticmethod
-    def multiplications(layer: Lstm) -> int:
-        """Five activations, three products of gates, three peepholes."""
-        return 8 if layer.peephole is None else 11
+    def tables(layer: Lstm) -> list[tuple[str, Pwl]]:
+        return [("sigmoid", layer.sigmoid)] * 3 + [("tanh", layer.tanh), ("tanh_cell", layer.tanh_cell)]
+
+    @staticmethod
+    def factors(layer: Lstm) -> list[tuple[int, int]]:
+        """Three products of gates, three peepholes."""
+        gate, cell = layer.sigmoid.output.width, layer.cell.width
+        peepholes = [] if layer.peephole is None else [(layer.peephole_format.width, cell)] * 3
+        return [(gate, cell), (gate, gate), (gate, gate), *peepholes]
 
     @staticmethod
     def latency(layer: Lstm) -> int:

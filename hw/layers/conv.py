@@ -1,16 +1,48 @@
 """A convolution: lines of spectra, the array of the spectral engine, and a queue that its pixels always fit into."""
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-from circulant.hw.array.lanes import LaneArray
+from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.parts import Parts, array_parts, queue_memory
+from circulant.hw.emit.image import Image
 from circulant.hw.layers.line_buffer import LineBuffer, LineBufferShape
+from circulant.hw.layers.tile import TileShape
+from circulant.hw.layers.tile_conv import TileConvLayer
 from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.unit import Site, unit
+from circulant.sim.golden.conv import Conv
 
-__all__ = ["ConvLayer"]
+__all__ = ["ConvLayer", "ConvPlan"]
+
+
+@dataclass(frozen=True)
+class ConvPlan:
+    """What a convolution gets.
+
+    Parameters:
+        shape: its array, and how the kernel meets it.
+        multipliers: of the array.
+        cycles: of an image, when the input is always there and the output taken.
+    """
+
+    shape: LineBufferShape | TileShape
+    multipliers: int
+    cycles: int
+    streams: int = 1
+
+    @property
+    def pixels(self) -> int:
+        """Pixels that come and leave side by side."""
+        return self.shape.pixels
+
+    @property
+    def multiplications(self) -> int:
+        """Real multiplications of an image."""
+        return self.shape.multiplications
 
 
 class ConvLayer(wiring.Component):
@@ -29,9 +61,9 @@ class ConvLayer(wiring.Component):
 
     def __init__(self, shape: LineBufferShape) -> None:
         self._shape, layer = shape, shape.layer
-        program, k = shape.program, layer.product.block_size
+        self._program, k = shape.program, layer.product.block_size
         self._lines = LineBuffer(shape)
-        self._array = LaneArray(name=layer.name, program=program)
+        self._array = LaneArray(name=layer.name, program=self._program)
         self._beats = -(-(layer.product.rows // k) // shape.chains)
         pixels = 3 + (self._array.latency + 4) // shape.cycles  # under way
         self._queue = Queue(block(k * shape.chains, layer.product.output.width), depth=pixels * self._beats)
@@ -40,7 +72,11 @@ class ConvLayer(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._shape.program) + Parts([self._lines.memory, queue_memory(self._queue)])
+        return array_parts(self._program) + Parts([self._lines.memory, queue_memory(self._queue)])
+
+    @property
+    def images(self) -> list[Image]:
+        return array_images(self._shape.layer.name, self._program)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -78,3 +114,10 @@ class ConvLayer(wiring.Component):
                     value = Mux(ends, 0, value)
                 m.d.comb += queue.i.payload.data[c * k + j].eq(value)
         return m
+
+
+@unit.register
+def _(layer: Conv, plan: ConvPlan, site: Site) -> ConvLayer | TileConvLayer:
+    if isinstance(plan.shape, TileShape):
+        return TileConvLayer(plan.shape, single=site.gives == 1)
+    return ConvLayer(plan.shape)

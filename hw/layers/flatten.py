@@ -10,10 +10,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.array.plans import StreamPlan
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom
 from circulant.hw.stream.link import into
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import Ram
+from circulant.hw.unit import Site, unit
 from circulant.sim.golden.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
@@ -69,6 +72,17 @@ class FlattenLayer(wiring.Component):
                       Memory(1, sum(self._order_bits), len(self._layer.permutation), writable=False),
                       Memory(1, Shape.cast(self.o.payload.shape()).width, DEPTH - 1)])
 
+    @property
+    def images(self) -> list[Image]:
+        """Where each value of a vector lies: its block, then its place there in the low bits."""
+        layer, k, (lane_bits, word_bits) = self._layer, self._k, self._order_bits
+        if in_order(layer):
+            return []
+        beats = -(-layer.inputs // k)
+        order = [(pixel * beats + channel // k) << lane_bits | channel % k
+                 for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
+        return [Image(order, lane_bits + word_bits, f"{layer.name}_order")]
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k, k_out = self._layer, self._k, self._k_out
@@ -77,7 +91,7 @@ class FlattenLayer(wiring.Component):
                  name="pixels")
             return m
         height = layer.grid[0]
-        beats, words = -(-layer.inputs // k), self._words
+        words = self._words
         vectors = height if layer.rows else 1
         size = data.ArrayLayout(signed(layer.input_format.width), k).size
         m.submodules.ram = ram = Ram(width=size, depth=2 * words)
@@ -99,11 +113,8 @@ class FlattenLayer(wiring.Component):
             m.d.sync += upper.eq(~upper)
 
         # Reading: where each value lies, then its word, then the value.
-        lane_bits, word_bits = self._order_bits
-        order = [(pixel * beats + channel // k) << lane_bits | channel % k
-                 for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
-        m.submodules.order = rom = Rom(words=order, width=lane_bits + word_bits,
-                                       image=f"{layer.name}_order")
+        lane_bits, _ = self._order_bits
+        m.submodules.order = rom = Rom(**self.images[0]._asdict())
         at, lower, moves = Signal(range(max(2, layer.outputs))), Signal(), Signal()
         vector = Signal(range(max(2, vectors)))
         running, begins = Signal(), Signal()
@@ -143,3 +154,8 @@ class FlattenLayer(wiring.Component):
                 m.d.sync += held[j].eq(value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(count == j, value, Mux(count > j, held[j], 0)))
         return m
+
+
+@unit.register
+def _(layer: Flatten, plan: StreamPlan, site: Site) -> FlattenLayer:
+    return FlattenLayer(layer, k=site.k, k_out=site.wanted)

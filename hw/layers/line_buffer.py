@@ -6,7 +6,8 @@ the blocks of a pixel that it takes in a cycle lie in banks. Nothing is stored a
 as zero.
 """
 from dataclasses import dataclass, replace
-from typing import Any
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
@@ -34,6 +35,9 @@ class LineBufferShape:
         positions, blocks: of the kernel and of a pixel, that the array takes in a cycle; their product is the columns
             of the array.
         rows, chains, fold: of the array.
+
+    Members:
+        pixels: that come and leave side by side.
     """
 
     layer: Conv
@@ -42,10 +46,21 @@ class LineBufferShape:
     rows: int
     chains: int
     fold: int = 1
+    pixels: ClassVar[int] = 1
+
+    @property
+    def row_columns(self) -> int:
+        """Columns of the array."""
+        return self.positions * self.blocks
+
+    @property
+    def multiplications(self) -> int:
+        """Real multiplications of an image."""
+        return prod(self.layer.output_grid) * self.layer.product.multiplications
 
     @property
     def array(self) -> ArrayShape:
-        return ArrayShape(self.rows, self.positions * self.blocks, self.chains, self.fold)
+        return ArrayShape(self.rows, self.row_columns, self.chains, self.fold)
 
     @property
     def turns(self) -> tuple[int, int]:

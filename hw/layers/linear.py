@@ -9,9 +9,13 @@ from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import spare_blocks
+from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
+from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import Program
+from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.golden.linear import Linear
 
 __all__ = ["LinearLayer"]
@@ -36,14 +40,24 @@ class LinearLayer(wiring.Component):
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
-        banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape))
-        self._engine = Engine(name=layer.name, program=program, banks=banks,
+        self._program = program
+        self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape))
+        self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({
             "i": self._engine.signature.members["i"],
             "o": Out(stream.Signature(block(product.block_size, product.output.width))),
             **({} if config is None else {"busy": Out(1)}),
         })
+
+    @property
+    def parts(self) -> Parts:
+        return engine_parts(self._program, self._banks, loadable=self._config is not None) + Parts(
+            [queue_memory(self._queue)])
+
+    @property
+    def images(self) -> list[Image]:
+        return engine_images(self._layer.name, self._program)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -71,3 +85,13 @@ class LinearLayer(wiring.Component):
         if self._config is not None:
             m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]
         return m
+
+
+@unit.register
+def _(layer: Linear, plan: LayerPlan, site: Site) -> LinearLayer:
+    return LinearLayer(layer, program=plan.program(layer), config=site.config)
+
+
+@loadable.register
+def _(layer: Linear) -> bool:
+    return True

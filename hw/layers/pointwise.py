@@ -1,4 +1,5 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -6,15 +7,20 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.activation import table_image, table_widths
 from circulant.hw.array.dispatch import step_layout
+from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise", "first_block", "pointwise_latency", "write_signature"]
+__all__ = ["Pointwise", "first_block", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts",
+           "write_signature"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
@@ -27,6 +33,44 @@ def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.
     return wiring.Signature({
         "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
         "data": Out(data.ArrayLayout(signed(width), k))})
+
+
+@singledispatch
+def peephole_image(layer: Layer) -> Image | None:
+    """The peephole weights, a word for each block: those of all its elements for i, then f, then o."""
+    return None
+
+
+@peephole_image.register
+def _(layer: Lstm) -> Image | None:
+    if layer.peephole is None:
+        return None
+    k, width = layer.gates.block_size, layer.peephole_format.width
+    blocks = -(-layer.hidden // k)
+    table = np.pad(layer.peephole, ((0, 0), (0, blocks * k - layer.hidden))).reshape(3, blocks, k)
+    return Image(packed(table.swapaxes(0, 1).reshape(blocks, -1), width), 3 * k * width, f"{layer.name}_peephole")
+
+
+def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
+    """The memories with given contents of a unit: tables, peepholes."""
+    tables = {name: table_image(pwl, f"{layer.name}_{name}") for name, pwl in cell.tables(layer)}
+    peephole = peephole_image(layer)
+    return [*tables.values(), *([] if peephole is None else [peephole])]
+
+
+def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
+    """What a unit is made of: its states, a table and a product for each activation, the products of gates."""
+    k = layer.gates.block_size
+    blocks = -(-layer.hidden // k)
+    memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]
+    memories += [Memory(elements, sum(table_widths(pwl)), len(pwl.slope), writable=False)
+                 for _, pwl in cell.tables(layer)]
+    peephole = peephole_image(layer)
+    if peephole is not None:
+        memories.append(Memory(1, peephole.width, blocks, writable=False))
+    pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
+             for _, pwl in cell.tables(layer)]
+    return Parts(memories, [Product(elements, a, b) for a, b in pairs + cell.factors(layer)])
 
 
 def first_block(stream: Any, streams: int, blocks: int) -> Any:
@@ -155,7 +199,7 @@ class Pointwise(wiring.Component):
         if name == "state" and state is not None:
             with m.If(state.write):
                 m.d.comb += [write.en.eq(1), write.addr.eq(state.index), write.data.eq(state.word)]
-            if isinstance(self._layer, Lstm):
+            if self._cell.private:
                 with m.If(state.open):
                     m.d.comb += [read.en.eq(1), read.addr.eq(state.index)]
                 m.d.comb += state.data.eq(read.data)
@@ -167,17 +211,11 @@ class Pointwise(wiring.Component):
 
     def _peepholes(self, m: Module) -> dict[str, Any]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
-        layer, k = self._layer, self._k
-        if isinstance(layer, Gru) or layer.peephole is None:
+        k, image = self._k, peephole_image(self._layer)
+        if image is None:
             return {}
-        width = layer.peephole_format.width
-        table = np.pad(layer.peephole, ((0, 0), (0, self._blocks * k - layer.hidden))).reshape(3, self._blocks, k)
-        m.submodules.peephole = rom = Rom(
-            words=packed(table.swapaxes(0, 1).reshape(self._blocks, -1), width),
-            width=3 * k * width,
-            image=f"{layer.name}_peephole",
-            config=self._config,
-        )
+        width = image.width // (3 * k)
+        m.submodules.peephole = rom = Rom(**image._asdict(), config=self._config)
         m.d.comb += [rom.en.eq(self.fetch), rom.addr.eq(self.block)]
         weights = data.View(data.ArrayLayout(data.ArrayLayout(signed(width), k), 3), rom.data)
         return {f"p{gate}": weights[n] for n, gate in enumerate(PEEPHOLES)}

@@ -6,16 +6,26 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from circulant.hw.arith.fixed import constant_product, requantize
 from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.array.plans import StreamPlan
+from circulant.hw.emit.image import Image
+from circulant.hw.layers.window_pool import WindowPoolLayer, joined, rounded
 from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.width_converter import serialize
-from circulant.sim.golden.pool import Pool, reciprocal
+from circulant.hw.unit import Site, unit
+from circulant.sim.golden.pool import Pool
 
-__all__ = ["PoolLayer"]
+__all__ = ["PoolLayer", "side_by_side"]
 
 DEPTH = 4
 """Blocks that the queue behind it holds."""
+
+
+def side_by_side(layer: Pool) -> bool:
+    """Whether the windows of a pooling neither overlap nor reach beyond the image."""
+    window = layer.window
+    overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
+    return not any(window.padding) and (not overlaps or layer.output_grid == (1, 1))
 
 
 class PoolLayer(wiring.Component):
@@ -54,6 +64,10 @@ class PoolLayer(wiring.Component):
         width = Shape.cast(self._payload).width
         return Parts([Memory(1, width, DEPTH - 1), Memory(1, self._sum.size, max(2, self._across * self._beats),
                                                           asynchronous=True)])
+
+    @property
+    def images(self) -> list[Image]:
+        return []
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -102,9 +116,9 @@ class PoolLayer(wiring.Component):
                          marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
             came, kept = self._beside(j), read.data[j]
-            better = self._joined(kept, came)
+            better = joined(layer)(kept, came)
             m.d.comb += [write.data[j].eq(Mux(first, came, better)),
-                         queue.i.payload.data[j].eq(self._rounded(held[j]))]
+                         queue.i.payload.data[j].eq(rounded(layer, held[j]))]
         return m
 
     def _beside(self, j: int) -> Value:
@@ -115,16 +129,10 @@ class PoolLayer(wiring.Component):
         first, *others = [self.i.payload.data[(pixel * self._aside + n) * self._layer.inputs + channel]
                           for n in range(self._layer.window.kernel[1])]
         for other in others:
-            first = self._joined(first, other)
+            first = joined(self._layer)(first, other)
         return first
 
-    def _joined(self, a: Value, b: Value) -> Value:
-        return Mux(a > b, a, b) if self._layer.mode == "max" else a + b
 
-    def _rounded(self, value: Value) -> Value:
-        layer = self._layer
-        if layer.mode == "max":
-            return value
-        factor, bits = reciprocal(layer.window.positions)
-        return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
-                          layer.output_format.width)
+@unit.register
+def _(layer: Pool, plan: StreamPlan, site: Site) -> PoolLayer | WindowPoolLayer:
+    return PoolLayer(layer, k=site.k, pixels=site.pixels) if side_by_side(layer) else WindowPoolLayer(layer, k=site.k)

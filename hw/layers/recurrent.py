@@ -17,13 +17,17 @@ from circulant.hw.arith.fft import FftShape
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
+from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
+from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
+from circulant.hw.emit.image import Image
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.layers.pointwise import Pointwise, pointwise_latency
+from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.layers.restore import Restore
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
-from circulant.sim.arith.circulant import JointProduct
+from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
@@ -34,9 +38,7 @@ __all__ = ["RecurrentLayer", "bank_shape"]
 def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
-    second = layer.projection if isinstance(layer, Lstm) else None
-    if isinstance(layer, Gru) and isinstance(layer.candidate, JointProduct):
-        second = layer.candidate.parts[1]
+    second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
     return BankShape(columns, x, h, second, streams)
 
 
@@ -66,16 +68,18 @@ class RecurrentLayer(wiring.Component):
         k = layer.gates.block_size
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
+        self._banks = bank_shape(layer, columns=program.shape.columns, streams=streams)
         self._engine = Engine(
-            name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth,
-            banks=bank_shape(layer, columns=program.shape.columns, streams=streams), config=config)
+            name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth, banks=self._banks,
+            config=config)
         self._elements = elements
         self._restore, self._own_state = None, None
         if keeps:
             assert config is not None
             self._own_state = self._outputs = self._opening("y", layer.outputs, self._blocks, layer.output_format.width)
-            if isinstance(layer, Lstm):
-                self._own_state = self._opening("c", layer.hidden, self._hidden_blocks, layer.cell.width)
+            if cells_of(layer)[0].private:
+                self._own_state = self._opening(
+                    "c", layer.hidden, self._hidden_blocks, cells_of(layer)[0].memories(layer)["state"])
             h = layer.gates.parts[1]
             self._restore = Restore(
                 opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
@@ -86,6 +90,23 @@ class RecurrentLayer(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
             **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
+
+    @property
+    def parts(self) -> Parts:
+        """The engine, the queue, the pointwise units; the state that can be saved is kept once more."""
+        layer, loads = self._layer, self._config is not None
+        found = engine_parts(self.program, self._banks, loadable=loads) + Parts([queue_memory(self._queue)])
+        for cell in cells_of(layer):
+            each = pointwise_parts(cell, layer, self._elements, self._streams)
+            found += each.loadable if loads else each
+        k = layer.gates.block_size
+        kept = Memory(1, k * layer.output_format.width, self._streams * self._blocks)
+        return found + Parts([kept]) if self.keeps else found
+
+    @property
+    def images(self) -> list[Image]:
+        return [*engine_images(self._layer.name, self.program),
+                *(image for cell in cells_of(self._layer) for image in pointwise_images(cell, self._layer))]
 
     def _opening(self, part: str, size: int, blocks: int, width: int) -> MemoryWindow:
         """The window onto a part of the state."""
@@ -122,7 +143,7 @@ class RecurrentLayer(wiring.Component):
             m.d.comb += [engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
                          engine.own.data.eq(results.y)]
         else:
-            (self._project if isinstance(self._layer, Lstm) else self._renew)(m, results)
+            (self._renew if len(cells_of(self._layer)) > 1 else self._project)(m, results)
             m.d.comb += [
                 engine.own.valid.eq(pointwise.o.valid | results.valid),
                 engine.own.second.eq(pointwise.o.valid),
@@ -208,3 +229,14 @@ class RecurrentLayer(wiring.Component):
 
 def _same(results: Any, o: Any) -> list[Any]:
     return [results[name].eq(getattr(o, name)) for name in ("valid", "block", "step", "y")]
+
+
+@unit.register
+def _(layer: Gru | Lstm, plan: LayerPlan, site: Site) -> RecurrentLayer:
+    return RecurrentLayer(layer, program=plan.program(layer), elements=plan.elements, streams=plan.streams,
+                          config=site.config, keeps=site.keeps)
+
+
+@loadable.register
+def _(layer: Gru | Lstm) -> bool:
+    return True

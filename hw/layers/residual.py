@@ -6,6 +6,7 @@ sum has not taken wait. A queue that holds them never keeps a pixel back that th
 deadlock. It holds as many more as come while an output is on its way through the units, so that nothing stalls.
 """
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,22 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
+from circulant.hw.array.plans import ResidualPlan
+from circulant.hw.emit.image import Image
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
+from circulant.hw.unit import Site, unit
+from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
 from circulant.sim.shape.window import Grid
 
-__all__ = ["ResidualLayer", "end_grid", "needed", "waiting"]
+__all__ = ["ResidualLayer", "needed", "waiting"]
 
 DEPTH = 4
 """Blocks that the queue behind the sum holds."""
@@ -34,34 +40,35 @@ SLACK = 64
 """Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
 
 
-def end_grid(layers: Sequence[Any], grid: Grid) -> Grid:
-    """Of what a chain of layers over images gives."""
-    for layer in layers:
-        if isinstance(layer, Conv | Pool):
-            grid = layer.output_grid
-        elif isinstance(layer, Residual):
-            grid = end_grid(layer.body, grid)
-    return grid
-
-
 def needed(layers: Sequence[Any], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
     count = np.arange(1, grid[0] * grid[1] + 1)
     for layer in layers:
-        if isinstance(layer, Residual):
-            inner = np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values()))
-            count = count[inner - 1]
-        if isinstance(layer, Conv | Pool):
-            seen = []
-            for axis, outputs in enumerate(layer.output_grid):
-                last = np.arange(outputs) * layer.window.stride[axis] + layer.window.kernel[axis] - 1
-                seen.append(np.clip(last - layer.window.padding[axis], -1, layer.grid[axis] - 1))
-            # What sees nothing but padding above an image needs its first pixel; beside it, the lines above.
-            rows, columns = seen[0][:, None], seen[1]
-            at = np.where(rows < 0, 0, rows * layer.grid[1] + columns)
-            count = count[np.maximum(at, 0).reshape(-1)]
-        count = np.maximum.accumulate(count)
+        last = last_seen(layer)
+        count = np.maximum.accumulate(count if last is None else count[last])
     return count
+
+
+@singledispatch
+def last_seen(layer: Layer) -> Integers | None:
+    """For each output pixel of a layer the number of the last input pixel that it needs; None where it is the same."""
+    return None
+
+
+@last_seen.register
+def _(layer: Conv | Pool) -> Integers:
+    seen = []
+    for axis, outputs in enumerate(layer.output_grid):
+        last = np.arange(outputs) * layer.window.stride[axis] + layer.window.kernel[axis] - 1
+        seen.append(np.clip(last - layer.window.padding[axis], -1, layer.grid[axis] - 1))
+    # What sees nothing but padding above an image needs its first pixel; beside it, the lines above.
+    rows, columns = seen[0][:, None], seen[1]
+    return np.maximum(np.where(rows < 0, 0, rows * layer.grid[1] + columns), 0).reshape(-1)
+
+
+@last_seen.register
+def _(layer: Residual) -> Integers:
+    return np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values())) - 1
 
 
 def waiting(layer: Residual) -> tuple[int, int]:
@@ -111,6 +118,10 @@ class ResidualLayer(wiring.Component):
         own = Parts([*waits, Memory(1, self._k * self._layer.output_format.width + 1, DEPTH - 1)])
         return sum((unit.parts for units in self._units for unit in units), own)
 
+    @property
+    def images(self) -> list[Image]:
+        return [image for units in self._units for unit in units for image in unit.images]
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, k = self._layer, self._k
@@ -150,3 +161,9 @@ class ResidualLayer(wiring.Component):
             with m.If(moves):
                 m.d.sync += sums.data[j].eq(Mux(total[-1], 0, total) if layer.relu else total)
         return m
+
+
+@unit.register
+def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
+    body, shortcut = (units_of(chain, getattr(plan, name), Site(k=site.k)) for name, chain in layer.branches.items())
+    return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)

@@ -7,8 +7,11 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
+from circulant.hw.array.plans import ScalePlan
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom, packed
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.golden.scale import Scale
 
@@ -42,15 +45,22 @@ class ScaleLayer(wiring.Component):
         return Parts([factors, queue_memory(self._queue)],
                      [Product(e, layer.input_format.width, layer.factor.width)])
 
+    @property
+    def images(self) -> list[Image]:
+        """Factors and shifts of the channels that are taken in a cycle."""
+        layer, e = self._layer, self._elements
+        groups, factor, width = -(-layer.inputs // e), layer.factor.width, layer.output_format.width
+        scales, shifts = (pad(values, groups * e).reshape(groups, e) for values in (layer.scale, layer.shift))
+        words = [low | high << e * factor for low, high in zip(
+            packed(scales, factor), packed(shifts, width), strict=True)]
+        return [Image(words, e * (factor + width), f"{layer.name}_factors")]
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         layer, e, queue = self._layer, self._elements, self._queue
         groups = -(-layer.inputs // e)
         factor, width = layer.factor.width, layer.output_format.width
-        scales, shifts = (pad(values, groups * e).reshape(groups, e) for values in (layer.scale, layer.shift))
-        words = [low | high << e * factor for low, high in zip(
-            packed(scales, factor), packed(shifts, width), strict=True)]
-        m.submodules.factors = rom = Rom(words=words, width=e * (factor + width), image=f"{layer.name}_factors")
+        m.submodules.factors = rom = Rom(**self.images[0]._asdict())
         m.submodules.queue = queue
         connect(m, queue.o, wiring.flipped(self.o))
         promised, group = Signal(range(queue.depth + 1)), Signal(range(max(2, groups)))
@@ -78,3 +88,8 @@ class ScaleLayer(wiring.Component):
             m.d.comb += queue.i.payload.data[j].eq(
                 Mux(final, 0, total) if (groups - 1) * e + j >= layer.inputs else total)
         return m
+
+
+@unit.register
+def _(layer: Scale, plan: ScalePlan, site: Site) -> ScaleLayer:
+    return ScaleLayer(layer, elements=plan.elements)

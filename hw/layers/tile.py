@@ -133,6 +133,11 @@ class TileShape:
         return self.positions * self.layer.inputs
 
     @property
+    def row_columns(self) -> int:
+        """Columns of the array, as a `LineBufferShape` has them."""
+        return self.columns
+
+    @property
     def multipliers(self) -> int:
         return self.rows * self.columns * self.products
 

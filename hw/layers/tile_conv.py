@@ -9,10 +9,11 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
+from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Rom, instances, packed
 from circulant.hw.layers.line_buffer import LineBuffer
 from circulant.hw.layers.tile import TileShape, fast_fir, weighted
-from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.hw.stream.width_converter import serialize
 
 __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
@@ -77,16 +78,10 @@ class TileRow(wiring.Component):
                 at = c * form.products + j
                 m.d.sync += product.eq(self.x[at] * self.w[at])
                 level.append(product)
-            while len(level) > 1:
-                pairs = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-                level = []
-                for n, pair in enumerate(pairs):
-                    later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
-                    m.d.sync += later.eq(pair)
-                    level.append(later)
+            terms = tree(m, level, name=f"tree_{j}")
             total = Signal(signed(form.sum_width), name=f"sum_{j}", reset_less=True)
             with m.If(self.add):
-                m.d.sync += total.eq(Mux(self.first, 0, total) + level[0])
+                m.d.sync += total.eq(Mux(self.first, 0, total) + terms)
             sums.append(total)
         for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
@@ -132,6 +127,17 @@ class TileConvLayer(wiring.Component):
             Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False),
         ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
+    @property
+    def images(self) -> list[Image]:
+        """Biases of the rows, a word for each pass; then the weights of each row."""
+        shape, layer, width = self._shape, self._shape.layer, self._form.output_width
+        biases = np.zeros(shape.passes * shape.rows, np.int64)
+        biases[:layer.outputs] = layer.product.bias[:layer.outputs]
+        filters = shape.columns * shape.products
+        return [Image(packed(biases.reshape(shape.passes, -1), width), width * shape.rows, f"{layer.name}_bias"), *(
+            Image(packed(shape.weights[:, r].reshape(-1, filters), shape.weight_width), shape.weight_width * filters,
+                  f"{layer.name}_weights_{r}") for r in range(shape.rows))]
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape, form, layer, lines, queue = self._shape, self._form, self._shape.layer, self._lines, self._queue
@@ -154,17 +160,12 @@ class TileConvLayer(wiring.Component):
         which = delay(m, number, 5, name="which")
         bias_at = delay(m, number, 3, name="bias_at")
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
-        biases = np.zeros(shape.passes * shape.rows, np.int64)
-        biases[:layer.outputs] = layer.product.bias[:layer.outputs]
-        m.submodules.bias = bias = Rom(words=packed(biases.reshape(shape.passes, -1), form.output_width),
-                                       width=form.output_width * shape.rows, image=f"{layer.name}_bias")
+        biases, *weights = self.images
+        m.submodules.bias = bias = Rom(**biases._asdict())
         m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):
-            words = [packed(each[r].reshape(1, -1), shape.weight_width)[0] for each in shape.weights]
-            m.submodules[f"weights_{r}"] = rom = Rom(
-                words=words, width=shape.weight_width * shape.columns * shape.products,
-                image=f"{layer.name}_weights_{r}")
+            m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
             m.d.comb += [
                 rom.en.eq(1), rom.addr.eq(lines.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),

@@ -1,5 +1,7 @@
 """Pooling whose windows overlap or reach beyond the image: lines are kept, and a window is read in each cycle."""
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
@@ -9,12 +11,13 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import constant_product, requantize
 from circulant.hw.array.parts import Parts, queue_memory
+from circulant.hw.emit.image import Image
 from circulant.hw.layers.line_buffer import LineBuffer
-from circulant.hw.stream.pipeline import Queue, block, connect, delay
+from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.sim.golden.pool import Pool, reciprocal
 from circulant.sim.shape.window import Grid, Window
 
-__all__ = ["WindowPoolLayer", "WindowShape"]
+__all__ = ["WindowPoolLayer", "WindowShape", "joined", "rounded"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,20 @@ class Passing(wiring.Component):
         return m
 
 
+def joined(layer: Pool) -> Callable[[Value, Value], Value]:
+    """What becomes of two values of a window: the greater one, or their sum."""
+    return (lambda a, b: Mux(a > b, a, b)) if layer.mode == "max" else add
+
+
+def rounded(layer: Pool, value: Value) -> Value:
+    """What becomes of a window's greatest value or sum: the value itself, or the mean."""
+    if layer.mode == "max":
+        return value
+    factor, bits = reciprocal(layer.window.positions)
+    return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
+                      layer.output_format.width)
+
+
 def flipped(value: Value) -> Value:
     value = Value.cast(value)
     return (value ^ (1 << len(value) - 1))[:len(value)].as_signed()
@@ -128,6 +145,10 @@ class WindowPoolLayer(wiring.Component):
     def parts(self) -> Parts:
         return Parts([self._lines.memory, queue_memory(self._queue)])
 
+    @property
+    def images(self) -> list[Image]:
+        return []
+
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         shape, layer, lines, queue = self._shape, self._shape.layer, self._lines, self._queue
@@ -147,26 +168,8 @@ class WindowPoolLayer(wiring.Component):
             level: list[Value] = [lines.spectra[n][j] for n in range(shape.positions)]
             if layer.mode == "max":
                 level = [flipped(value) for value in level]
-            while len(level) > 1:
-                pairs = [self._joined(level[i], level[i + 1]) if i + 1 < len(level) else level[i]
-                         for i in range(0, len(level), 2)]
-                level = []
-                for n, pair in enumerate(pairs):
-                    later = Signal(signed(len(pair)), name=f"tree_{j}_{len(pairs)}_{n}", reset_less=True)
-                    m.d.sync += later.eq(pair)
-                    level.append(later)
+            best = tree(m, level, name=f"tree_{j}", join=joined(layer))
             value = Signal(signed(layer.output_format.width), name=f"value_{j}", reset_less=True)
-            m.d.sync += value.eq(self._rounded(level[0]))
+            m.d.sync += value.eq(rounded(layer, best))
             m.d.comb += queue.i.payload.data[j].eq(value)
         return m
-
-    def _joined(self, a: Value, b: Value) -> Value:
-        return Mux(a > b, a, b) if self._shape.layer.mode == "max" else a + b
-
-    def _rounded(self, value: Value) -> Value:
-        layer = self._shape.layer
-        if layer.mode == "max":
-            return value
-        factor, bits = reciprocal(layer.window.positions)
-        return requantize(constant_product(value, factor), layer.input_format.frac + bits - layer.output_format.frac,
-                          layer.output_format.width)

@@ -1,95 +1,19 @@
-"""What layers over images may get: arrays for convolutions, and how often the units between them work."""
-from collections.abc import Iterator
-from dataclasses import dataclass
+"""What a convolution may get: arrays that take a pixel or a tile at a time."""
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-from circulant.hw.layers.flatten import in_order
+from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.tile import TileShape, tiles_fit
 from circulant.hw.plan.line_cost import image_cycles
+from circulant.hw.plan.passes import FOLDS, Ladder, Rung, ladder, layer_entry, layer_multiplications, tiled, useful
+from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.sim.arith.circulant import multiplications
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.flatten import Flatten
-from circulant.sim.golden.pool import Pool
-from circulant.sim.golden.scale import Scale
+from circulant.sim.golden.layers import Layer
 
-__all__ = ["ConvPlan", "ResidualPlan", "ScalePlan", "StreamPlan", "conv_multiplications", "conv_plans", "pooled_aside",
-           "scale_plans", "side_by_side", "stream_plan", "tile_plans"]
-
-FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
-
-
-@dataclass(frozen=True)
-class ConvPlan:
-    """What a convolution gets.
-
-    Parameters:
-        shape: its array, and how the kernel meets it.
-        multipliers: of the array.
-        cycles: of an image, when the input is always there and the output taken.
-    """
-
-    shape: LineBufferShape | TileShape
-    multipliers: int
-    cycles: int
-    streams: int = 1
-
-    @property
-    def pixels(self) -> int:
-        """That come and leave side by side."""
-        return self.shape.pixels if isinstance(self.shape, TileShape) else 1
-
-    @property
-    def multiplications(self) -> int:
-        """That it makes of an image."""
-        shape = self.shape
-        return shape.multiplications if isinstance(shape, TileShape) else conv_multiplications(shape.layer)
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """A layer without multipliers: the cycles of an image."""
-
-    cycles: int
-    multipliers: int = 0
-    streams: int = 1
-
-
-@dataclass(frozen=True)
-class ScalePlan:
-    """A scale: the channels that it takes in a cycle, each with a multiplier, and the cycles of an image."""
-
-    elements: int
-    cycles: int
-    streams: int = 1
-
-    @property
-    def multipliers(self) -> int:
-        return self.elements
-
-
-@dataclass(frozen=True)
-class ResidualPlan:
-    """What the layers of two branches get, which work at the same time."""
-
-    body: tuple[Any, ...]
-    shortcut: tuple[Any, ...]
-    streams: int = 1
-
-    @property
-    def multipliers(self) -> int:
-        return sum(each.multipliers for each in (*self.body, *self.shortcut))
-
-    @property
-    def cycles(self) -> int:
-        return max((each.cycles for each in (*self.body, *self.shortcut)), default=0)
-
-
-def conv_multiplications(layer: Conv) -> int:
-    """Real multiplications of an image."""
-    return prod(layer.output_grid) * layer.product.multiplications
+__all__ = ["ConvPlan", "conv_plans", "tile_plans"]
 
 
 def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
@@ -123,16 +47,6 @@ def tile_plans(layer: Conv, pixels: int, *, leave: int) -> Iterator[ConvPlan]:
                 come, leave, shape.tiles * shape.cycles, _padded(shape, shape.cycles)))
 
 
-def pooled_aside(pool: object, pixels: int) -> int:
-    """How many pixels become of so many side by side in a pooling; 0 where their windows do not lie side by side."""
-    if not isinstance(pool, Pool):
-        return 0
-    aside = (pool.window.kernel if pool.output_grid == (1, 1) else pool.window.stride)[1]
-    whole = pixels % aside == 0 and pool.grid[1] % pixels == 0 and pool.output_grid[1] * aside == pool.grid[1]
-    fits = side_by_side(pool) and whole
-    return pixels // aside if fits else 0
-
-
 def _padded(shape: LineBufferShape | TileShape, cycles: int) -> int:
     """Cycles of an image where its lines have to wait for padding; 0 where they never do."""
     return image_cycles(shape.walk, lines=shape.lines, cycles=cycles) if shape.layer.window.sees_padding_alone else 0
@@ -158,30 +72,32 @@ def _shares(count: int) -> list[int]:
     return sorted({-(-count // n) for n in range(1, count + 1)})
 
 
-def side_by_side(layer: Pool) -> bool:
-    """Whether the windows of a pooling neither overlap nor reach beyond the image."""
-    window = layer.window
-    overlaps = any(stride < size for stride, size in zip(window.stride, window.kernel, strict=True))
-    return not any(window.padding) and (not overlaps or layer.output_grid == (1, 1))
+@ladder.register
+def _(layer: Conv, *, streams: int, count: int) -> Ladder:
+    return Ladder([(each,) for each in useful(list(conv_plans(layer)))])
 
 
-def stream_plan(layer: Pool | Flatten | Argmax, *, pixels: int = 1) -> StreamPlan:
-    """A pooling takes a block in each cycle, and a flattening in the order of the pixels; another one gives a value.
-    The choice of an output takes every block in the cycle in which it comes, and never limits.
-
-    Parameters:
-        pixels: side by side in a block.
-    """
-    if isinstance(layer, Argmax):
-        return StreamPlan(1)
-    if isinstance(layer, Pool):
-        return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid)))
-    return StreamPlan(prod(layer.grid) if in_order(layer) else layer.outputs * (layer.grid[0] if layer.rows else 1))
+@tiled.register
+def _(layer: Conv, behind: Layer | None, pixels: int) -> list[Sequence[Rung]]:
+    aside = 0 if behind is None else pooled_aside(behind, pixels)
+    leave = 0 if aside else prod(layer.output_grid)
+    first = [(each,) for each in useful(list(tile_plans(layer, pixels, leave=leave)))]
+    if not first:
+        return []
+    return [first] if behind is None or not aside else [first, [(stream_plan(behind, pixels=pixels),)]]
 
 
-def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:
-    """A scale takes some channels of each of ``count`` vectors or pixels in a cycle."""
-    elements = 1
-    while elements < 2 * layer.inputs:
-        yield ScalePlan(elements, count * -(-layer.inputs // elements))
-        elements *= 2
+@layer_multiplications.register
+def _(layer: Conv, count: int = 1, plan: ConvPlan | None = None) -> int:
+    return prod(layer.output_grid) * layer.product.multiplications if plan is None else plan.multiplications
+
+
+@layer_entry.register
+def _(layer: Conv, plan: ConvPlan) -> dict[str, Any]:
+    shape, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
+    return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.row_columns,
+            "positions": shape.positions, "blocks": shape.blocks, "chains": shape.chains, "fold": shape.fold,
+            "lines": shape.lines, "pixels": plan.pixels,
+            "cycles": plan.cycles, "floor": floor, "multipliers": plan.multipliers,
+            "limit": "multipliers: the array works in every cycle" if plan.cycles <= floor else
+            "multipliers: the last turn, pass or fold is not full, or a pixel comes in each cycle"}

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from amaranth.utils import ceil_log2, exact_log2
-
+from circulant.hw.array import row_buffers
+from circulant.hw.array.banks import write_latency
+from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
@@ -41,16 +42,6 @@ class Timeline:
     period: float = 0
 
 
-def fft_latency(k: int) -> int:
-    levels = exact_log2(k)
-    return levels + 3 * max(0, levels - 2)
-
-
-def array_latency(k: int, columns: int) -> int:
-    """Cycles from a pass's last issue to its first row."""
-    return 3 + 4 + ceil_log2(columns) + 5 + fft_latency(k)
-
-
 @dataclass(frozen=True)
 class Stage:
     """What takes the rows of a stage: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
@@ -63,13 +54,13 @@ def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
     """The pointwise units of a layer, or behind the first one the rows of its projection."""
     found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements))
              for cell in cells_of(layer)]
-    return [*found, Stage(1, 1)] if isinstance(layer, Lstm) and layer.projection is not None else found
+    return [*found, Stage(1, 1)] if getattr(layer, "projection", None) is not None else found
 
 
 def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = layer.gates.block_size
-    return sum(array_latency(k, shape.columns) + 1 + stage.latency + fft_latency(k) + 2
+    return sum(array_latency(k, shape.columns) + row_buffers.LATENCY + stage.latency + write_latency(k)
                for stage in stages(layer, elements))
 
 
@@ -118,7 +109,7 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
     """Timelines of ``steps`` steps from an empty array on, those of sequences of these lengths again and again, and the
     cycles in which their MAIN commands start."""
     shape, k = program.shape, layer.gates.block_size
-    rows_at, back = array_latency(k, shape.columns), fft_latency(k) + 1 + 1
+    rows_at, back = array_latency(k, shape.columns) + row_buffers.LATENCY, write_latency(k)
     units = stages(layer, elements)
     now, drained = 0, -shape.slots
     second = bool(program.commands[SECOND])
@@ -156,7 +147,7 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
             kinds = len(matrix.kinds)
             stop = min(p.first_row + shape.rows, matrix.rows)
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
-                passing.comes(line, matrix.stage, end + rows_at + (row - p.first_row) // shape.chains + 1)
+                passing.comes(line, matrix.stage, end + rows_at + (row - p.first_row) // shape.chains)
     passing.settle(None, 0)
     return lines, starts
 

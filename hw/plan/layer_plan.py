@@ -1,22 +1,32 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
 
-from circulant.hw.array.layer_programs import IN_TURN, layer_program, matrices, spacings, vector_cycles
-from circulant.hw.array.program import ArrayShape, Matrix, Program
+from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
+from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
+from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.cost import TURNS, chain_latency, step_timeline
+from circulant.hw.plan.cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
+from circulant.hw.plan.passes import (
+    FOLDS,
+    Ladder,
+    ladder,
+    layer_entry,
+    layer_multiplications,
+    side_by_side_ladder,
+    useful,
+)
 from circulant.sim.arith.circulant import multiplications
+from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Layer
 from circulant.sim.refusal import Refusal
 
-__all__ = ["LayerPlan", "PairPlan", "Simple", "candidates", "element_multiplications", "exact", "simple"]
-
-Simple = Linear | Gru | Lstm
-"""A layer with one array."""
+__all__ = ["LayerPlan", "PairPlan", "Simple", "candidates", "element_multiplications", "exact"]
 
 CHAINS = (1, 2, 4, 8)
 
@@ -24,73 +34,9 @@ FINALISTS = 10
 """Arrays whose exact cost is computed, those with the best estimates."""
 
 
-@dataclass(frozen=True)
-class LayerPlan:
-    """What a layer gets.
-
-    Parameters:
-        shape: its array.
-        elements: of the pointwise unit per cycle; 0 without one.
-        multipliers: what both take.
-        cycles: from step to step, or from vector to vector, when the input is always there and the output taken: first
-            an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
-        spacing: of the passes' ends, see `Program`.
-        streams: sequences that are interleaved.
-    """
-
-    shape: ArrayShape
-    elements: int
-    multipliers: int
-    cycles: float
-    spacing: tuple[int, int, int] = (1, 1, 1)
-    streams: int = 1
-
-    @property
-    def lanes(self) -> int:
-        return self.shape.lanes
-
-
-@dataclass(frozen=True)
-class PairPlan:
-    """What the two directions of a bidirectional layer get, which work at the same time.
-
-    Parameters:
-        blocks: of an output vector, that leave one after the other.
-    """
-
-    forward: LayerPlan
-    backward: LayerPlan
-    blocks: int
-
-    @property
-    def multipliers(self) -> int:
-        return self.forward.multipliers + self.backward.multipliers
-
-    @property
-    def cycles(self) -> float:
-        """From step to step, while sequences of one length follow each other."""
-        return max(self.forward.cycles, self.backward.cycles, self.blocks)
-
-    @property
-    def streams(self) -> int:
-        return 1
-
-
 def element_multiplications(layer: Layer) -> int:
     """Multiplications per element of the state: activations, gates, peepholes."""
-    return sum(cell.multiplications(layer) for cell in cells_of(layer)) if isinstance(layer, Gru | Lstm) else 0
-
-
-def simple(layer: Layer) -> Simple:
-    """The layer itself, which has one array.
-
-    Raises:
-        Refusal: when the hardware has no unit for it.
-    """
-    if not isinstance(layer, Linear | Gru | Lstm):
-        raise Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
-                      f"kind {layer.kind!r}; the golden model computes it")
-    return layer
+    return sum(cell.multiplications(layer) for cell in cells_of(layer))
 
 
 def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
@@ -99,9 +45,9 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
     k = found[0].product.block_size
     rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
     columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
-    recurrent = isinstance(layer, Gru | Lstm)
+    recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
-    folds = [n for n in (2, 3, 4, 6, 8, 12, 16, 24, 48) if n < 2 * multiplications(k)]
+    folds = [n for n in FOLDS if n < 2 * multiplications(k)]
     for chains in CHAINS:
         if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
@@ -115,9 +61,19 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
                                         (1, 1, 1) if recurrent else IN_TURN, streams)
 
 
+@singledispatch
 def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    if not isinstance(layer, Gru | Lstm):
-        return vector_cycles(layer, shape)
+    """Cycles of a step or a vector: those of a vector are exact."""
+    raise NotImplementedError(layer.kind)
+
+
+@_estimate.register
+def _(layer: Linear, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+    return vector_cycles(layer, shape)
+
+
+@_estimate.register
+def _(layer: Gru | Lstm, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
     k = layer.gates.block_size
@@ -133,20 +89,110 @@ def exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
     """The fastest plan within the budget; of equals, the one with the fewest multipliers, chains and accumulators."""
     finalists = sorted((p for p in plans if p.multipliers <= budget),
                        key=lambda p: (p.cycles, p.multipliers, p.shape.chains, -p.shape.rows))[:FINALISTS]
-    timed = []
-    for candidate in finalists:
-        if not isinstance(layer, Gru | Lstm):
-            timed.append((candidate, 1))
-            continue
-        for spacing in spacings(candidate.shape):
-            program = layer_program(layer, candidate.shape, spacing)
-            timed.append((replace(candidate, spacing=spacing, cycles=_period(layer, program, candidate)),
-                          program.slots))
-    best, _ = min(timed, key=lambda entry: (entry[0].cycles, entry[0].multipliers, entry[0].shape.chains, entry[1]))
-    if best.streams == 1 or not isinstance(layer, Gru | Lstm):
-        return best
-    return replace(best, cycles=_period(layer, layer_program(layer, best.shape, best.spacing), best, TURNS))
+    best, least = finalists[0], None
+    for finalist in finalists:
+        for found, slots in _timed(layer, finalist):
+            order = found.cycles, found.multipliers, found.shape.chains, slots
+            if least is None or order < least:
+                best, least = found, order
+    return best if best.streams == 1 else _averaged(layer, best)
 
 
-def _period(layer: Gru | Lstm, program: Program, candidate: LayerPlan, turns: int = 1) -> float:
-    return step_timeline(layer, program, candidate.elements, streams=candidate.streams, turns=turns).period
+@singledispatch
+def _timed(layer: Simple, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
+    """The plan with each spacing worth a try and its exact cycles; and the accumulators that it takes."""
+    raise NotImplementedError(layer.kind)
+
+
+@_timed.register
+def _(layer: Linear, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
+    yield plan, 1
+
+
+@_timed.register
+def _(layer: Gru | Lstm, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
+    for spacing in spacings(plan.shape):
+        found = replace(plan, spacing=spacing)
+        yield found.taking(_period(layer, found)), found.program(layer).slots
+
+
+@singledispatch
+def _averaged(layer: Simple, plan: LayerPlan) -> LayerPlan:
+    """The plan with the mean of its cycles over the turns of several streams."""
+    return plan
+
+
+@_averaged.register
+def _(layer: Gru | Lstm, plan: LayerPlan) -> LayerPlan:
+    return plan.taking(_period(layer, plan, TURNS))
+
+
+def _period(layer: Gru | Lstm, plan: LayerPlan, turns: int = 1) -> float:
+    return step_timeline(layer, plan.program(layer), plan.elements, streams=plan.streams, turns=turns).period
+
+
+@ladder.register
+def _(layer: Linear | Gru | Lstm, *, streams: int, count: int) -> Ladder:
+    found = list(candidates(layer, streams))
+    return Ladder([(each,) for each in useful(found)],
+                  lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
+
+
+@ladder.register
+def _(layer: Bidirectional, *, streams: int, count: int) -> Ladder:
+    if streams > 1:
+        raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
+                      f"bidirectional; set hardware.streams to 1, not {streams}")
+    found = [list(candidates(each, streams)) for each in layer.directions.values()]
+    blocks = -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
+
+    def settle(rung: tuple[LayerPlan, ...], spare: int) -> PairPlan:
+        forward, backward = (exact(each, plans, chosen.multipliers + spare // 2) for each, plans, chosen in zip(
+            layer.directions.values(), found, rung, strict=True))
+        return PairPlan(forward, backward, blocks)
+
+    return Ladder(side_by_side_ladder([useful(each) for each in found]), settle)
+
+
+@layer_multiplications.register
+def _(layer: Linear, count: int = 1, plan: LayerPlan | None = None) -> int:
+    return layer.product.multiplications
+
+
+@layer_multiplications.register
+def _(layer: Gru | Lstm, count: int = 1, plan: LayerPlan | None = None) -> int:
+    return sum(product.multiplications for product in layer.products.values()) + (
+        element_multiplications(layer) * layer.hidden)
+
+
+@layer_multiplications.register
+def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int:
+    return sum(map(layer_multiplications, layer.directions.values()))
+
+
+def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[dict[str, Any], int]:
+    """The entry of a layer with one array, all but what limits it; its floor in cycles."""
+    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
+            "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
+            "floor": floor}, floor
+
+
+@layer_entry.register
+def _(layer: Linear, plan: LayerPlan) -> dict[str, Any]:
+    entry, floor = _array_entry(layer, plan)
+    return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
+
+
+@layer_entry.register
+def _(layer: Gru | Lstm, plan: LayerPlan) -> dict[str, Any]:
+    (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
+    return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
+                    "chart": chart(layer, program, plan.elements, plan.streams)}
+
+
+@layer_entry.register
+def _(layer: Bidirectional, plan: PairPlan) -> dict[str, Any]:
+    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
+            "floor": -(-layer_multiplications(layer) // plan.multipliers),
+            **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}

@@ -1,12 +1,13 @@
 """Small words that the units share: registers that stall together, delay lines, blocks, queues."""
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import add
 from typing import Any
 
 from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix"]
+__all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
 
 
 def block(k: int, width: int) -> data.StructLayout:
@@ -40,6 +41,19 @@ def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:
     if (all(isinstance(value, int) for value in values) and len(set(values)) == 1) or len(values) == 1:
         return Value.cast(values[0])
     return Array([Value.cast(value) for value in values])[matrix]
+
+
+def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value, Value], Value] = add) -> Value:
+    """The sum of some values, or what ``join`` makes of two at a time, a register after each level; the cycles are the
+    levels, ⌈log2⌉ of their count."""
+    while len(level) > 1:
+        pairs = [join(level[i], level[i + 1]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+        level = []
+        for n, pair in enumerate(pairs):
+            later = Signal(signed(len(pair)), name=f"{name}_{len(pairs)}_{n}", reset_less=True)
+            m.d.sync += later.eq(pair)
+            level.append(later)
+    return level[0]
 
 
 class Registers:

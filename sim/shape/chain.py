@@ -16,7 +16,7 @@ from circulant.sim.shape.kinds import within
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["IMAGES", "RECURRENT", "chained", "check_chain", "check_data", "entry", "no_hardware"]
+__all__ = ["IMAGES", "RECURRENT", "chained", "check_chain", "check_data", "entry", "flows", "no_hardware"]
 
 LONGEST = 100
 """Characters of the name of a network or a layer, of which file names and identifiers are made."""
@@ -105,6 +105,14 @@ def _following(layer: Any, flow: Flow) -> Flow:
         raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
                       "use a convolution of kernel 1")
     return Flow(layer.outputs, flow.grid, flow.sequence)
+
+
+def flows(start: Flow, layers: Sequence[Any]) -> list[Flow]:
+    """What comes to each layer of a chain, and last what the chain gives."""
+    found = [start]
+    for layer in layers:
+        found.append(_following(layer, found[-1]))
+    return found
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:

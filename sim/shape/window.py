@@ -29,6 +29,11 @@ class Flow:
     grid: Grid | None = None
     sequence: bool = False
 
+    @property
+    def pixels(self) -> int:
+        """Pixels of an image; 1 elsewhere."""
+        return 1 if self.grid is None else math.prod(self.grid)
+
     def __str__(self) -> str:
         if self.grid is not None:
             return f"images of {self.grid[0]} x {self.grid[1]} with {self.size} channels"

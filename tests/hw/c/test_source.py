@@ -1,8 +1,10 @@
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 
 from circulant.hw.c.source import Source
+from circulant.hw.c.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
@@ -92,9 +94,7 @@ def test_layers_whose_names_clash_are_numbered():
     assert "layer2_product_weights" in code
 
 
-def test_refuses_a_layer_that_it_does_not_know(monkeypatch):
-    net = network(2, 4, 4)
-    monkeypatch.setattr(type(net.layers[0]), "kind", "spline")
-    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds gru, linear, lstm, argmax, "
-                                      r"but 'gru' is of the kind 'spline'; leave it out, or generate Verilog$"):
-        Source(net)
+def test_refuses_a_layer_that_it_does_not_know():
+    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds argmax, gru, linear, lstm, "
+                                      r"but 'norm' is of the kind 'spline'; leave it out, or generate Verilog$"):
+        stage(SimpleNamespace(name="norm", kind="spline"), Unit("n"), "norm", foreign=True)

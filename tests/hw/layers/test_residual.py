@@ -7,7 +7,7 @@ import pytest
 
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.line_buffer import LineBufferShape
-from circulant.hw.layers.residual import ResidualLayer, end_grid, needed, waiting
+from circulant.hw.layers.residual import ResidualLayer, needed, waiting
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.residual import Residual
 from circulant.sim.shape.window import Window
@@ -71,7 +71,6 @@ def test_what_has_to_wait_follows_from_the_windows():
         "above the image its first pixel, beside it the lines above")
     assert needed(wide.body, (6, 6))[:7].tolist() == [8, 9, 10, 11, 12, 12, 14]
     half = residual("half")
-    assert end_grid([half], (6, 6)) == (3, 3)
     seen = needed(half.body, (6, 6))
     assert len(seen) == 9
     assert seen[0] == 3 * 6 + 4, "the pixel at (1, 1) of the first layer's output, whose window ends at (3, 3)"

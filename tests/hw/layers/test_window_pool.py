@@ -1,8 +1,8 @@
 """Poolings whose windows overlap or reach beyond the image equal golden."""
 import pytest
 
+from circulant.hw.layers.pool import side_by_side
 from circulant.hw.layers.window_pool import WindowPoolLayer
-from circulant.hw.plan.conv_plan import side_by_side
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.layers.test_pool import GIVEN, pool

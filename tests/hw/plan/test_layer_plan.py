@@ -7,7 +7,7 @@ import pytest
 
 from circulant.hw.array.layer_programs import vector_cycles
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.plan.layer_plan import LayerPlan, PairPlan, candidates, element_multiplications, exact, simple
+from circulant.hw.plan.layer_plan import LayerPlan, PairPlan, candidates, element_multiplications, exact
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.scale import Scale
@@ -61,4 +61,4 @@ def test_a_layer_without_an_array_is_refused():
     scale = Scale("norm", 4, np.ones(4, np.int64), np.zeros(4, np.int64), form, form, form)
     with pytest.raises(Refusal, match=re.escape("must have a unit for each layer, but has none for 'norm', a layer of "
                                                 "the kind 'scale'")):
-        simple(scale)
+        next(candidates(scale, 1))

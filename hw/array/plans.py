@@ -1,0 +1,118 @@
+"""What a layer gets: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from circulant.hw.array.layer_programs import layer_program
+from circulant.hw.array.program import ArrayShape, Program
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+
+__all__ = ["LayerPlan", "PairPlan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
+
+Simple = Linear | Gru | Lstm
+"""A layer with one array."""
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """What a layer with one array gets.
+
+    Parameters:
+        shape: its array.
+        elements: of the pointwise unit per cycle; 0 without one.
+        multipliers: what both take.
+        cycles: from step to step, or from vector to vector, when the input is always there and the output taken: first
+            an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
+        spacing: of the passes' ends, see `Program`.
+        streams: sequences that are interleaved.
+    """
+
+    shape: ArrayShape
+    elements: int
+    multipliers: int
+    cycles: float
+    spacing: tuple[int, int, int] = (1, 1, 1)
+    streams: int = 1
+    _programs: dict[int, tuple[Simple, Program]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def lanes(self) -> int:
+        return self.shape.lanes
+
+    def program(self, layer: Simple) -> Program:
+        """The program of a layer with this array, computed once."""
+        if id(layer) not in self._programs:
+            self._programs[id(layer)] = layer, layer_program(layer, self.shape, self.spacing)
+        return self._programs[id(layer)][1]
+
+    def taking(self, cycles: float) -> "LayerPlan":
+        """The same plan with other cycles; the programs stay."""
+        found = replace(self, cycles=cycles)
+        found._programs.update(self._programs)
+        return found
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """What the two directions of a bidirectional layer get, which work at the same time.
+
+    Parameters:
+        blocks: of an output vector, that leave one after the other.
+    """
+
+    forward: LayerPlan
+    backward: LayerPlan
+    blocks: int
+
+    @property
+    def multipliers(self) -> int:
+        return self.forward.multipliers + self.backward.multipliers
+
+    @property
+    def cycles(self) -> float:
+        """From step to step, while sequences of one length follow each other."""
+        return max(self.forward.cycles, self.backward.cycles, self.blocks)
+
+    @property
+    def streams(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """A layer without multipliers: the cycles of an image."""
+
+    cycles: int
+    multipliers: int = 0
+    streams: int = 1
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """A scale: the channels that it takes in a cycle, each with a multiplier, and the cycles of an image."""
+
+    elements: int
+    cycles: int
+    streams: int = 1
+
+    @property
+    def multipliers(self) -> int:
+        return self.elements
+
+
+@dataclass(frozen=True)
+class ResidualPlan:
+    """What the layers of two branches get, which work at the same time."""
+
+    body: tuple[Any, ...]
+    shortcut: tuple[Any, ...]
+    streams: int = 1
+
+    @property
+    def multipliers(self) -> int:
+        return sum(each.multipliers for each in (*self.body, *self.shortcut))
+
+    @property
+    def cycles(self) -> int:
+        return max((each.cycles for each in (*self.body, *self.shortcut)), default=0)

@@ -1,0 +1,85 @@
+"""What a plan asks of each kind of layer: functions of which each kind has an implementation beside its plan."""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from circulant.hw.array.layer_programs import without_hardware
+from circulant.sim.golden.layers import Layer
+
+__all__ = ["FOLDS", "Ladder", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
+           "useful"]
+
+FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
+"""Cycles over which a lane may spread a block product."""
+
+Rung = tuple[Any, ...]
+"""Plans of what works at the same time in a layer: one, or that of each direction."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The useful plans of a layer, from the smallest to the fastest.
+
+    Parameters:
+        rungs: of which one is chosen.
+        settle: from the rung chosen, and the multipliers that are left for the layer, to its plan.
+    """
+
+    rungs: Sequence[Rung]
+    settle: Callable[[Rung, int], Any] = lambda rung, spare: rung[0]
+
+
+@singledispatch
+def ladder(layer: Layer, *, streams: int, count: int) -> Ladder:
+    """The useful plans of a layer.
+
+    Parameters:
+        streams: sequences that are interleaved.
+        count: vectors or pixels that come for a vector or an image.
+
+    Raises:
+        Refusal: when the hardware has no unit for the kind, or none for several streams.
+    """
+    raise without_hardware(layer)
+
+
+@singledispatch
+def tiled(layer: Layer, behind: Layer | None, pixels: int) -> list[Sequence[Rung]]:
+    """The rungs of a first layer that takes so many pixels side by side, and those of the layer behind where that does,
+    too; none where it cannot."""
+    return []
+
+
+@singledispatch
+def layer_multiplications(layer: Layer, count: int = 1, plan: Any = None) -> int:
+    """Real multiplications of one step or image: block products, activations, gates.
+
+    Parameters:
+        count: pixels of an image, for a layer that takes each by itself.
+        plan: of the layer; tiles take fewer.
+    """
+    raise without_hardware(layer)
+
+
+@singledispatch
+def layer_entry(layer: Layer, plan: Any) -> dict[str, Any]:
+    """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
+    raise without_hardware(layer)
+
+
+def useful(plans: Sequence[Any]) -> list[Any]:
+    """The useful plans, from the smallest to the fastest: each is faster than all that are smaller."""
+    found: list[Any] = []
+    for candidate in sorted(plans, key=lambda c: (c.multipliers, c.cycles)):
+        if not found or candidate.cycles < found[-1].cycles:
+            found.append(candidate)
+    return found
+
+
+def side_by_side_ladder(ladders: Sequence[Sequence[Any]]) -> list[Rung]:
+    """The rungs of layers at work at the same time: for each speed the smallest plans that all reach it."""
+    speeds = sorted({each.cycles for ladder in ladders for each in ladder}, reverse=True)
+    slowest = max(ladder[-1].cycles for ladder in ladders)
+    return [tuple(next(each for each in ladder if each.cycles <= cycles) for ladder in ladders)
+            for cycles in speeds if cycles >= slowest]

@@ -1,0 +1,94 @@
+"""What layers without an array may get: how often they work, and how many channels a scale takes in a cycle."""
+from collections.abc import Iterator
+from functools import singledispatch
+from math import prod
+from typing import Any
+
+from circulant.hw.array.plans import ScalePlan, StreamPlan
+from circulant.hw.layers.flatten import in_order
+from circulant.hw.layers.pool import side_by_side
+from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.flatten import Flatten
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.scale import Scale
+
+__all__ = ["ScalePlan", "StreamPlan", "pooled_aside", "scale_plans", "stream_plan"]
+
+
+@singledispatch
+def pooled_aside(layer: Layer, pixels: int) -> int:
+    """How many pixels become of so many side by side in a pooling; 0 where their windows do not lie side by side, and
+    in other layers."""
+    return 0
+
+
+@pooled_aside.register
+def _(layer: Pool, pixels: int) -> int:
+    aside = (layer.window.kernel if layer.output_grid == (1, 1) else layer.window.stride)[1]
+    whole = pixels % aside == 0 and layer.grid[1] % pixels == 0 and layer.output_grid[1] * aside == layer.grid[1]
+    return pixels // aside if side_by_side(layer) and whole else 0
+
+
+@singledispatch
+def stream_plan(layer: Layer, *, pixels: int = 1) -> StreamPlan:
+    """The plan of a layer without multipliers. The choice of an output takes every block in the cycle in which it
+    comes, and never limits.
+
+    Parameters:
+        pixels: side by side in a block.
+    """
+    return StreamPlan(1)
+
+
+@stream_plan.register
+def _(layer: Pool, *, pixels: int = 1) -> StreamPlan:
+    """A block in each cycle."""
+    return StreamPlan(max(prod(layer.grid) // pixels, prod(layer.output_grid)))
+
+
+@stream_plan.register
+def _(layer: Flatten, *, pixels: int = 1) -> StreamPlan:
+    """A block in each cycle in the order of the pixels, else a value."""
+    return StreamPlan(prod(layer.grid) if in_order(layer) else layer.outputs * (layer.grid[0] if layer.rows else 1))
+
+
+def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:
+    """A scale takes some channels of each of ``count`` vectors or pixels in a cycle."""
+    elements = 1
+    while elements < 2 * layer.inputs:
+        yield ScalePlan(elements, count * -(-layer.inputs // elements))
+        elements *= 2
+
+
+@ladder.register
+def _(layer: Pool | Flatten | Argmax, *, streams: int, count: int) -> Ladder:
+    return Ladder([(stream_plan(layer),)])
+
+
+@ladder.register
+def _(layer: Scale, *, streams: int, count: int) -> Ladder:
+    return Ladder([(each,) for each in useful(list(scale_plans(layer, count)))])
+
+
+@layer_multiplications.register
+def _(layer: Pool | Flatten | Argmax, count: int = 1, plan: StreamPlan | None = None) -> int:
+    return 0
+
+
+@layer_multiplications.register
+def _(layer: Scale, count: int = 1, plan: ScalePlan | None = None) -> int:
+    return layer.inputs * count
+
+
+@layer_entry.register
+def _(layer: Pool | Flatten | Argmax, plan: StreamPlan) -> dict[str, Any]:
+    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
+            "limit": "a value or a block in each cycle"}
+
+
+@layer_entry.register
+def _(layer: Scale, plan: ScalePlan) -> dict[str, Any]:
+    return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
+            "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}

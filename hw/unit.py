@@ -1,0 +1,94 @@
+"""The unit of a layer: one function, of which each kind of layer has an implementation beside its unit.
+
+Such a unit says by itself what it takes of a device (``parts``) and what its memories hold (``images``), so that
+what is foreseen of a design, its images and its Verilog come from one and the same object.
+"""
+import gc
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from amaranth.hdl import UnusedElaboratable
+
+from circulant.hw.array.layer_programs import without_hardware
+from circulant.hw.reload.config import Config
+from circulant.hw.stream.link import values
+from circulant.sim.golden.layers import Layer
+
+__all__ = ["Site", "chain", "loadable", "unelaborated", "unit"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """What surrounds a unit.
+
+    Parameters:
+        k: values of a block that comes, for a unit that takes blocks of any size.
+        wanted: values of a block that the layer behind takes.
+        pixels: side by side in a block that comes.
+        gives: pixels side by side that what lies behind takes at once.
+        steps: of a sequence at the most, where a layer needs whole ones; None where any number will do.
+        config: the port of a reloadable design; None otherwise.
+    """
+
+    k: int = 1
+    wanted: int = 1
+    pixels: int = 1
+    gives: int = 1
+    steps: int | None = None
+    config: Config | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether states can be saved and restored."""
+        return self.config is not None and self.steps is None
+
+
+@singledispatch
+def unit(layer: Layer, plan: Any, site: Site) -> Any:
+    """The unit of a layer: a component with streams ``i`` and ``o``, its ``parts``, and its ``images``.
+
+    Raises:
+        Refusal: when the hardware has no unit for the kind.
+    """
+    raise without_hardware(layer)
+
+
+@singledispatch
+def loadable(layer: Layer) -> bool:
+    """Whether the unit of a layer has its memories behind the configuration port of a reloadable design."""
+    return False
+
+
+def chain(layers: Sequence[Layer], plans: Sequence[Any], site: Site) -> list[Any]:
+    """Units in a row.
+
+    Parameters:
+        site: that of the first unit; those behind it take its blocks, and what it ``gives`` side by side.
+    """
+    found: list[Any] = []
+    for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
+        behind = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
+        here = replace(site, wanted=behind[0].block_size if behind and behind[0] else 1,
+                       k=values(found[-1].o) if found else site.k,
+                       pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1)
+        found.append(unit(layer, plan, here))
+    return found
+
+
+@contextmanager
+def unelaborated() -> Iterator[None]:
+    """Units that nobody elaborates: Amaranth warns of them when they are collected, which therefore happens here."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedElaboratable)
+            yield
+            gc.collect(0)
+    finally:
+        if collects:
+            gc.enable()

@@ -1,0 +1,55 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from circulant.hw import generate
+from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
+from circulant.hw.plan.plan import plan
+from circulant.hw.top import Top, images
+from circulant.hw.unit import Site, unelaborated, unit
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.refusal import Refusal
+from tests.hw import golden, test_cnn
+from tests.sim import samples
+
+NETWORKS = {
+    **{f"images {seed}": lambda seed=seed: quantize(
+        made := test_cnn.model(seed), np.random.default_rng(seed).normal(0, 1, (6, *made.shape)), **test_cnn.BITS)
+       for seed in (0, 1, 4)},
+    "bidirectional": lambda: quantize(
+        both := samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)), samples.data(both)),
+    "reset before": lambda: golden.network(4, 8, 4, outputs=5, k_out=1),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_images_are_those_of_the_design_without_an_elaboration(name):
+    network = NETWORKS[name]()
+    design = generate(network, multipliers=70)
+    found = images(network, design.plans)
+    assert found == design.images and found
+    assert images(network, plan(network, 70)) == found, "another plan of the same network"
+
+
+def test_a_program_is_computed_once():
+    network = NETWORKS["bidirectional"]()
+    layer, (got, *_) = network.layers[0], plan(network, 70)
+    assert got.forward.program(layer.forward) is got.forward.program(layer.forward)
+    assert got.forward.program(layer.forward) is not got.backward.program(layer.backward)
+    with unelaborated():
+        used = Top(network, [got, *plan(network, 70)[1:]]).units[0]._directions["forward"].program
+    assert used is got.forward.program(layer.forward)
+
+
+UNKNOWN = SimpleNamespace(name="norm", kind="layer_norm")
+
+
+@pytest.mark.parametrize("ask", [
+    lambda: unit(UNKNOWN, None, Site()), lambda: ladder(UNKNOWN, streams=1, count=1),
+    lambda: layer_entry(UNKNOWN, None), lambda: layer_multiplications(UNKNOWN)],
+    ids=["unit", "ladder", "entry", "multiplications"])
+def test_a_kind_without_an_implementation_is_refused_in_a_sentence(ask):
+    with pytest.raises(Refusal, match=r"^The hardware must have a unit for each layer, but has none for 'norm', a "
+                                      r"layer of the kind 'layer_norm'; the golden model computes it$"):
+        ask()
