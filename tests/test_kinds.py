@@ -1,0 +1,118 @@
+"""Passes over a network and kinds of layers: each pass has an implementation for each kind, or refuses it."""
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import circulant.hw.c.source
+import circulant.hw.top
+from circulant.hw.c.unit import stage
+from circulant.hw.plan.passes import ladder, layer_entry, layer_multiplications
+from circulant.hw.unit import Site, unit
+from circulant.sim.error.error_bound import propagate
+from circulant.sim.error.ranges import layer_worst_cases
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.rules import LAYER
+from circulant.sim.golden.serial import READERS, layer_arrays, layer_fields
+from circulant.sim.quantize.bitwidth_cost import layer_bits
+from circulant.sim.quantize.bitwidth_space import bitwidth_fields
+from circulant.sim.quantize.quantize import matrices, quantize_layer
+from circulant.sim.quantize.quantize_like import quantize_layer_like
+from circulant.sim.real import float_model
+from circulant.sim.refusal import Refusal
+
+ROOT = Path(__file__).parents[1]
+
+KINDS = {kind.kind: kind for kind in Layer.__args__}
+FLOAT_KINDS = {kind.kind: kind for kind in float_model.Layer.__args__}
+
+PASSES = {
+    "layer_arrays": layer_arrays, "layer_fields": layer_fields, "matrices": matrices, "layer_bits": layer_bits,
+    "bitwidth_fields": bitwidth_fields, "layer_worst_cases": layer_worst_cases, "error bound": propagate,
+    "quantize_layer_like": quantize_layer_like, "unit": unit, "ladder": ladder,
+    "layer_multiplications": layer_multiplications, "layer_entry": layer_entry, "stage": stage,
+}
+"""Passes over golden layers."""
+
+IMAGES = {"conv", "pool", "flatten", "scale", "residual"}
+
+REGISTERED = circulant.hw.top, circulant.hw.c.source
+"""Modules that import every implementation of hardware and of C."""
+
+REFUSED = {
+    "layer_bits": {"bidirectional", "residual"},  # Asked of the layers that these are made of.
+    "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
+    "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
+    "stage": {"bidirectional", *IMAGES},
+}
+"""The kinds that a pass refuses."""
+
+CALLS = {
+    "layer_bits": layer_bits,
+    "error bound": lambda layer: propagate(layer, None, {}, ()),
+    "quantize_layer_like": lambda layer: quantize_layer_like(layer, None),
+    "stage": lambda layer: stage(layer, None, "l0", foreign=True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_an_implementation_for_each_kind_or_refuses_it(name, kind):
+    function = PASSES[name]
+    known = function.dispatch(KINDS[kind]) is not function.dispatch(object)
+    assert known is (kind not in REFUSED.get(name, ()))
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in REFUSED.items() for kind in sorted(kinds)])
+def test_what_a_pass_refuses_it_names(name, kind):
+    layer = object.__new__(KINDS[kind])
+    object.__setattr__(layer, "name", "odd")
+    with pytest.raises((Refusal, TypeError), match="odd|" + KINDS[kind].__name__):
+        CALLS[name](layer)
+
+
+def test_a_kind_that_no_pass_knows_is_refused():
+    odd = SimpleNamespace(name="odd", kind="odd")
+    for call in (lambda: unit(odd, None, Site()), lambda: ladder(odd, streams=1, count=1),
+                 lambda: layer_multiplications(odd), lambda: layer_entry(odd, None)):
+        with pytest.raises(Refusal, match=r"^The hardware must have a unit for each layer, but has none for 'odd'"):
+            call()
+    rule = r"^A layer must be of a kind that can be .*, not SimpleNamespace; register it"
+    for call in (lambda: layer_arrays(odd), lambda: layer_fields(odd), lambda: matrices(odd),
+                 lambda: layer_bits(odd), lambda: bitwidth_fields(odd), lambda: layer_worst_cases(odd, 1.0, 1),
+                 lambda: quantize_layer(odd, None, None, None)):
+        with pytest.raises(TypeError, match=rule):
+            call()
+
+
+def test_every_kind_has_a_rule_and_a_reader_for_its_file():
+    assert set(READERS) == set(KINDS) == set(LAYER.tables)
+
+
+@pytest.mark.parametrize("kind", FLOAT_KINDS)
+def test_every_float_layer_is_quantized_to_its_kind(kind):
+    assert quantize_layer.dispatch(FLOAT_KINDS[kind]) is not quantize_layer.dispatch(object)
+    assert kind in KINDS
+
+
+def questions(path):
+    """The lines of a file that ask for the kind of a layer."""
+    asked = {kind.__name__ for kind in KINDS.values()} | {"Recurrent", "Layer", "Cell"}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+            names = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}
+            if asked & names:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_few_places_ask_for_the_kind_of_a_layer():
+    folders = [ROOT / folder for folder in ("hw", "sim", "training", "circulant", "boards")]
+    found = [line for folder in folders for path in folder.rglob("*.py")
+             if not any(parent.is_symlink() for parent in path.parents) for line in questions(path)]
+    assert len(found) <= 20, "\n".join(found)
+
+
+def test_the_count_sees_a_question():
+    source = ROOT / "sim" / "golden" / "network.py"
+    assert any("Argmax" in line for line in questions(source))
