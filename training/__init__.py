@@ -1,34 +1,41 @@
-"""torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the way out to numpy."""
-from circulant.training.blocks.admm import Admm, Residuals
-from circulant.training.blocks.clone import clone
-from circulant.training.blocks.constraint import (
-    BlockCirculant,
-    Storage,
-    assign,
-    block_sizes,
-    compress,
-    decompress,
-    inherit,
-    initialise,
-    storage,
-)
-from circulant.training.blocks.quantized_set import golden_paths
-from circulant.training.capture import ConversionReport, Entry, inspect
-from circulant.training.conversion import export, reference
-from circulant.training.data import Dataset, load_data
-from circulant.training.loop.curves import Curves
-from circulant.training.loop.finetune import finetune
-from circulant.training.loop.loop import evaluate, fit
-from circulant.training.loop.muon import Muon
-from circulant.training.loop.rates import try_rates
-from circulant.training.loop.runtime import machine
-from circulant.training.loop.settings import TrainingSettings
-from circulant.training.loop.train import Trained, train, train_admm, train_direct
-from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
-from circulant.training.models.models import ModelSettings, SequenceClassifier, build
-from circulant.training.scoring import score
-from circulant.training.store import load_trained, save_trained
-from circulant.training.task.task import Task, task_of
+"""torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the way out to numpy.
+
+Every name below is fetched when it is first used, so that `circulant.training.data` needs no torch.
+"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circulant.training.blocks.admm import Admm, Residuals
+    from circulant.training.blocks.clone import clone
+    from circulant.training.blocks.constraint import (
+        BlockCirculant,
+        Storage,
+        assign,
+        block_sizes,
+        compress,
+        decompress,
+        inherit,
+        initialise,
+        storage,
+    )
+    from circulant.training.blocks.quantized_set import golden_paths
+    from circulant.training.capture import ConversionReport, Entry, inspect
+    from circulant.training.conversion import export, reference
+    from circulant.training.data import Dataset, load_data
+    from circulant.training.loop.curves import Curves
+    from circulant.training.loop.finetune import finetune
+    from circulant.training.loop.loop import evaluate, fit
+    from circulant.training.loop.muon import Muon
+    from circulant.training.loop.rates import try_rates
+    from circulant.training.loop.runtime import machine
+    from circulant.training.loop.settings import TrainingSettings
+    from circulant.training.loop.train import Trained, train, train_admm, train_direct
+    from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+    from circulant.training.models.models import ModelSettings, SequenceClassifier, build
+    from circulant.training.scoring import score
+    from circulant.training.store import load_trained, save_trained
+    from circulant.training.task.task import Task, task_of
 
 __all__ = [
     "BlockCirculant", "compress", "decompress", "initialise", "inherit", "clone", "block_sizes", "assign", "storage",
@@ -43,3 +50,41 @@ __all__ = [
     "export", "reference", "Curves", "machine",
     "finetune", "golden_paths",
 ]
+
+_HOME = {
+    "blocks.admm": ("Admm", "Residuals"),
+    "blocks.clone": ("clone",),
+    "blocks.constraint": ("BlockCirculant", "Storage", "assign", "block_sizes", "compress", "decompress",
+                          "inherit", "initialise", "storage"),
+    "blocks.quantized_set": ("golden_paths",),
+    "capture": ("ConversionReport", "Entry", "inspect"),
+    "conversion": ("export", "reference"),
+    "data": ("Dataset", "load_data"),
+    "loop.curves": ("Curves",),
+    "loop.finetune": ("finetune",),
+    "loop.loop": ("evaluate", "fit"),
+    "loop.muon": ("Muon",),
+    "loop.rates": ("try_rates",),
+    "loop.runtime": ("machine",),
+    "loop.settings": ("TrainingSettings",),
+    "loop.train": ("Trained", "train", "train_admm", "train_direct"),
+    "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
+    "models.models": ("ModelSettings", "SequenceClassifier", "build"),
+    "scoring": ("score",),
+    "store": ("load_trained", "save_trained"),
+    "task.task": ("Task", "task_of"),
+}
+"""By module its public names."""
+
+
+def __getattr__(name: str) -> Any:
+    module = next((module for module, names in _HOME.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ from typing import Any
 
 from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
-from circulant.extras import extras
+from circulant.extras import TRAINING, extras
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.preparation import baseline, inspected, require_one_size
@@ -37,7 +37,7 @@ def inspect(run: Run, show: Show = silent) -> Any:
     Raises:
         Refusal: as `circulant.training.load_data`, `build` and `compress`.
     """
-    with extras("circulant inspect"):
+    with extras("circulant inspect", *TRAINING):
         from circulant import training
     return inspected(run.experiment, training.load_data(**run.experiment.tables()["data"], progress=show))
 
@@ -68,7 +68,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
             although ``exports``; as `circulant.training.loop.train`.
         KeyboardInterrupt: saying how to go on.
     """
-    with extras("circulant train"):
+    with extras("circulant train", *TRAINING):
         from circulant import training
 
     if resume and (ended := finished(run)) is not None:
@@ -137,7 +137,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
     Raises:
         Refusal: as `circulant.run.quantization.golden`.
     """
-    with extras("circulant quantize"):
+    with extras("circulant quantize", *TRAINING):
         from circulant import training
     trained = require(run, "train")
     run.require_writable()

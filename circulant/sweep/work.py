@@ -15,7 +15,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
-from circulant.extras import extras
+from circulant.extras import TRAINING, extras
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
@@ -84,7 +84,7 @@ def train(point: Point, dense: Found | None = None, note: Note = lambda done, wo
 
 
 def _train(point: Point, dense: Found | None, note: Note) -> Found:
-    with extras("circulant sweep"):
+    with extras("circulant sweep", *TRAINING):
         from circulant import training
 
     tables = point.training
@@ -187,7 +187,7 @@ def _calibrated(folder: Path, table: str, name: str, samples: int) -> tuple[Any,
 
 def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
     """The golden network, its vectors of the whole test split, and their score."""
-    with extras("circulant sweep"):
+    with extras("circulant sweep", *TRAINING):
         from circulant import training
         from circulant.sim.quantize.quantize import quantize
 

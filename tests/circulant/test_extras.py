@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from circulant.extras import EXTRAS, MissingExtra, extras
@@ -18,3 +20,10 @@ def test_other_missing_modules_are_mistakes_of_ours():
     with pytest.raises(ModuleNotFoundError) as caught, extras("circulant train"):
         raise ModuleNotFoundError(name="circulant.trainig")
     assert not isinstance(caught.value, Refusal)
+
+
+def test_packages_that_are_used_later_are_imported_at_once(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    rule = r"^circulant train needs torch, which is not installed; run: pip install "
+    with pytest.raises(MissingExtra, match=rule), extras("circulant train", "torch"):
+        pytest.fail("the block must not begin")

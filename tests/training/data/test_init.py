@@ -1,5 +1,7 @@
 """Data sets by name: what all of them promise, the bits of the shipped ones, and refusals."""
 import collections
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -133,3 +135,29 @@ def test_progress_is_reported_where_it_is_slow(monkeypatch, tmp_path):
     assert len(seen) == 30
     load_data("fsdd", progress=lambda *report: seen.append(report))
     assert len(seen) == 30, "the second time they come from the cache"
+
+
+WITHOUT_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+from circulant.training.data import load_data
+from circulant.training import Dataset
+assert isinstance(load_data("digits"), Dataset)
+try:
+    from circulant.training import compress
+except ImportError:
+    sys.exit(0)
+sys.exit("torch was found")
+"""
+
+
+def test_data_needs_no_torch():
+    """In a process of its own, since this one has imported torch."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
