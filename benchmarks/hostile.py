@@ -32,7 +32,7 @@ from circulant.sim.vectors import Vectors
 __all__ = ["SECONDS", "Case", "Outcome", "check", "damaged", "measure"]
 
 SECONDS = 30
-"""That a reader may take."""
+"""Seconds that a reader may take."""
 
 RECORDS = tuple(step.record for step in STEPS.values())
 

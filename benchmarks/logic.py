@@ -22,7 +22,7 @@ MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=1
 """A larger one, and one whose products take several DSP blocks."""
 
 SEEDS = (0, 1, 3, 4, 5)
-"""Of networks over images, see `small_cnn`."""
+"""Seeds of networks over images, see `small_cnn`."""
 
 FITTED = {"xcu": (1, 2, 5, 6, 8, "images 0", "images 1", "images 4", "images 5"),
           "ecp5": (1, 2, 5, 6, 8, 11, 12, "images 0", "images 1", "images 5")}

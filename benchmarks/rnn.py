@@ -135,5 +135,5 @@ def _run(network: Network, multipliers: int, streams: int, x: np.ndarray) -> dic
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it started, Yosys among them."""
+    """Processor seconds of this process and of those that it started, Yosys among them."""
     return sum(os.times()[:4])

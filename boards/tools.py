@@ -53,7 +53,7 @@ def _programs(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _version(name: str, program: str) -> tuple[int, ...]:
-    """Of the Python package that the program belongs to, else as it says itself; empty where it says none."""
+    """The version of the Python package that the program belongs to, else as it says itself; empty without one."""
     try:
         said = importlib.metadata.version(name) if Path(program).parent == Path(sys.executable).parent else ""
     except importlib.metadata.PackageNotFoundError:

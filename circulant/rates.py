@@ -17,7 +17,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["best", "closing", "find_rate"]
 
 FACTORS = (0.25, 0.5, 1, 2, 4, 8)
-"""Of `training.learning_rate`, that are tried."""
+"""Multiples of `training.learning_rate` that are tried."""
 
 EPOCHS, SHARE = 4, 4
 """A training has this many epochs, or one of so many of the phase where that is more."""

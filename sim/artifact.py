@@ -30,7 +30,7 @@ DEPTH = 60
 """Brackets within brackets of a JSON document."""
 
 DIGITS = 100
-"""Of a number in it."""
+"""Digits of a number in a file, at the most."""
 
 _HEADER = Table({"format": Text(200), "version": Int(0, 1_000_000), "hash": SHA, "meta": Table({}, open=True)})
 

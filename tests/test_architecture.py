@@ -246,6 +246,20 @@ def test_public_names_are_true(path):
         assert [name for name in public if not hasattr(module, name)] == []
 
 
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and text of every docstring, those of constants too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_docstring_begins_with_what_it_describes(path):
+    found = [f"line {line}: {text.splitlines()[0]}" for line, text in docstrings(ast.parse(path.read_text("utf-8")))
+             if text.startswith(("Of ", "That ", "Those "))]
+    assert found == []
+
+
 def exports(tree: ast.Module) -> list[list[str]]:
     """What each ``__all__ = […]`` of a module lists."""
     return [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)

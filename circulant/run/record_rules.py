@@ -24,7 +24,7 @@ _SIZE = Int(1, 1 << 62)
 _TIME = Number(0)
 
 UNITS = ("array", "pointwise", "second vector", "output")
-"""Those of `circulant.report.gantt`, which draws them and is slow to import."""
+"""The units of `circulant.report.gantt`, which draws them and is slow to import."""
 
 TURNS = 1000
 """Periods that the chart of a step may go over."""

@@ -15,7 +15,7 @@ from circulant.sim.golden.network import Network
 __all__ = ["SEQUENCES", "reload"]
 
 SEQUENCES = 8
-"""Of the test split, that are played with each network."""
+"""Sequences of the test split that are played with each network."""
 
 
 def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:

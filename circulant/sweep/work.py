@@ -159,7 +159,7 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
 
 
 def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
-    """Of a network for which there may be no hardware."""
+    """The figures of a network for which there may be no hardware."""
     found = {"quantized": score, **_weights(network)}
     try:
         return found | _hardware(experiment, network, vectors, measure)

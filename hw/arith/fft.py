@@ -44,7 +44,7 @@ class FftShape:
 
     @property
     def inverse_width(self) -> int:
-        """Of a number that comes out of the inverse transform; a complex bin reaches √2 times its parts."""
+        """Bits of a number that comes out of the inverse transform; a complex bin reaches √2 times its parts."""
         return self.width + exact_log2(self.k) + (self.k > 4)
 
     @property

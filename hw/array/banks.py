@@ -55,7 +55,7 @@ class BankShape:
 
     @property
     def width(self) -> int:
-        """Of a number of a spectrum."""
+        """Bits of a number of a spectrum."""
         return max(product.spectrum.width for product in (self.x, self.h, self.second) if product is not None)
 
     @property

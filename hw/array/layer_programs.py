@@ -71,7 +71,7 @@ def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[
 
 
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
-    """Of a layer without a state from vector to vector: what the array takes, and what comes and leaves.
+    """Cycles from vector to vector of a layer without a state: what the array takes, and what comes and leaves.
 
     A vector that is shorter than a third of its way through the layer may take some cycles more.
     """

@@ -63,12 +63,12 @@ class MacRowShape:
 
     @property
     def products(self) -> int:
-        """Of a block."""
+        """Multiplications of a block product."""
         return multiplications(self.k)
 
     @property
     def multipliers(self) -> int:
-        """Of a lane: products that it makes in a cycle."""
+        """Multipliers of a lane: the products that it makes in a cycle."""
         return -(-self.products // self.fold)
 
     @property
@@ -89,7 +89,7 @@ class MacRowShape:
 
     @property
     def operands(self) -> data.ArrayLayout:
-        """Those of a cycle."""
+        """The layout of the operands of a cycle."""
         return data.ArrayLayout(data.ArrayLayout(signed(self.data_width + 1), self.multipliers), self.columns)
 
     @property

@@ -61,7 +61,7 @@ class Parts:
 
 
 def array_parts(program: Program) -> Parts:
-    """Those of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
+    """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
     leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
     found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
@@ -72,7 +72,7 @@ def array_parts(program: Program) -> Parts:
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
-    """Those of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
+    """The parts of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
     program, which is fixed even where images are ``loadable``."""
     found = array_parts(program)
     k, chains = program.matrices[0].product.block_size, program.shape.chains
@@ -91,5 +91,5 @@ def engine_images(name: str, program: Program) -> list[Image]:
 
 
 def queue_memory(queue: Any) -> Memory:
-    """That of a `circulant.hw.stream.pipeline.Queue`."""
+    """The memory of a `circulant.hw.stream.pipeline.Queue`."""
     return Memory(1, Shape.cast(queue.o.payload.shape()).width, queue.depth - 1)

@@ -48,7 +48,7 @@ class ArrayShape:
         return self.rows * self.columns
 
     def multipliers(self, k: int) -> int:
-        """Of all lanes, for block size k."""
+        """Multipliers of all lanes, for block size k."""
         return self.lanes * -(-multiplications(k) // self.fold)
 
     @property

@@ -22,7 +22,7 @@ _KINDS = {"$add": "sums", "$sub": "sums", "$neg": "sums", "$lt": "comparisons", 
           "$and": "gates", "$or": "gates", "$xor": "gates", "$reduce_and": "gates", "$reduce_or": "gates",
           "$reduce_xor": "gates", "$reduce_bool": "gates"}
 _FIXED = {"sums": "increments", "comparisons": "thresholds"}
-"""Of the same with a constant."""
+"""Kinds of bits where one operand is a constant."""
 _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
 _MEMORIES = {"\\circulant_rom": False, "\\circulant_ram": True, "\\circulant_loadable": True}
 """Modules written by hand, and whether they can be written."""
@@ -80,7 +80,7 @@ class Inventories:
             self._own[name.strip()], self._children[name.strip()] = reader.found, reader.children
 
     def of(self, top: str) -> Inventory:
-        """That of a module and all below it."""
+        """The inventory of a module and all below it."""
         known: dict[str, Inventory] = {}
 
         def total(name: str) -> Inventory:

@@ -56,7 +56,7 @@ class BidirectionalLayer(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        """Those of both directions, what turns sequences round, and the queue of those that wait."""
+        """The parts of both directions, of what turns sequences round, and of the queue of those that wait."""
         layer, k, steps = self._layer, self._most, self._steps
         own = [Memory(1, k * layer.input_format.width, 2 * steps * -(-layer.inputs // k))]
         if layer.returns == "sequence":

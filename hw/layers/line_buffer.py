@@ -73,12 +73,12 @@ class LineBufferShape:
 
     @property
     def cycles(self) -> int:
-        """Of an output pixel."""
+        """Array cycles per output pixel."""
         return self.passes * self.turns[0] * self.turns[1] * self.fold
 
     @property
     def lines(self) -> int:
-        """That are kept: those that a row of outputs sees, and as many again for the next image to come in."""
+        """Lines that are kept: those that a row of outputs sees, and as many again for the next image to come in."""
         window = self.layer.window
         return 2 * window.kernel[0] + window.stride[0]
 
@@ -89,12 +89,12 @@ class LineBufferShape:
 
     @property
     def block(self) -> data.StructLayout:
-        """That comes in."""
+        """Layout of a block that comes in."""
         return block(self.layer.product.block_size, self.layer.product.input.width)
 
     @property
     def spectrum(self) -> data.ArrayLayout:
-        """Of a block, as the lines hold it."""
+        """Layout of a block's spectrum, as the lines hold it."""
         return data.ArrayLayout(signed(self.layer.product.spectrum.width), self.layer.product.block_size)
 
     def transform(self, m: Module, platform: Any) -> Any:

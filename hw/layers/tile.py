@@ -28,7 +28,7 @@ from circulant.sim.shape.window import Grid, Window
 __all__ = ["PIXELS", "TileShape", "Tiler", "fast_fir", "tiles_fit", "weighted"]
 
 PIXELS = (2, 4)
-"""Of a tile."""
+"""Sizes of a tile."""
 
 
 @cache
@@ -124,7 +124,7 @@ class TileShape:
 
     @property
     def products(self) -> int:
-        """Of a filter: multiplications for a tile, a row of the kernel, an input and an output channel."""
+        """Products of a filter: multiplications for a tile, a row of the kernel, an input and an output channel."""
         return len(self.filters[0])
 
     @property
@@ -151,22 +151,22 @@ class TileShape:
 
     @property
     def cycles(self) -> int:
-        """Of a tile."""
+        """Cycles per tile."""
         return self.passes * self.turns[0]
 
     @property
     def lines(self) -> int:
-        """That are kept, see `LineBufferShape`."""
+        """Lines that are kept, see `LineBufferShape`."""
         return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
 
     @property
     def tiles(self) -> int:
-        """Of an image."""
+        """Tiles of an image."""
         return self.layer.output_grid[0] * (self.layer.output_grid[1] // self.pixels)
 
     @property
     def multiplications(self) -> int:
-        """Of an image."""
+        """Multiplications per image."""
         layer = self.layer
         return self.tiles * layer.window.kernel[0] * layer.inputs * layer.outputs * self.products
 
@@ -178,12 +178,12 @@ class TileShape:
 
     @property
     def block(self) -> data.StructLayout:
-        """That comes in: pixels side by side, all channels of each."""
+        """Layout of a block that comes in: pixels side by side, all channels of each."""
         return block(self.pixels * self.layer.inputs, self.layer.product.input.width)
 
     @property
     def data_width(self) -> int:
-        """Of what is multiplied, on the side of the pixels."""
+        """Bits of what is multiplied, on the side of the pixels."""
         return self.layer.product.spectrum.width + growth(self.filters[0])
 
     @property
@@ -193,7 +193,7 @@ class TileShape:
 
     @property
     def spectrum(self) -> data.ArrayLayout:
-        """Of a tile: for each channel the sums of pixels that are multiplied."""
+        """Layout of a tile: for each channel the sums of pixels that are multiplied."""
         return data.ArrayLayout(signed(self.data_width), self.layer.inputs * self.products)
 
     def transform(self, m: Module, platform: Any) -> "Tiler":

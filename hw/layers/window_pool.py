@@ -50,7 +50,7 @@ class WindowShape:
 
     @property
     def cycles(self) -> int:
-        """Of an output pixel."""
+        """Cycles per output pixel."""
         return self.beats
 
     @property

@@ -20,7 +20,7 @@ from circulant.sim.golden.lstm import Lstm
 __all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sequence_cycles", "step_timeline", "vector_limit"]
 
 TURNS = 4
-"""Of interleaved streams, over which the cost of a chosen array is the mean."""
+"""Turns of interleaved streams, over which the cost of a chosen array is the mean."""
 
 
 @dataclass

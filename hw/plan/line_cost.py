@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["image_cycles"]
 
 IMAGES, MEASURED = 12, 4
-"""That are followed from an empty buffer on, and the last of them, over which the period is the mean."""
+"""Images that are followed from an empty buffer on, and the last of them, over which the period is the mean."""
 
 
 def image_cycles(walk: Any, *, lines: int, cycles: int) -> int:

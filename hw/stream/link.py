@@ -12,7 +12,7 @@ __all__ = ["into", "link", "values"]
 
 
 def values(stream: Any) -> int:
-    """Of a block of a stream."""
+    """Values of a block of a stream."""
     return int(stream.payload.shape().members["data"].length)
 
 

@@ -68,7 +68,7 @@ class Conv(Windowed):
 
     @property
     def blocks(self) -> int:
-        """Of the channels of a pixel that comes."""
+        """Blocks of the channels of a pixel that comes."""
         return -(-self.inputs // self.product.block_size)
 
     @property

@@ -142,12 +142,12 @@ class Gru:
 
     @property
     def output_format(self) -> Format:
-        """That of the state and of the gates."""
+        """The format of the state and of the gates."""
         return self.gates.parts[1].input
 
     @property
     def pre_format(self) -> Format:
-        """That of the pre-activations."""
+        """The format of the pre-activations."""
         return self.gates.output
 
     def initial(self, count: int) -> Integers:

@@ -122,12 +122,12 @@ class Lstm:
 
     @property
     def output_format(self) -> Format:
-        """That of y, of m and of the gates."""
+        """The format of y, of m and of the gates."""
         return self.gates.parts[1].input
 
     @property
     def pre_format(self) -> Format:
-        """That of the pre-activations."""
+        """The format of the pre-activations."""
         return self.gates.output
 
     @property

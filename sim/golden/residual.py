@@ -74,7 +74,7 @@ class Residual:
 
     @property
     def formats(self) -> tuple[Format, Format]:
-        """Of what the two branches give."""
+        """The formats of what the two branches give."""
         body, shortcut = (chain[-1].output_format if chain else self.input_format for chain in self.branches.values())
         return body, shortcut
 

@@ -118,7 +118,7 @@ class Windowed:
 
     @cached_property
     def output_grid(self) -> Grid:
-        """Of the images that it gives.
+        """The grid of the images that it gives.
 
         Raises:
             Refusal: as `Window.outputs`.

@@ -24,7 +24,7 @@ def numbered(node: Node) -> Values:
 
 
 def arrival(source: Node, moves: Sequence[Node]) -> Values:
-    """Those values behind the moves."""
+    """The values of a node behind the moves."""
     axis = source.shape.index(None)
     values = np.expand_dims(numbered(source), axis)
     for node in moves:

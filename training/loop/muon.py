@@ -15,7 +15,8 @@ __all__ = ["Muon", "orthonormal"]
 MOMENTUM = 0.95
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of the odd polynomial a·x + b·x³ + c·x⁵ that, taken five times, brings singular values near 1 (Jordan 2024)."""
+"""Coefficients of the odd polynomial a·x + b·x³ + c·x⁵ that, taken five times, brings singular values near 1 (Jordan
+2024)."""
 
 TURNS = 5
 

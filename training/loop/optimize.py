@@ -41,7 +41,7 @@ gradients that do not agree, and goes along with each of the k inputs by 1/√k 
 """
 
 INPUTS = 256
-"""Of the matrix to which "block-inputs" gives the rate that it would have by "block"."""
+"""Inputs of the matrix to which "block-inputs" gives the rate that it would have by "block"."""
 
 
 def choose(what: str, name: str, legal: Iterable[str]) -> None:

@@ -163,7 +163,7 @@ class Trainer:
             task.close()
 
     def _epochs(self, number: int, task: Task, state: dict[str, Any] | None) -> None:
-        """Those of a phase that are not done."""
+        """The epochs of a phase that are not done."""
         phase, s, admm = self._phases[number], self._settings, self._admm
         epochs = s.epochs(phase)
         recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,

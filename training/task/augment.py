@@ -67,7 +67,7 @@ AUGMENTS: dict[str, tuple[Callable[[Tensor, int], Tensor], ...]] = {
 """By the name that `TrainingSettings.augment` gives them."""
 
 SPECTRAL = ("delay", "mask")
-"""Those that change sequences; the others change images."""
+"""Augmentations that change sequences; the others change images."""
 
 
 def augment(x: Tensor, name: str, frames: int = 1) -> Tensor:

@@ -17,7 +17,7 @@ from circulant.training.task.decode import edits, greedy
 __all__ = ["Classification", "Ctc", "Loss", "Task", "task_of"]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""Of (outputs, targets), a mean over the batch."""
+"""A loss of (outputs, targets), a mean over the batch."""
 
 
 class Task(ABC):
