@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types clean
+.PHONY: help run test lint types docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,11 @@ lint: $(STAMP)  ## ruff
 
 types: $(STAMP)  ## mypy
 	@$(BIN)/mypy -p circulant -p benchmarks
+
+docs: $(STAMP)  ## the documentation, into build/site
+	@$(BIN)/python -c 'import material, mkdocstrings, mkdocs_click' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --no-input --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' && $(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || \
