@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.stream.pipeline import Queue, Registers, block, connect, delay, per_matrix
+from circulant.hw.stream.pipeline import Queue, Registers, block, connect, delay, per_matrix, tree
 from tests.hw.simulate import RESET, Transfers, cycles, run, sink, source, trace
 from tests.hw.simulate import stream as streamed
 
@@ -201,3 +201,15 @@ class TestTheHelper:
         feeds = source("a", [1, 2, 3], a, stall=0.5), source("b", [10, 20, 30], b, stall=0.5, seed=1)
         run(dut, *feeds, sink("o", o, [a, b]))
         assert o.payloads == [11, 22, 33]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+def test_a_tree_sums_values_a_level_in_each_cycle(count):
+    levels, values = (count - 1).bit_length(), [(-3) ** n for n in range(count)]
+
+    def build(m, ports):
+        m.d.comb += ports.y.eq(tree(m, [Value.cast(Signal(signed(16), init=each)) for each in values], name="sum"))
+
+    shown = trace(Built(build, y=Out(signed(20))), {}, extra=levels + 2)["y"]
+    assert shown[levels:] == [sum(values)] * 2
+    assert sum(values) not in shown[:levels]
