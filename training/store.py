@@ -45,11 +45,16 @@ def save_trained(path: str | Path, trained: Trained) -> str:
     return sha
 
 
-def load_trained(path: str | Path) -> Trained:
+def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Trained:
     """The training that `save_trained` wrote.
 
+    Parameters:
+        model: the settings of a model of ``kind = "python"``, whose file is then run; that which the training names is
+            not.
+
     Raises:
-        Refusal: when the file is missing, is no such file, or its name, version or hash is wrong.
+        Refusal: when the model is in Python and no settings are given; when the file is missing, is no such file, or
+            its name, version or hash is wrong.
     """
     path = Path(path)
     try:
@@ -78,6 +83,8 @@ def load_trained(path: str | Path) -> Trained:
     require(_META, plain, path, "train again")
     try:
         settings, training = ModelSettings(**meta["model"]), TrainingSettings(**{"start": "random"} | meta["settings"])
+        if settings.kind == "python":
+            settings = _named(model)
         _check_shapes(settings, meta, states["dense"])
         model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
         model.load_state_dict(states["circulant"])
@@ -90,12 +97,21 @@ def load_trained(path: str | Path) -> Trained:
                    model=model, **{name: meta[name] for name in SCALARS})
 
 
+def _named(model: ModelSettings | None) -> ModelSettings:
+    if model is None or model.kind != "python":
+        raise Refusal("its model is made by a Python file, which is not run because an archive says so; give "
+                      "model= the settings that name it")
+    return model
+
+
 def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str, Tensor]) -> None:
     """See that the settings describe a model of the dense state's shapes, before it takes any memory.
 
     Raises:
         Refusal: when they do not.
     """
+    if settings.kind == "python":  # It was run already, and takes the memory that it takes.
+        return
     depth = max(settings.layers, len(settings.widths))
     if depth <= len(dense):  # Each layer has weights.
         with torch.device("meta"):

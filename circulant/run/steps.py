@@ -14,8 +14,9 @@ from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
+from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.preparation import baseline, inspected, require_one_size
-from circulant.run.quantization import Golden, golden
+from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
@@ -110,9 +111,14 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     if not leads():
         return {}
     training.save_trained(run.path("model.pt"), trained)
+    hashes = {"model": sha256(run.path("model.pt"))}
+    if run.experiment.model.kind == "python" and parts.exportable:
+        hashes |= keep_float(run, training.reference(trained.model, data.train_x[:RANGED], name=run.experiment.name))
+    if run.experiment.data.name == "python":
+        hashes |= keep_data(run, data)
     seconds, processor = trained.earlier
     done = record(run, "train", {
-        "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
+        "hashes": hashes, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": _matrices(trained.model), "history": trained.history,
         "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
         "machine": training.machine(tables["training"]["device"]),
@@ -126,16 +132,18 @@ def words(metric: str) -> str:
     return metric.replace("_", " ")
 
 
-def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
+def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, executes: bool = False
+             ) -> dict[str, Any]:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
     A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
 
     Parameters:
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+        executes: whether the Python file of a network may be run, which fine-tuning asks for.
 
     Raises:
-        Refusal: as `circulant.run.quantization.golden`.
+        Refusal: as `circulant.run.kept.model_of` and `circulant.run.quantization.golden`.
     """
     with extras("circulant quantize", *TRAINING):
         from circulant import training
@@ -146,14 +154,14 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
     del tables["training"]["dense"]  # A folder, and no setting of a training.
-    data = training.load_data(**tables["data"], progress=show)
-    model = training.load_trained(run.path("model.pt")).model
+    data = data_of(run, trained, show)
+    model = model_of(run, trained, executes)
     if like is None:
         made = golden(model, data, tables["quantization"], name=run.experiment.name,
                       settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"),
                       show=show)
     else:
-        exact = training.reference(model, data.train_x[:RANGED], name=run.experiment.name)
+        exact = float_model(model, data, run.experiment.name)
         made = Golden(quantize_like(exact, Network.load(like)), exact)
     network = made.network
     show("golden model", 0, 0)

@@ -1,4 +1,5 @@
 """A user's own sequences, vectors or images in one ``.npz`` file, whose keys are the fields of `Dataset`."""
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from circulant.training.data.assemble import Indices, chosen, divided
 from circulant.training.data.dataset import Dataset
 from circulant.training.settings.data import DataSettings
 
-__all__ = ["KEYS", "npz"]
+__all__ = ["KEYS", "assembled", "npz"]
 
 FIELDS = ("x", "y", "lengths", "target_lengths")
 PARTS = ("train", "test")
@@ -30,7 +31,15 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if not options.path:
         raise Refusal("The data set 'npz' must be told its file, but data.path is empty; set it")
     path = files.locate("npz", options.path)
-    given = files.load_npz(path)
+    return assembled(path, files.load_npz(path), options)
+
+
+def assembled(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> Dataset:
+    """The data set of the arrays of a file, after which it is called.
+
+    Raises:
+        Refusal: as `npz`.
+    """
     if unknown := [key for key in given if key not in KEYS]:
         raise Refusal(f"{path}: a key must be one of {', '.join(KEYS)}, not {', '.join(unknown)}"
                       f"{nearest(unknown[0], KEYS)}")
@@ -43,7 +52,7 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if missing := [key for key in needed if key not in given]:
         raise Refusal(f"{path} must hold the keys {', '.join(needed)}, but lacks {', '.join(missing)}; it has "
                       f"{', '.join(given) or 'none'}")
-    pieces = _unsplit(path, given, options) if whole else given
+    pieces = _unsplit(path, given, options) if whole else dict(given)
     pieces = {key: _converted(path, key, value) for key, value in pieces.items()}
     _same_length(path, pieces)
     if options.held_out:
@@ -56,7 +65,7 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
-def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
+def _unsplit(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)

@@ -91,7 +91,7 @@ def test_train_is_deterministic():
 
 def test_admm_stops_when_it_has_converged():
     epochs = []
-    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-12, rho=1e-6, block_size={"gru": 1},
+    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-8, rho=1e-6, block_size={"gru": 1},
                on_epoch=lambda phase, epoch, *rest: epochs.append(epoch))
     assert epochs == [1, 2, 3, 4, 5], "nothing is constrained, so nothing converges"
     trained = train(tiny(), dataclasses.replace(SHORT, admm_epochs=50, tolerance=0.9, rho=1.0),
