@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from circulant.hw import Design, generate
+    from circulant.run.save_run import save_run
     from circulant.sim.cosim import Verification, verify
     from circulant.sim.golden.network import Network
     from circulant.sim.refusal import Refusal, ToolError
@@ -31,6 +32,7 @@ __all__ = [
     "Network", "Vectors",
     "generate", "Design",
     "verify", "Verification",
+    "save_run",
     "Refusal", "ToolError",
 ]
 
@@ -41,6 +43,7 @@ _HOME = {
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw",
     "verify": "sim.cosim", "Verification": "sim.cosim",
+    "save_run": "run.save_run",
     "Refusal": "sim.refusal", "ToolError": "sim.refusal",
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from circulant.sim import artifact
 from circulant.sim.files import files
@@ -18,7 +18,7 @@ from circulant.training.loop.train import Trained
 from circulant.training.models.models import build
 from circulant.training.settings import ModelSettings, TrainingSettings
 
-__all__ = ["load_trained", "save_trained"]
+__all__ = ["load_trained", "save_state", "save_trained"]
 
 FORMAT = "circulant-trained"
 VERSION = 2
@@ -43,6 +43,17 @@ def save_trained(path: str | Path, trained: Trained) -> str:
     torch.save({"format": FORMAT, "version": VERSION, "hash": sha, "meta": meta, **states}, buffer)
     artifact.atomic_bytes(path, buffer.getvalue())
     return sha
+
+
+def save_state(path: str | Path, model: nn.Module) -> None:
+    """Write the state dict of a model, for `torch.load`.
+
+    Raises:
+        Refusal, ToolError: as `circulant.sim.artifact.naming`.
+    """
+    buffer = io.BytesIO()
+    torch.save(_plain(model.state_dict()), buffer)
+    artifact.atomic_bytes(path, buffer.getvalue())
 
 
 def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Trained:
@@ -86,15 +97,15 @@ def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Tra
         if settings.kind == "python":
             settings = _named(model)
         _check_shapes(settings, meta, states["dense"])
-        model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
-        model.load_state_dict(states["circulant"])
+        network = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
+        network.load_state_dict(states["circulant"])
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise Refusal(f"{path} must hold the weights of the model that it describes, but it does not "
                       f"({files.reason(error)}); train again") from None
     return Trained(model_settings=settings, settings=training, dense=states["dense"],
-                   model=model, **{name: meta[name] for name in SCALARS})
+                   model=network, **{name: meta[name] for name in SCALARS})
 
 
 def _named(model: ModelSettings | None) -> ModelSettings:

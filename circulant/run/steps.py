@@ -23,8 +23,8 @@ from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
 
-__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
-           "simulate", "train", "vectors_of", "words"]
+__all__ = ["blocks", "budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
+           "simulate", "train", "vectors_of", "words", "write_network"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -119,7 +119,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     seconds, processor = trained.earlier
     done = record(run, "train", {
         "hashes": hashes, "metric": trained.metric, trained.metric: trained.scores,
-        "matrices": _matrices(trained.model), "history": trained.history,
+        "matrices": blocks(trained.model), "history": trained.history,
         "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
         "machine": training.machine(tables["training"]["device"]),
     })
@@ -163,20 +163,34 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, e
     else:
         exact = float_model(model, data, run.experiment.name)
         made = Golden(quantize_like(exact, Network.load(like)), exact)
-    network = made.network
+    return write_network(run, made.network, made.model, data, {
+        "like": None if like is None else Network.load(like).hash, "picking": made.picking,
+        "finetuning": made.finetuning, "never": made.never}, start=start, show=show)
+
+
+def write_network(run: Run, network: Network, exact: Any, data: Any, found: dict[str, Any], *,
+                  start: float | None = None, show: Show = silent) -> dict[str, Any]:
+    """Write a network, its vectors of the whole test split, and the record of the quantization.
+
+    Parameters:
+        exact: the network in float64.
+        found: what the record says besides.
+        start: when the quantization began, by `time.perf_counter`.
+    """
+    from circulant import training
+
+    began = time.perf_counter() if start is None else start
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     network.save(run.folder)
     task, quantized = training.task_of(data), training.score(vectors, data)
     show("ranges", 0, 0)
     few = None if data.test_lengths is None else data.test_lengths[:RANGED]
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact, lengths=few)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "like": None if like is None else Network.load(like).hash,
-        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
-        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
-        "seconds": time.perf_counter() - start,
+        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges, **found,
+        "seconds": time.perf_counter() - began,
     })
 
 
@@ -272,8 +286,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
                                     "seconds": time.perf_counter() - start})
 
 
-def _matrices(model: Any) -> dict[str, dict[str, int]]:
-    """Sizes by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
+def blocks(model: Any) -> dict[str, dict[str, int]]:
+    """Sizes of matrices by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
     from circulant.training.blocks.constraint import block_sizes, matrices
 
     sizes = block_sizes(model)

@@ -99,7 +99,7 @@ def _converted(path: Path, key: str, value: NDArray[Any]) -> NDArray[Any]:
         return value.astype(wanted)
 
 
-def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
+def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
     """See that the arrays of a part are of as many samples as each other."""
     for prefix in (*(f"{part}_" for part in PARTS), ""):
         counts = {f"{prefix}{field}": pieces[f"{prefix}{field}"].shape[:1]

@@ -42,7 +42,7 @@ def load_saved(path: str | Path) -> Dataset:
     members: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value
                                for name, value in meta["members"].items()}
     try:
-        return Dataset(**members, **arrays)
+        return Dataset(**members | arrays)
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (AttributeError, LookupError, TypeError, ValueError) as error:
