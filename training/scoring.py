@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from circulant.sim.quantize import margins
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
@@ -25,6 +26,8 @@ class Judged(NamedTuple):
     Members:
         inputs: float64 arrays (N, …).
         metric: of a list of outputs (N, …) for them.
+        estimate: of lists of outputs of a model and of its quantized network, the points of the metric that unseen data
+            lose; see `sim.quantize.margins`.
         valid: by array the outputs (N, T) that count, where sequences have several lengths and give one each step;
             None where all do.
         lengths: by array those of its sequences (N,); None where all have T steps.
@@ -32,6 +35,7 @@ class Judged(NamedTuple):
 
     inputs: list[NDArray]
     metric: Callable[[Sequence[NDArray]], float]
+    estimate: Callable[[Sequence[NDArray], Sequence[NDArray]], float]
     valid: list[NDArray | None]
     lengths: list[Lengths | None]
 
@@ -69,10 +73,18 @@ def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:
     batches = [part.take(some) for some in chosen.split(len(chosen) if lengths is None else BATCH)]
 
     def metric(outputs: Sequence[NDArray]) -> float:
-        counts = np.sum([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)], 0)
-        return float(counts[0] / counts[1])
+        return task.figure([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)])
+
+    def estimate(exact: Sequence[NDArray], found: Sequence[NDArray]) -> float:
+        pairs = [(e[slice(None) if counted is None else counted], f[slice(None) if counted is None else counted])
+                 for e, f, counted in zip(exact, found, valid, strict=True)]
+        if task.kind == "regression":
+            flat = [np.concatenate([each[at].reshape(-1, task.classes) for each in pairs]) for at in (0, 1)]
+            return margins.added(*flat)
+        taken = margins.taken_labels if task.kind == "multi-label" else margins.taken
+        return margins.lost(np.concatenate([taken(*pair).reshape(-1) for pair in pairs]))
 
     steps = [None if each.lengths is None else each.lengths.numpy() for each in batches]
-    return Judged([np.asarray(each.x, np.float64) for each in batches], metric,
-                  [None if known is None or not task.pads else np.arange(each.x.shape[1]) < known[:, None]
-                   for known, each in zip(steps, batches, strict=True)], steps)
+    valid = [None if known is None or not task.pads else np.arange(each.x.shape[1]) < known[:, None]
+             for known, each in zip(steps, batches, strict=True)]
+    return Judged([np.asarray(each.x, np.float64) for each in batches], metric, estimate, valid, steps)
