@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from circulant.sim.golden.network import Network
 from circulant.sim.quantize import margins
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Lengths
@@ -40,12 +41,18 @@ class Judged(NamedTuple):
     lengths: list[Lengths | None]
 
 
-def score(vectors: Vectors, data: Dataset) -> float:
-    """The metric of the outputs of test vectors, which are those of the whole test part.
+def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | None = None) -> float:
+    """The metric of the outputs of a network's test vectors, which are those of the whole test part.
+
+    Parameters:
+        task: of the metric; None for that of the data set.
 
     Raises:
-        Refusal: when the vectors have other samples than the test part, or other lengths.
+        Refusal: when the vectors are of another network, or have other samples than the test part, or other lengths.
     """
+    if vectors.network != network.hash:
+        raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
+                      f"{vectors.network[:12]}; make them with network.vectors(data.test_x)")
     given, due = vectors.steps, data.test_lengths
     if due is None:
         due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
@@ -53,7 +60,7 @@ def score(vectors: Vectors, data: Dataset) -> float:
         raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {data.name!r}, with its "
                       f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
                       "them with network.vectors(data.test_x, lengths=data.test_lengths)")
-    return task_of(data).score(vectors.outputs, data)
+    return (task or task_of(data)).score(vectors.outputs * network.output_format.step, data)
 
 
 def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:

@@ -162,7 +162,7 @@ def score(network: Network, data: "Dataset") -> float:
     """The metric of a golden network on the test part."""
     from circulant import training
 
-    return training.score(network.vectors(data.test_x, lengths=data.test_lengths), data)
+    return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
 
 
 def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     network.save(run.folder)
-    task, quantized = training.task_of(data), training.score(vectors, data)
+    task, quantized = training.task_of(data), training.score(network, vectors, data)
     show("ranges", 0, 0)
     few = None if data.test_lengths is None else data.test_lengths[:RANGED]
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]

@@ -201,7 +201,7 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
                            **widths(bits).as_dict())
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
-    return network, vectors, training.score(vectors, data)
+    return network, vectors, training.score(network, vectors, data)
 
 
 def _weights(network: Network) -> Found:

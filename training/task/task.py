@@ -103,7 +103,7 @@ class _Supervised(Task):
         if len(outputs) != len(targets):
             raise Refusal(f"Outputs must be as many as targets, but the model gives {len(outputs)} for {len(targets)}; "
                           "let it give one for each sample" + (" and step" if self.per_step else ""))
-        return scalar(self._loss(outputs.float() if outputs.dtype in HALF else outputs, targets), self._name)
+        return scalar(self._loss(_full(outputs), targets), self._name)
 
     def tally(self, outputs: Tensor, batch: Batch) -> Any:
         return self.measured.tally(*self._pairs(outputs, batch))
@@ -189,13 +189,13 @@ class Ctc(Task):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         steps, symbols = _lengths(outputs, batch)
-        scores = outputs.float().log_softmax(-1).transpose(0, 1)
+        scores = _full(outputs).log_softmax(-1).transpose(0, 1)
         each = ctc_loss(scores, batch.y, steps, symbols, reduction="none")
         return (each / symbols.to(each)).mean()
 
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
         steps, symbols = _lengths(outputs, batch)
-        found = greedy(outputs.float().log_softmax(-1).cpu().numpy(), steps.numpy())
+        found = greedy(_full(outputs).log_softmax(-1).cpu().numpy(), steps.numpy())
         sums: tuple[float, float] = self.measured.tally(found, (batch.y.cpu().numpy(), symbols.numpy()))
         return sums
 
@@ -238,6 +238,11 @@ def task_of(data: Dataset, *, loss: str | Loss | None = None, metric: str | Meas
     if smoothing:
         raise Refusal(f"Label smoothing must be of a classification, not {smoothing:g} of a {data.task}; leave it out")
     return SUPERVISED[data.task](data.classes, **common)
+
+
+def _full(outputs: Tensor) -> Tensor:
+    """Outputs in at least 32 bits."""
+    return outputs.float() if outputs.dtype in HALF else outputs
 
 
 def _errors(found: Sequence[Labels], targets: tuple[NDArray, NDArray]) -> tuple[float, float]:
