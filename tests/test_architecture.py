@@ -46,8 +46,8 @@ THEIRS = {
 ORDER = {
     "circulant": "progress extras exits experiment run arguments report rates sweep commands cli __main__",
     "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
-    "circulant.sim": "refusal settings arith child files public shape artifact real vectors golden configuration error "
-                     "quantize design cosim",
+    "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
+                     "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan top design resources reload_words",
     "circulant.boards": "absorb device levels tools budget synthesis placement",
 }

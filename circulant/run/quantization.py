@@ -12,7 +12,7 @@ from rich.table import Table
 from circulant.progress import Show, silent
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
-from circulant.sim.quantize import margins
+from circulant.sim.metrics import shown
 from circulant.sim.quantize.bitwidth_cost import CostModel, weight_bits
 from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_bitwidths
 from circulant.sim.quantize.bitwidth_space import FIELDS
@@ -107,7 +107,8 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
-                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
+                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
+                f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
@@ -139,9 +140,7 @@ def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping
                  for (x, lengths), y in zip(parts, exact, strict=True)]
         if table["pick_by"] == "metric":
             return sign * (judged.metric(found) - best)
-        taken = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
-        return margins.lost(np.concatenate([part[slice(None) if valid is None else valid].reshape(-1)
-                                            for part, valid in zip(taken, judged.valid, strict=True)]))
+        return judged.estimate(exact, found)
 
     few, lengths = parts[len(parts) // 2]
     steps = few.shape[1] if few.ndim == 3 else 1
@@ -163,7 +162,7 @@ def score(network: Network, data: "Dataset") -> float:
     """The metric of a golden network on the test part."""
     from circulant import training
 
-    return training.score(network.vectors(data.test_x, lengths=data.test_lengths), data)
+    return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
 
 
 def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
