@@ -36,7 +36,7 @@ DEFAULT = "digits-gru"
 
 @dataclass(frozen=True)
 class Data(Table):
-    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
+    """Data that the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
     name: str = key("digits", "data set",
                     choices=("digits", "mnist", "cifar10", "fsdd", "speechocean762", "timit", "npz"))
@@ -216,7 +216,7 @@ class Board(Table):
 
 @dataclass(frozen=True)
 class Simulation(Table):
-    """What is played through the Verilog."""
+    """The vectors and disturbances that are played through the Verilog."""
 
     samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
                           "resets", low=1, high=10**9, zero="all")

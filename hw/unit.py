@@ -23,7 +23,7 @@ __all__ = ["Site", "chain", "loadable", "unelaborated", "unit"]
 
 @dataclass(frozen=True)
 class Site:
-    """What surrounds a unit.
+    """The surroundings of a unit.
 
     Parameters:
         k: values of a block that comes, for a unit that takes blocks of any size.

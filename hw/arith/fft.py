@@ -22,7 +22,7 @@ def fft_latency(k: int) -> int:
 
 @dataclass(frozen=True)
 class FftShape:
-    """What both transforms of a block have in common.
+    """Sizes that both transforms of a block have in common.
 
     Parameters:
         k: block size.

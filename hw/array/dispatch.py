@@ -21,12 +21,12 @@ PLACES = 8
 
 
 def step_layout(streams: int) -> data.StructLayout:
-    """What a step is like: the first or the last of its sequence, and of which stream."""
+    """Marks of a step: the first or the last of its sequence, and of which stream."""
     return data.StructLayout({"first": 1, "last": 1, "stream": range(max(2, streams))})
 
 
 def reload_members(streams: int) -> dict[str, Any]:
-    """What a reloadable design adds to a `Dispatch`."""
+    """The members that a reloadable design adds to a `Dispatch`."""
     return {"busy": Out(1), "turn": Out(range(max(2, streams))), "resuming": Out(streams),
             "restart": In(1), "resume": In(streams)}
 

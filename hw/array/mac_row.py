@@ -41,7 +41,7 @@ def row_latency(columns: int) -> int:
 
 @dataclass(frozen=True)
 class MacRowShape:
-    """What all rows of an array have in common.
+    """Sizes that all rows of an array have in common.
 
     Parameters:
         k: block size.
@@ -187,7 +187,7 @@ class MacRow(wiring.Component):
         return products
 
     def _accumulators(self, m: Module, total: Any, *, add: Value, address: Value) -> Any:
-        """What the slot holds; it takes the total in a cycle that adds."""
+        """The sum that the slot holds; it takes the total in a cycle that adds."""
         shape = self._shape
         if shape.slots * shape.fold == 1:
             held = Signal(total.shape(), reset_less=True)

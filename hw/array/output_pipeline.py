@@ -192,5 +192,5 @@ class OutputPipeline(wiring.Component):
 
 
 def _chosen(keys: Sequence[Any], matrix: Value, make: Callable[[Any], Value]) -> Value:
-    """What ``make`` says for the matrix's key; made once where all keys are equal."""
+    """The value that ``make`` gives for the matrix's key; made once where all keys are equal."""
     return make(keys[0]) if len(set(keys)) == 1 else per_matrix([make(key) for key in keys], matrix)

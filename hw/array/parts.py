@@ -1,4 +1,4 @@
-"""What units are made of: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
+"""Parts of units: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
 adds them up."""
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

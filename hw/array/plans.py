@@ -1,4 +1,4 @@
-"""What a layer gets: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
+"""Shares of layers: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ Simple = Linear | Gru | Lstm
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """What a layer with one array gets.
+    """Array and multipliers of a layer with one array.
 
     Parameters:
         shape: its array.
@@ -55,7 +55,7 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What the two directions of a bidirectional layer get, which work at the same time.
+    """Plans of the two directions of a bidirectional layer, which work at the same time.
 
     Parameters:
         blocks: of an output vector, that leave one after the other.
@@ -103,7 +103,7 @@ class ScalePlan:
 
 @dataclass(frozen=True)
 class ResidualPlan:
-    """What the layers of two branches get, which work at the same time."""
+    """Plans of the layers of two branches, which work at the same time."""
 
     body: tuple[Any, ...]
     shortcut: tuple[Any, ...]

@@ -54,7 +54,7 @@ class Source:
 
     @property
     def common(self) -> dict[str, Any]:
-        """What the templates of whole files are given."""
+        """Values that the templates of whole files are given."""
         network = self.network
         return {"name": self.name, "NAME": self.name.upper(), "title": re.sub(r"[^\w .,+-]", "_", network.name),
                 "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step}

@@ -75,7 +75,7 @@ def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
 
 @dataclass
 class Unit:
-    """What the layers of one file share. A function or table is added once, under its name.
+    """The parts that the layers of one file share. A function or table is added once, under its name.
 
     Parameters:
         name: prefix of everything public.

@@ -1,4 +1,4 @@
-"""What a generated design is made of, counted in the RTLIL that it is written from, through its hierarchy: products
+"""Parts of a generated design, counted in the RTLIL that it is written from, through its hierarchy: products
 with the widths of their operands, memories with their shapes and places, registers, and bits of logic by kind.
 
 It holds for every kind of layer, since it reads what was generated; `circulant.hw.resources` foresees the same from a

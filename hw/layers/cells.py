@@ -21,7 +21,7 @@ __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_o
 
 
 class Cell(wiring.Component, ABC):
-    """What a `Pointwise` unit computes for one element, an element per cycle.
+    """The function that a `Pointwise` unit computes of one element, an element per cycle.
 
     Members:
         those of ``rows``, ``memories`` and ``outputs``; ``next``, what the memory ``own`` takes, if there is one.

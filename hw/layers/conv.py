@@ -21,7 +21,7 @@ __all__ = ["ConvLayer", "ConvPlan"]
 
 @dataclass(frozen=True)
 class ConvPlan:
-    """What a convolution gets.
+    """Array, multipliers and cycles of a convolution.
 
     Parameters:
         shape: its array, and how the kernel meets it.

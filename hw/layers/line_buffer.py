@@ -84,7 +84,7 @@ class LineBufferShape:
 
     @property
     def walk(self) -> Conv:
-        """What the kernel moves over: grid, output_grid, window, and the blocks of a pixel."""
+        """The image that the kernel moves over: grid, output_grid, window, and the blocks of a pixel."""
         return self.layer
 
     @property

@@ -59,7 +59,7 @@ def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
 
 
 def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
-    """What a unit is made of: its states, a table and a product for each activation, the products of gates."""
+    """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
     memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]

@@ -87,7 +87,7 @@ def tiles_fit(layer: Conv, pixels: int) -> bool:
 
 @dataclass(frozen=True)
 class Walk:
-    """What the kernel moves over: lines of tiles; see `sim.golden.conv.Conv`."""
+    """The image that the kernel moves over: lines of tiles; see `sim.golden.conv.Conv`."""
 
     grid: Grid
     output_grid: Grid

@@ -20,7 +20,7 @@ __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
 
 
 class RowFormat:
-    """What all rows have in common; equal rows have equal names.
+    """Sizes that all rows have in common; equal rows have equal names.
 
     Parameters:
         shape: of the convolution.

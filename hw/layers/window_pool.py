@@ -76,7 +76,7 @@ class WindowShape:
 
 @dataclass(frozen=True)
 class Walk:
-    """What the windows move over; see `sim.golden.conv.Conv`."""
+    """The image that the windows move over; see `sim.golden.conv.Conv`."""
 
     grid: Grid
     output_grid: Grid
@@ -104,12 +104,12 @@ class Passing(wiring.Component):
 
 
 def joined(layer: Pool) -> Callable[[Value, Value], Value]:
-    """What becomes of two values of a window: the greater one, or their sum."""
+    """The join of two values of a window: the greater one, or their sum."""
     return (lambda a, b: Mux(a > b, a, b)) if layer.mode == "max" else add
 
 
 def rounded(layer: Pool, value: Value) -> Value:
-    """What becomes of a window's greatest value or sum: the value itself, or the mean."""
+    """The result of a window's greatest value or sum: the value itself, or the mean."""
     if layer.mode == "max":
         return value
     factor, bits = reciprocal(layer.window.positions)

@@ -1,4 +1,4 @@
-"""What a convolution may get: arrays that take a pixel or a tile at a time."""
+"""Plans of a convolution: arrays that take a pixel or a tile at a time."""
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any

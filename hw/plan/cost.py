@@ -44,7 +44,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Stage:
-    """What takes the rows of a stage: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
+    """The taker of a stage's rows: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
 
     phases: int
     latency: int
@@ -209,7 +209,7 @@ def _whole(cycles: int, count: int) -> float:
 
 
 def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, above: bool) -> str:
-    """What is said of an array that has an issue in every cycle.
+    """The limit of an array that has an issue in every cycle, in words.
 
     Parameters:
         issues: of a step; each has room for a block product of every lane.
@@ -224,7 +224,7 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, floor: int) -> str:
-    """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the way of the state.
+    """The limit of a step's time: the array, the pointwise unit, the drain, or the way of the state.
 
     Parameters:
         floor: of the step with the layer's multipliers, in cycles.
@@ -240,7 +240,7 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, flo
 
 
 def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int) -> str:
-    """What keeps a layer without a state from taking less time for a vector than ``cycles``; ``floor``: see `limit`."""
+    """The limit of a vector's ``cycles`` in a layer without a state; ``floor``: see `limit`."""
     if cycles > sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                     for matrix in matrices):
         return "input or output: a block comes or leaves in every cycle"

@@ -1,4 +1,4 @@
-"""What a plan asks of each kind of layer: functions of which each kind has an implementation beside its plan."""
+"""Questions of a plan to each kind of layer: functions of which each kind has an implementation beside its plan."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -64,7 +64,7 @@ def layer_multiplications(layer: Layer, count: int = 1, plan: Any = None) -> int
 
 @singledispatch
 def layer_entry(layer: Layer, plan: Any) -> dict[str, Any]:
-    """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
+    """The entry of a layer in the manifest: its plan, a step's cycles and their limit, and when each unit works."""
     raise without_hardware(layer)
 
 

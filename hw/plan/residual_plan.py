@@ -1,4 +1,4 @@
-"""What the layers of two branches may get, which work at the same time."""
+"""Plans of the layers of two branches, which work at the same time."""
 from typing import Any
 
 from circulant.hw.array.plans import ResidualPlan

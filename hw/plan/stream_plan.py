@@ -1,4 +1,4 @@
-"""What layers without an array may get: how often they work, and how many channels a scale takes in a cycle."""
+"""Plans of layers without an array: how often they work, and how many channels a scale takes in a cycle."""
 from collections.abc import Iterator
 from functools import singledispatch
 from math import prod

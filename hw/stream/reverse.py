@@ -1,4 +1,4 @@
-"""What a layer that goes backward needs: sequences in the opposite order, and none that is too long for that."""
+"""Units for a layer that goes backward: sequences in the opposite order, and none that is too long for that."""
 from typing import Any
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value

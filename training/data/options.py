@@ -1,4 +1,4 @@
-"""What an experiment says of its data: one tree of options, of which each data set takes those that mean something."""
+"""Data options of an experiment: one tree of options, of which each data set takes those that mean something."""
 from dataclasses import dataclass, fields
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an experiment says of its training."""
+"""Training settings of an experiment."""
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ NOT_NEGATIVE = ("weight_decay", "clip", "label_smoothing", "distillation", "hint
 @public(kinds=False)
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What an experiment says of its training.
+    """Training settings of an experiment.
 
     Parameters:
         method: "admm" from the dense baseline, or "direct": first columns from the start; see `METHODS`.

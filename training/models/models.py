@@ -18,7 +18,7 @@ PROJECTED = ("projection", "peephole")
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What an experiment says of its model.
+    """Model settings of an experiment.
 
     Parameters:
         kind: one of `MODELS`.

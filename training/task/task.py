@@ -1,4 +1,4 @@
-"""What a network is trained for: the loss, the metric and its direction, for each kind of target."""
+"""The task of a network: the loss, the metric and its direction, for each kind of target."""
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 class Task(ABC):
-    """What a network is trained for.
+    """The task of a network.
 
     Members:
         metric: name of the figure that counts.
@@ -48,7 +48,7 @@ class Task(ABC):
 
     @abstractmethod
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
-        """What a batch adds to the numerator and to the denominator of the metric."""
+        """The share of a batch in the numerator and in the denominator of the metric."""
 
     def score(self, outputs: NDArray, data: Dataset) -> float:
         """The metric of outputs for the whole test part, in its order."""
