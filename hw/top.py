@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.image import texts
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers import argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.plan.plan import Plan, repeats
@@ -113,7 +114,7 @@ class Top(wiring.Component):
         """Texts of the memory images by file name, those that elaboration collects."""
         return texts([image for unit in self.units for image in unit.images])
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         network, units = self._network, self.units
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]

@@ -156,7 +156,11 @@ class VerilogTarget:
         return text
 
 
-def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
+Platform = VerilogTarget | None
+"""Platform that a unit is elaborated for: Verilog; None in a simulation."""
+
+
+def instances(m: Module, platform: Platform, name: str, kind: type[wiring.Component], count: int,
               **parameters: Any) -> list[Any]:
     """Add ``count`` components ``kind(**parameters)`` as submodules ``name``_0, ``name``_1, …
 
@@ -179,7 +183,7 @@ def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component],
     return interfaces
 
 
-def separate_module(platform: Any, component: wiring.Component, module: str) -> Any:
+def separate_module(platform: Platform, component: wiring.Component, module: str) -> Any:
     """The component, for Verilog as an instance of a module of its own, which is written while what follows is
     elaborated. It must have no signals but its ports in common with others."""
     if not isinstance(platform, VerilogTarget):
@@ -230,7 +234,7 @@ class Rom(wiring.Component):
         self._address = max(1, (len(words) - 1).bit_length())
         super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         depth, writer = len(self._words), None
         if self._config is not None:

@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import PairPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import block, connect
@@ -69,7 +70,7 @@ class BidirectionalLayer(wiring.Component):
     def images(self) -> list[Image]:
         return [image for each in self._directions.values() for image in each.images]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, steps = self._layer, self._most, self._steps
         m.submodules.reversed_input = turned = Reverse(

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import Activation
 from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
@@ -126,7 +127,7 @@ class GruCell(Cell):
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
         return 2 * Activation.latency + 5
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         width, state = layer.pre_format.width, layer.output_format
@@ -174,7 +175,7 @@ class ResetCell(Cell):
     def outputs(layer: Gru) -> dict[str, int]:
         return {"y": layer.output_format.width, "gate": layer.output_format.width}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, state = self._layer, self._layer.output_format
         r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
@@ -209,7 +210,7 @@ class CandidateCell(Cell):
     def memories(layer: Gru) -> dict[str, int]:
         return {"state": layer.output_format.width, "gate": layer.output_format.width}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh")
@@ -250,7 +251,7 @@ class LstmCell(Cell):
     def _more(layer: Lstm) -> dict[str, Any]:
         return {} if layer.peephole is None else {f"p{g}": In(signed(layer.peephole_format.width)) for g in "ifo"}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         gate, cell = layer.sigmoid.output, layer.cell

@@ -11,7 +11,7 @@ from circulant.hw.arith.activation import table_image, table_widths
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, packed
+from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
@@ -123,7 +123,7 @@ class Pointwise(wiring.Component):
                 **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements

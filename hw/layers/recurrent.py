@@ -22,6 +22,7 @@ from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts,
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.layers.restore import Restore
@@ -120,7 +121,7 @@ class RecurrentLayer(wiring.Component):
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
                          config=self._config, state=self._own_state)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         engine, queue, pointwise = self._engine, self._queue, self._pointwise
         m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue

@@ -18,6 +18,7 @@ from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
@@ -122,7 +123,7 @@ class ResidualLayer(wiring.Component):
     def images(self) -> list[Image]:
         return [image for units in self._units for unit in units for image in unit.images]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k = self._layer, self._k
         ends = []

@@ -5,6 +5,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 
 __all__ = ["Join", "fork"]
@@ -41,7 +42,7 @@ class Join(wiring.Component):
         signature = stream.Signature(block(k, width))
         super().__init__({"first": In(signature), "second": In(signature), "o": Out(signature)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, (first_size, second_size) = self._k, self._sizes
         whole, shift = divmod(first_size, k)  # blocks of the first vector alone, values of it in the block behind them

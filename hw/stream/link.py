@@ -4,7 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Module
 
-from circulant.hw.emit.target import separate_module
+from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.width_converter import WidthConverter
 
@@ -27,7 +27,7 @@ def into(m: Module, source: Any, sink: Any, *, size: int, width: int, name: str)
     return source
 
 
-def link(m: Module, layers: Sequence[Any], units: Sequence[Any], platform: Any = None) -> list[Any]:
+def link(m: Module, layers: Sequence[Any], units: Sequence[Any], platform: Platform = None) -> list[Any]:
     """Add the units under the names of their layers, each behind the one before; returns the streams between them.
 
     Parameters:

@@ -7,6 +7,8 @@ from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, si
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
+
 __all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
 
 
@@ -109,7 +111,7 @@ class Queue(wiring.Component):
             "level": Out(range(depth + 1)),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         """As Amaranth's buffered FIFO, but what decides a cycle is known in registers and compared with no count."""
         m = Module()
         most = self.depth - 1

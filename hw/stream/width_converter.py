@@ -5,6 +5,7 @@ from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block, connect
 
 __all__ = ["WidthConverter", "serialize"]
@@ -29,7 +30,7 @@ class WidthConverter(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(block(k_in, width))), "o": Out(stream.Signature(block(k_out, width)))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if self._k_in >= min(self._k_out, self._size):
             self._split(m)
