@@ -270,6 +270,26 @@ def test_a_docstring_without_a_noun_is_seen():
         "line 7: Of a.", "line 3: What it gives."]
 
 
+MOST_ANY = 60
+"""Occurrences of `typing.Any` in hw/ at the most, imports counted."""
+
+
+def any_count(source: str) -> int:
+    """How often a file says ``Any``, in its imports too."""
+    return sum(getattr(node, "id", getattr(node, "name", None)) == "Any" for node in ast.walk(ast.parse(source))
+               if isinstance(node, ast.Name | ast.alias))
+
+
+def test_hardware_says_what_it_takes():
+    counts = {str(path.relative_to(ROOT)): any_count(path.read_text("utf-8")) for path in SOURCES
+              if path.is_relative_to(ROOT / "hw")}
+    assert sum(counts.values()) <= MOST_ANY, {path: count for path, count in counts.items() if count}
+
+
+def test_each_any_is_counted():
+    assert any_count("from typing import Any, Self\ndef f(x: Any) -> dict[str, Any]: ...\nAnything = 1  # Any") == 3
+
+
 def exports(tree: ast.Module) -> list[list[str]]:
     """Names that each ``__all__ = […]`` of a module lists."""
     return [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)

@@ -6,8 +6,6 @@
 The backward layer begins when the last step of a sequence has come; by then the forward layer has begun with the next
 one. What it returns for every step is turned round again, and the forward layer's outputs wait for it.
 """
-from typing import Any
-
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -94,20 +92,21 @@ class BidirectionalLayer(wiring.Component):
         connect(m, join.o, wiring.flipped(self.o))
         return m
 
-    def _into(self, m: Module, direction: str) -> Any:
+    def _into(self, m: Module, direction: str) -> stream.Interface:
         """The input of a direction, in blocks of the layer's input."""
         unit, layer = self._directions[direction], self._layer
         return self._reblocked(m, f"{direction}_input", layer.inputs, layer.input_format.width,
                                self._most, self._k[direction], sink=unit.i)
 
-    def _out_of(self, m: Module, direction: str) -> Any:
+    def _out_of(self, m: Module, direction: str) -> stream.Interface:
         """The output of a direction, in blocks of the layer's output."""
         unit, layer = self._directions[direction], self._layer.directions[direction]
         return self._reblocked(m, f"{direction}_output", layer.outputs, layer.output_format.width,
                                self._k[direction], self._most, source=unit.o)
 
     def _reblocked(self, m: Module, name: str, size: int, width: int, k_in: int, k_out: int, *,
-                   source: Any = None, sink: Any = None) -> Any:
+                   source: stream.Interface | None = None,
+                   sink: stream.Interface | None = None) -> stream.Interface:
         if k_in == k_out:
             return source or sink
         m.submodules[name] = width_converter = WidthConverter(size=size, width=width, k_in=k_in, k_out=k_out)
@@ -121,8 +120,9 @@ class BidirectionalLayer(wiring.Component):
 @unit.register
 def _(layer: Bidirectional, plan: PairPlan, site: Site) -> BidirectionalLayer:
     assert site.steps is not None
-    return BidirectionalLayer(layer, forward=unit(layer.forward, plan.forward, site),
-                              backward=unit(layer.backward, plan.backward, site), steps=site.steps)
+    forward, backward = unit(layer.forward, plan.forward, site), unit(layer.backward, plan.backward, site)
+    assert isinstance(forward, RecurrentLayer) and isinstance(backward, RecurrentLayer)
+    return BidirectionalLayer(layer, forward=forward, backward=backward, steps=site.steps)
 
 
 @loadable.register

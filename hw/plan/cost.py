@@ -6,7 +6,6 @@ for the Gantt chart. Held to the simulated hardware by its tests.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
@@ -14,6 +13,7 @@ from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
+from circulant.sim.artifact import Json
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
 
@@ -250,7 +250,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, f
     return "inverse FFTs: rows leave in every cycle"
 
 
-def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:
+def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> Json:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
     line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
     units = stages(layer, elements)
