@@ -4,19 +4,21 @@ import json
 import numpy as np
 import pytest
 
-from circulant.experiment import Experiment, Model
+from circulant.experiment import Experiment
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
+from circulant.training.settings import ModelSettings
 
 
 def small_network(seed=1):
     rng = np.random.default_rng(seed)
     model = float_model.Model("small", 4, True, (
-        float_model.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
-                        rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
+        float_model.Gru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
+                        weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
+                        bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),
         float_model.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
     return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
 
@@ -92,7 +94,7 @@ def make_simulated(run, mismatches=0):
 
 @pytest.fixture
 def fresh(tmp_path):
-    return Run(tmp_path / "runs" / "small", Experiment("small", model=Model(hidden=8)))
+    return Run(tmp_path / "runs" / "small", Experiment("small", model=ModelSettings(hidden=8)))
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
 from circulant.training.capture.lowering import lower
+from circulant.training.loop.train import train_direct
 from tests.circulant.conftest import small_network
 
 NETWORK, INPUTS = small_network()
 X, Y = np.zeros((8, 4), np.float32), np.zeros(8, np.int64)
 MODEL = nn.Sequential(nn.Linear(4, 4))
+DATA = circulant.Dataset("mine", X, Y, X, Y, 2)
 
 
 @pytest.mark.parametrize(("call", "words"), [
@@ -26,6 +28,14 @@ MODEL = nn.Sequential(nn.Linear(4, 4))
      "did you mean 'epochs'?"),
     (lambda: circulant.train_admm(MODEL, X, tolerence=3), "did you mean 'tolerance'?"),
     (lambda: circulant.train_admm(MODEL, X, learning_rate=3), "not 'learning_rate'; here that is lr"),
+    (lambda: circulant.train_admm(MODEL, X, start="dense"), "train_admm must be given arguments that it knows, not "
+     "'start', which does nothing there: it has no phase 'direct'; leave it out"),
+    (lambda: circulant.train_admm(MODEL, X, dense_epochs=1), "'dense_epochs', which does nothing there"),
+    (lambda: circulant.train_admm(MODEL, X, device="cpu"), "it trains where the model is; move that"),
+    (lambda: train_direct(MODEL, X, tolerance=1), "'tolerance', which does nothing there: it has no phase 'admm'"),
+    (lambda: train_direct(MODEL, X, retrain_epochs=1), "it has no phase 'retrain'; leave it out"),
+    (lambda: circulant.train_admm(MODEL, DATA, lr=0, seed=-1), "training.learning_rate must be a number from 1e-08 to "
+     "10, not 0; training.seed must be an integer from 0 to 2147483647, not -1"),
     (lambda: circulant.generate(MODEL), "generate must be given a Network as network, not a Sequential; make one "
      "of a torch model with circulant.export"),
     (lambda: circulant.generate(NETWORK, multiplier=3), "did you mean 'multipliers'?"),
@@ -43,9 +53,11 @@ MODEL = nn.Sequential(nn.Linear(4, 4))
     (lambda: circulant.export(MODEL, "digits"), "export must be given an array of numbers as sample_inputs, not"),
     (lambda: circulant.load_data(3), "load_data must be given a text as name, not 3"),
     (lambda: circulant.load_data("digits", subst=3), "did you mean 'subset'?"),
-    (lambda: circulant.Dataset("mine", [[0.0]], Y, X, Y, 2), "Dataset must be given a numpy array as train_x, not a "
+    (lambda: circulant.Dataset("mine", [[0.0]], train_y=Y, test_x=X, test_y=Y, classes=2),
+     "Dataset must be given a numpy array as train_x, not a "
      "list; convert it with numpy.asarray"),
-    (lambda: circulant.Dataset("mine", X, Y, X, Y, 2, test_length=Y), "did you mean 'test_lengths'?"),
+    (lambda: circulant.Dataset("mine", X, train_y=Y, test_x=X, test_y=Y, classes=2, test_length=Y),
+     "did you mean 'test_lengths'?"),
     (lambda: circulant.Vectors([[1]], [[2]], "hash"), "Vectors must be given a numpy array as inputs, not a list"),
     (lambda: circulant.Network.load(5), "Network.load must be given a text or a Path as folder, not 5"),
     (lambda: NETWORK.vectors("digits"), "Network.vectors must be given an array of numbers as x, not 'digits'"),
@@ -69,7 +81,7 @@ def test_a_design_in_a_folder_that_cannot_be(design):
 
 
 def test_what_is_printed_is_a_line(design):
-    data = circulant.Dataset("mine", X, Y, X, Y, 2)
+    data = circulant.Dataset("mine", X, train_y=Y, test_x=X, test_y=Y, classes=2)
     vectors = NETWORK.vectors(INPUTS)
     assert repr(NETWORK) == f"<Network 'small' gru → linear, 4 → 3 per sequence, {NETWORK.hash[:12]}>"
     assert str(NETWORK) == repr(NETWORK)

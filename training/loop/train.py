@@ -12,12 +12,16 @@ from circulant.training.blocks.constraint import assign, block_sizes, resolve
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.runtime import choose_device, process_group
-from circulant.training.loop.settings import METHODS, TrainingSettings
 from circulant.training.loop.trainer import Progress, Trainer
-from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.models import build
+from circulant.training.settings.compression import CompressionSettings
+from circulant.training.settings.model import ModelSettings
+from circulant.training.settings.training import METHODS, TrainingSettings, idle
 from circulant.training.task.task import Loss, task_of
 
 __all__ = ["Progress", "Trained", "TrainingSettings", "train", "train_admm", "train_direct"]
+
+BLOCK_SIZE = CompressionSettings.block_size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +71,7 @@ class Trained:
 
 
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
-          block_size: int | Mapping[str, int] = 8, progress: Progress | None = None,
+          block_size: int | Mapping[str, int] = BLOCK_SIZE, progress: Progress | None = None,
           checkpoint: str | Path | None = None, resume: bool | None = False,
           dense: Mapping[str, Tensor] | None = None) -> Trained:
     """Train the dense baseline, and the block-circulant model by the method of the settings.
@@ -90,26 +94,29 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     resolve(network, block_size)
     phases = METHODS[settings.method] if dense is None else METHODS[settings.method][1:]
     with process_group() as team:
-        trainer = Trainer(network.to(choose_device(settings.device)), data, task, settings, phases, block_size,
+        trainer = Trainer(network.to(choose_device(settings.device)), data, task=task, settings=settings, phases=phases,
+                          block_size=block_size,
                           team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
                           dense=dense)
         circulant = trainer.run(resume=resume)
-    return Trained(data.name, data.shape, data.classes, model, settings, trainer.dense, circulant.cpu(),
-                   trainer.history, task.metric, task.higher_is_better, trainer.scores, trainer.earlier)
+    return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,
+                   dense=trainer.dense, model=circulant.cpu(),
+                   history=trainer.history, metric=task.metric, higher_is_better=task.higher_is_better,
+                   scores=trainer.scores, earlier=trainer.earlier)
 
 
 CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
 
-@public(more=TrainingSettings, called=CALLED | {
+@public(more=TrainingSettings, idle=idle("admm", "retrain"), called=CALLED | {
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
-def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
                epochs: int = TrainingSettings.admm_epochs, retrain_epochs: int = TrainingSettings.retrain_epochs,
                lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
-               rho: float | Mapping[str, float] = 1e-2, batch: int = TrainingSettings.batch_size, seed: int = 0,
-               loss: Loss | None = None, on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
-               resume: bool = False, **settings: Any) -> nn.Module:
+               rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
+               seed: int = TrainingSettings.seed, loss: Loss | None = None, on_epoch: Progress | None = None,
+               checkpoint: str | Path | None = None, resume: bool = False, **settings: Any) -> nn.Module:
     """A block-circulant model from a trained model with dense weights, which stays as it is.
 
     ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs`` inside the set, where the model is.
@@ -126,13 +133,15 @@ def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
                               batch_size=batch, seed=seed, **settings)
-    return _alone(model, data, chosen, ("admm", "retrain"), block_size, loss, on_epoch, checkpoint, resume)
+    return _alone(model, data, settings=chosen, phases=("admm", "retrain"), block_size=block_size, loss=loss,
+                  progress=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
-@public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
-def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+@public(more=TrainingSettings, idle=idle("direct"), called=CALLED | {
+    "method": "a call of train_admm", "direct_epochs": "epochs"})
+def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
                  epochs: int = TrainingSettings.direct_epochs, lr: float = TrainingSettings.learning_rate,
-                 batch: int = TrainingSettings.batch_size, seed: int = 0, loss: Loss | None = None,
+                 batch: int = TrainingSettings.batch_size, seed: int = TrainingSettings.seed, loss: Loss | None = None,
                  on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
                  **settings: Any) -> nn.Module:
     """A block-circulant model trained by its first columns alone, from a model which stays as it is.
@@ -149,7 +158,8 @@ def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[s
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               **settings)
     dense = model.state_dict() if chosen.start == "dense" else None
-    return _alone(model, data, chosen, ("direct",), block_size, loss, on_epoch, checkpoint, resume, dense)
+    return _alone(model, data, settings=chosen, phases=("direct",), block_size=block_size, loss=loss, progress=on_epoch,
+                  checkpoint=checkpoint, resume=resume, dense=dense)
 
 
 def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: tuple[str, ...],
@@ -159,7 +169,8 @@ def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: 
     resolve(model, block_size)
     inspect(model, data.train_x[:2]).require_traced()
     with process_group() as team:
-        trainer = Trainer(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
+        trainer = Trainer(clone(model), data, task=task, settings=settings, phases=phases, block_size=block_size,
+                          team=team, progress=progress,
                          checkpoint=checkpoint, dense=dense)
         return trainer.run(resume=resume)
 

@@ -6,7 +6,7 @@ import pytest
 
 from circulant import hw
 from circulant.cli import main
-from circulant.experiment import Experiment, Hardware, Model
+from circulant.experiment import Experiment, Hardware
 from circulant.hw.reload_words import writes_for
 from circulant.run.run_folder import Run, record
 from circulant.sim import cosim
@@ -14,6 +14,7 @@ from circulant.sim.cosim import Exchange, Mismatch
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
+from circulant.training.settings import ModelSettings
 from tests.circulant.conftest import make_quantized, make_trained
 from tests.sim import samples
 
@@ -22,7 +23,8 @@ from tests.sim import samples
 def run(tmp_path_factory):
     """A run with a reloadable design, and beside it the folder of another network in the same formats."""
     folder = tmp_path_factory.mktemp("reload")
-    this = Run(folder / "small", Experiment("small", model=Model(hidden=8), hardware=Hardware(40, reloadable=True)))
+    this = Run(folder / "small", Experiment("small", model=ModelSettings(hidden=8),
+                                           hardware=Hardware(40, reloadable=True)))
     make_trained(this)
     made = make_quantized(this)
     network = Network.load(this.folder)
@@ -49,8 +51,9 @@ def test_the_words_are_kept_with_what_came_of_them(run, monkeypatch, capsys, wro
 
     def exchange(folder, network, other, words, inputs, **options):
         seen.append((folder, network.hash, other.name, words, len(inputs)))
-        first = Mismatch(0, 0, 0, 1, 2, "other network") if wrong else None
-        return Exchange(len(words), 90, wrong, first, 30, 0, 1000, "Verilator")
+        first = Mismatch(0, 0, word=0, expected=1, got=2, run="other network") if wrong else None
+        return Exchange(len(words), words_compared=90, mismatches=wrong, first=first, values_compared=30,
+                        wrong_values=0, cycles=1000, simulator="Verilator")
 
     monkeypatch.setattr(cosim, "exchange", exchange)
     other = run.folder.parent / "other"

@@ -12,11 +12,11 @@ from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import Hints
 from circulant.training.loop.loop import Fit, Recipe, forward
 from circulant.training.loop.runtime import ProcessGroup
-from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.trainer import Trainer
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceLabeller
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.batches import Batch
 from circulant.training.task.task import Ctc, task_of
 
@@ -102,7 +102,7 @@ def course(hints, kind="reset_gru", epochs=6):
                                test_y=data.test_y[:32])
     settings = TrainingSettings(method="direct", dense_epochs=3, direct_epochs=epochs, distillation=1.0, hints=hints)
     model = build(ModelSettings(kind=kind, hidden=16), data.shape, data.classes)
-    return Trainer(model, data, task_of(data), settings, ("dense", "direct"), 4)
+    return Trainer(model, data, task=task_of(data), settings=settings, phases=("dense", "direct"), block_size=4)
 
 
 def test_the_maps_learn_along():
