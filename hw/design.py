@@ -1,7 +1,6 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.resource_count import ResourceCount, count_resources
@@ -11,6 +10,8 @@ from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_posit
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
+from circulant.sim.arith.fixed import Format
+from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
@@ -36,7 +37,7 @@ class Design:
     plans: list[Plan]
     verilog: str
     images: dict[str, str]
-    manifest: dict[str, Any]
+    manifest: Json
 
     KIND = design.KIND
     VERSION = design.VERSION
@@ -126,8 +127,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCount,
-              images: list[str]) -> dict[str, Any]:
-    def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
+              images: list[str]) -> Json:
+    def port(prefix: str, form: Format, block: int, elements: int) -> Json:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
@@ -156,5 +157,5 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
     } | more
 
 
-def _times(entry: dict[str, Any], times: int) -> dict[str, Any]:
+def _times(entry: Json, times: int) -> Json:
     return entry | {name: entry[name] * times for name in ("cycles", "floor")}
