@@ -234,7 +234,8 @@ class LineBuffer(wiring.Component):
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
 
         # Its groups, what they read, and the lines that are free behind them.
-        pixel = _Pixel(top, left, bases, seen, starts, row_ends, image_ends)
+        pixel = _Pixel(top=top, left=left, bases=bases, seen=seen, starts=starts, row_ends=row_ends,
+                       image_ends=image_ends)
         group, finishes = self._walk(m, pixel)
         self._read(m, group)
         self._free(m, pixel, finishes, freed)
@@ -346,7 +347,8 @@ class LineBuffer(wiring.Component):
         # A register between the walk and the array.
         m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
                      issue.phase.eq(phase), issue.first.eq((turn == 0) & (part == 0)), issue.ends.eq(group_ends)]
-        return _Group(turn, part, offset, rows, inside_rows, inside_columns), finishes
+        return _Group(turn=turn, part=part, offset=offset, rows=rows, inside_rows=inside_rows,
+                      inside_columns=inside_columns), finishes
 
     def _free(self, m: Module, pixel: _Pixel, finishes: Value, freed: Signal) -> None:
         """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""
