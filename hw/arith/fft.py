@@ -11,13 +11,18 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import Registers
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency"]
 
 
 def fft_latency(k: int) -> int:
     """Cycles of a transform: its levels, and three more stages for the twiddle products of each level from n = 8 on."""
     levels = exact_log2(k)
     return levels + 3 * max(0, levels - 2)
+
+
+def forward_latency(k: int) -> int:
+    """Cycles of a `ForwardFft`: its levels, and one for the rounding."""
+    return fft_latency(k) + 1
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,8 @@ class ForwardFft(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
-        return self._shape.latency + 1
+        """Cycles from an accepted input to its output, without stalls, see `forward_latency`."""
+        return forward_latency(self._shape.k)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()

@@ -11,7 +11,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, s
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape, ForwardFft, fft_latency
+from circulant.hw.arith.fft import FftShape, ForwardFft, forward_latency
 from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block, delay
 from circulant.sim.arith.circulant import Product
@@ -20,8 +20,8 @@ __all__ = ["BankShape", "Banks", "write_latency"]
 
 
 def write_latency(k: int) -> int:
-    """Cycles from a block to where it can be read: levels of its transform, its rounding, the bank."""
-    return fft_latency(k) + 1 + 1
+    """Cycles from a block to where it can be read: its transform, the bank."""
+    return forward_latency(k) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Banks(wiring.Component):
             in the cycle in which it is written, and can be read in the next one.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
-        spectra: of the columns read two cycles before.
+        spectra: of the columns read `circulant.hw.array.issue.SPECTRA` cycles before.
         restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 
@@ -217,7 +217,7 @@ class Banks(wiring.Component):
             other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
         (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h), shift=_shift(h),
                                  spectrum_width=h.spectrum.width, **other)
-        latency = _fft(h).latency + 1
+        latency = forward_latency(shape.k)
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
         soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)

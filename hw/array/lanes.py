@@ -10,7 +10,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.issue import SPECTRA, issue_signature
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import Program
@@ -37,9 +37,8 @@ def row_shape(program: Program) -> MacRowShape:
 
 
 def array_latency(k: int, columns: int) -> int:
-    """Cycles from a pass's last group of columns to its first row: memory, its register, operands, row, drain,
-    chain."""
-    return 3 + row_latency(columns) + pipeline_latency(k)
+    """Cycles from a pass's last group of columns to its first row: spectra, operands, row, drain, chain."""
+    return SPECTRA + 1 + row_latency(columns) + pipeline_latency(k)
 
 
 def weight_image(name: str, program: Program, row: int, column: int) -> Image:
@@ -67,7 +66,7 @@ class LaneArray(wiring.Component):
     Members:
         issue: the group of columns that is read in this cycle, see `issue_signature`.
         second: its step is every second one.
-        spectra: that group, two cycles later.
+        spectra: that group, `SPECTRA` cycles later.
         o: rows of each chain, see `chain_output`.
     """
 
@@ -100,7 +99,7 @@ class LaneArray(wiring.Component):
         m = Module()
         program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
         operands = Signal(row.operands, reset_less=True)
-        phase = delay(m, issue.phase, 2, name="phase")
+        phase = delay(m, issue.phase, SPECTRA, name="phase")
         part = delay(m, phase, row.latency - 2, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]

@@ -13,10 +13,13 @@ from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LATENCY", "RowBuffers"]
+__all__ = ["FETCH", "LATENCY", "RowBuffers"]
 
 LATENCY = 1
 """Cycles from the last row of a block to where the block can be fetched."""
+
+FETCH = 1
+"""Cycles from ``fetch`` to the rows."""
 
 
 class RowBuffers(wiring.Component):

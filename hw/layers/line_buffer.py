@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.arith.fixed import constant_product
-from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.issue import SPECTRA, issue_signature
 from circulant.hw.array.line_shape import LineShape, Walk
 from circulant.hw.array.parts import Memory
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
@@ -176,11 +176,8 @@ class LineBuffer(wiring.Component):
         room: whether an output pixel may be started.
         starts: one is.
         issue: for the `LaneArray`, see `issue_signature`.
-        spectra: of the columns, `LineBuffer.LATENCY` cycles later.
+        spectra: of the columns, `SPECTRA` cycles later.
     """
-
-    LATENCY = 2
-    """Cycles from an issue to its spectra: the lines, a register."""
 
     def __init__(self, shape: LineShape) -> None:
         self._shape = shape
@@ -382,12 +379,12 @@ class LineBuffer(wiring.Component):
             m.d.sync += [address.eq(row + group.offset + column + group.part), here.eq(inside)]
 
             # Its blocks, with the register behind the memory.
-            there = delay(m, here, self.LATENCY, name=f"there_{n}")
+            there = delay(m, here, SPECTRA, name=f"there_{n}")
             for b in range(shape.blocks):
                 if b == walk.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
                     filled = Signal(name=f"filled_{n}")
                     m.d.sync += filled.eq(inside & (group.part != inner - 1))
-                    there = delay(m, filled, self.LATENCY, name=f"filled_there_{n}")
+                    there = delay(m, filled, SPECTRA, name=f"filled_there_{n}")
                 ram = self._rams[n * shape.blocks + b]
                 m.d.comb += [ram.r_addr.eq(address),
                              Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, delay(

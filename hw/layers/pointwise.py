@@ -7,6 +7,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
@@ -24,7 +25,7 @@ __all__ = ["Pointwise", "first_block", "peephole_image", "pointwise_images", "po
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+    return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
 
 
 def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:

@@ -11,8 +11,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape
-from circulant.hw.array.banks import BankShape
+from circulant.hw.array.banks import BankShape, write_latency
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices
@@ -80,10 +79,9 @@ class RecurrentLayer(wiring.Component):
             if cells_of(layer)[0].private:
                 self._own_state = self._opening(
                     "c", layer.hidden, self._hidden_blocks, cells_of(layer)[0].memories(layer)["state"])
-            h = layer.gates.parts[1]
             self._restore = Restore(
                 opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
-                settle=FftShape(k, h.input.width, h.twiddle_bits).latency + 4)
+                settle=write_latency(k) + 2)
             config.restoring.append(self._restore.busy)
         self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
+from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
@@ -41,7 +42,12 @@ class RowFormat:
     @property
     def latency(self) -> int:
         """Cycles from operands to values: product, levels of the tree, sum, combination, and three roundings."""
-        return 2 + ceil_log2(self.columns) + 4
+        return 2 + ceil_log2(self.columns) + self.behind
+
+    @property
+    def behind(self) -> int:
+        """Cycles from the last sum to the values: combination, three roundings."""
+        return 4
 
 
 class TileRow(wiring.Component):
@@ -146,17 +152,17 @@ class TileConvLayer(wiring.Component):
         m.d.comb += lines.room.eq(promised < queue.depth)
         m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))
 
-        # LineBuffer read in a cycle are there two cycles later, and in the operands three.
+        # What the lines give is in the operands a cycle later; products, the tree, the sum follow.
         operands = Signal(data.ArrayLayout(signed(shape.data_width), shape.columns * shape.products), reset_less=True)
         m.d.sync += operands.eq(Value.cast(lines.spectra))
-        summed = form.latency - 2  # from lines to where the sum is taken
+        summed = SPECTRA + form.latency - form.behind
         add, ends = (delay(m, value, summed, name=name, reset_less=False)
                      for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
         first, number = (delay(m, value, summed, name=name)
                          for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
-        leaves = delay(m, ends, 5, name="leaves", reset_less=False)
-        which = delay(m, number, 5, name="which")
-        bias_at = delay(m, number, 3, name="bias_at")
+        leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
+        which = delay(m, number, form.behind + 1, name="which")
+        bias_at = delay(m, number, form.behind - 1, name="bias_at")
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
