@@ -113,6 +113,7 @@ class ForwardFft(wiring.Component):
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
             return registers.stage(y)
 
+        # The levels, then the spectrum rounded to its format, or to the other one.
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
         (shift, width), (other_shift, other_width) = self._rounding, self._other
         if other_width and self._other != self._rounding:
@@ -128,6 +129,8 @@ class ForwardFft(wiring.Component):
                            for x, result in zip(given, results, strict=True)]
         else:
             results = [requantize(x, shift, width) for x in spectrum]
+
+        # The last register, and the stream.
         rounded = registers.stage(results)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]

@@ -98,6 +98,8 @@ class LaneArray(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
+
+        # The data side of the products, one register for all rows.
         operands = Signal(row.operands, reset_less=True)
         phase = delay(m, issue.phase, SPECTRA, name="phase")
         part = delay(m, phase, row.latency - 2, name="part")
@@ -105,6 +107,8 @@ class LaneArray(wiring.Component):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
+
+        # The issue on its way: to the accumulators, to the drain, to the chains.
         add = delay(m, issue.valid, row.latency, name="add", reset_less=False)
         slot, first = (
             delay(m, value, row.latency, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
@@ -116,6 +120,7 @@ class LaneArray(wiring.Component):
             for name, value in (("number", issue.number), ("second", self.second))
         )
 
+        # The rows, each with the weight memories of its lanes; sums drain towards the chains.
         rows = instances(m, platform, "row", MacRow, shape.rows, shape=row)
         for r, lanes in enumerate(rows):
             m.d.comb += [
@@ -134,6 +139,8 @@ class LaneArray(wiring.Component):
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
                 m.d.comb += [rom.en.eq(1), rom.addr.eq(issue.weight), Value.cast(lanes.w[c]).eq(weights)]
+
+        # The chains, at the first rows.
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [

@@ -59,6 +59,7 @@ class RowBuffers(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+        # Whole blocks that wait: those that come in this cycle, less one that is fetched.
         chains = self.i
         second = Signal()
         complete = Signal(len(chains))
@@ -70,11 +71,14 @@ class RowBuffers(wiring.Component):
             self.waiting.eq(self.waiting + counts[complete] - self.fetch),
             self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
         ]
+
+        # The block to fetch next; steps in turn use the halves of the memories.
         with m.If(self.fetch):
             m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
             with m.If(self.block == self.blocks - 1):
                 m.d.sync += second.eq(~second)
 
+        # The memories of each gate, a bank for each chain that carries rows of it.
         for number, matrix in self._chosen:
             kinds = len(matrix.kinds)
             banks = matrix.banks(len(chains))

@@ -74,6 +74,8 @@ class TileRow(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         form = self._form
+
+        # Each filter: its products over all columns, summed by a tree, then over the groups of a tile.
         sums: list[Value] = []
         for j in range(form.products):
             level: list[Value] = []
@@ -87,6 +89,8 @@ class TileRow(wiring.Component):
             with m.If(self.add):
                 m.d.sync += total.eq(Mux(self.first, 0, total) + terms)
             sums.append(total)
+
+        # The pixels: sums of the filters, rounded twice, with the bias, and ReLU.
         for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
             rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
@@ -148,6 +152,8 @@ class TileConvLayer(wiring.Component):
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
         serialize(m, queue.o, wiring.flipped(self.o))
+
+        # A tile is started while the queue has room for all under way.
         promised = Signal(range(queue.depth + 2))
         m.d.comb += lines.room.eq(promised < queue.depth)
         m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))
@@ -155,6 +161,8 @@ class TileConvLayer(wiring.Component):
         # What the lines give is in the operands a cycle later; products, the tree, the sum follow.
         operands = Signal(data.ArrayLayout(signed(shape.data_width), shape.columns * shape.products), reset_less=True)
         m.d.sync += operands.eq(Value.cast(lines.spectra))
+
+        # The issue on its way: to the sums, and to where whole tiles leave.
         summed = SPECTRA + form.latency - form.behind
         add, ends = (delay(m, value, summed, name=name, reset_less=False)
                      for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
@@ -163,6 +171,8 @@ class TileConvLayer(wiring.Component):
         leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
         which = delay(m, number, form.behind + 1, name="which")
         bias_at = delay(m, number, form.behind - 1, name="bias_at")
+
+        # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
@@ -187,6 +197,8 @@ class TileConvLayer(wiring.Component):
                         with m.If(leaves & (which == n)):
                             m.d.sync += value.eq(row.y[p])
                     pixels[p * layer.outputs + channel] = value
+
+        # A whole tile into the queue; the last one of an image is marked.
         whole, tile = Signal(), Signal(range(max(2, shape.tiles)))
         m.d.comb += [
             whole.eq(leaves & (which == shape.passes - 1)), queue.i.valid.eq(whole),

@@ -150,9 +150,13 @@ class WindowPoolLayer(wiring.Component):
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
         connect(m, queue.o, wiring.flipped(self.o))
+
+        # A pixel is started while the queue has room for all under way.
         promised = Signal(range(queue.depth + shape.beats + 1))
         m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
         m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
+
+        # What comes out of the tree, counted to mark the last block of an image.
         down, across = layer.output_grid
         count = down * across * shape.beats
         at = Signal(range(max(2, count)))
@@ -160,6 +164,8 @@ class WindowPoolLayer(wiring.Component):
         m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
         with m.If(comes):
             m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+
+        # The greatest value or the sum of each window, then the mean.
         for j in range(shape.k):
             level: list[Value] = [lines.spectra[n][j] for n in range(shape.positions)]
             if layer.mode == "max":
