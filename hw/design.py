@@ -7,6 +7,7 @@ from circulant.hw.emit.resource_count import ResourceCount, count_resources
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
+from circulant.hw.ports import port_list
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
@@ -142,7 +143,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
                                                       strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
-        "clock": "clk", "reset": "rst",
+        "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)

@@ -44,11 +44,11 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits experiment run arguments report rates sweep commands cli __main__",
+    "circulant": "progress extras exits experiment kit run arguments report rates sweep commands cli __main__",
     "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan top design resources reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
     "circulant.boards": "absorb device levels tools budget synthesis placement",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
