@@ -12,13 +12,13 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks.admm import Admm, penalties
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import block_sizes, compress, inherit, initialise, resolve
-from circulant.training.data import Dataset
 from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.loop.settings import TrainingSettings
+from circulant.training.task.samples import Samples
 from circulant.training.task.task import Task
 
 __all__ = ["Trainer", "Progress"]
@@ -55,7 +55,7 @@ class Trainer:
         earlier: seconds, and seconds of processor time, that a resumed training took up to the checkpoint.
     """
 
-    def __init__(self, model: nn.Module, data: Dataset, task: Task, settings: TrainingSettings,
+    def __init__(self, model: nn.Module, data: Samples, task: Task, settings: TrainingSettings,
                  phases: tuple[str, ...], block_size: int | Mapping[str, int], *, team: ProcessGroup = ALONE,
                  progress: Progress | None = None, checkpoint: str | Path | None = None,
                  about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None) -> None:

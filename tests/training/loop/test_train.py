@@ -50,14 +50,18 @@ def test_admm_approaches_the_set(digits):
 def test_train_admm_leaves_the_model():
     model = dense_model()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    small = train_admm(model, tiny(), epochs=1, retrain_epochs=1)
+    small = train_admm(model, tiny(), epochs=1, retrain_epochs=1).model
     assert block_sizes(small) == dict.fromkeys(matrices(model), 8)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "the model was changed"
 
 
 def test_train_admm_is_the_second_half_of_train():
     trained = train(tiny(), SHORT, model=ModelSettings(hidden=16))
-    small = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    result = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    small = result.model
+    assert result.history == trained.history[SHORT.dense_epochs:]
+    assert result.scores == {name: trained.scores[name] for name in ("projected", "circulant")}
+    assert repr(result) == f"<TrainingResult accuracy {result.score:.2%}, block size 8, 5 epochs>"
     for name, value in trained.model.state_dict().items():
         assert torch.equal(small.state_dict()[name], value), f"{name} must not depend on who called"
 
@@ -116,9 +120,9 @@ def test_another_loss():
         calls.append(classes)
         return nn.functional.multi_margin_loss(outputs, classes)
 
-    small = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8, loss=noted)
+    small = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8, loss=noted).model
     assert len(calls) == 5 * 16, "every batch of both phases must use the loss"
-    usual = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8)
+    usual = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8).model
     assert not torch.equal(small.linear.bias, usual.linear.bias)
 
 

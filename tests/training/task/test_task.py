@@ -216,7 +216,7 @@ def test_what_a_task_refuses():
     data = stepped("regression")
     with pytest.raises(Refusal, match=r"^Label smoothing must be of a classification, not 0\.1 of a regression; leave"):
         task_of(data, smoothing=0.1)
-    with pytest.raises(Refusal, match="^Targets must be those that the loss 'cross_entropy' takes, of a class"):
+    with pytest.raises(Refusal, match=r"^Targets must be those that the loss 'cross_entropy' takes, of a class"):
         task_of(data, loss="cross_entropy")
     with pytest.raises(Refusal, match="'squares' returns a tensor of shape"):
         fit(Labeller(), data, loss=squares, epochs=1, lr=0.1)
