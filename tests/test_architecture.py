@@ -15,10 +15,12 @@ FOLDERS = {"circulant": ROOT / "circulant"} | {
 """The folders by package: circulant/ holds a relative link to each of the others."""
 
 OURS = {
-    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.sim", "circulant.sim.cosim",
-                  "circulant.hw", "circulant.hw.c", "circulant.boards"},
-    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.sim"},
-    "circulant.training.data": {"circulant.training.data", "circulant.sim"},
+    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.training.settings",
+                  "circulant.sim", "circulant.sim.cosim", "circulant.hw", "circulant.hw.c", "circulant.boards"},
+    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.training.settings",
+                           "circulant.sim"},
+    "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
+    "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
@@ -32,6 +34,7 @@ THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
+    "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
@@ -41,10 +44,10 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits schema experiment run arguments report rates sweep commands cli __main__",
-    "circulant.training": "archive models data blocks task capture scoring conversion loop store",
-    "circulant.sim": "refusal metrics arith child files public shape artifact real vectors golden configuration error "
-                     "quantize design cosim",
+    "circulant": "progress extras exits experiment run arguments report rates sweep commands cli __main__",
+    "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
+    "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
+                     "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan top design resources reload_words",
     "circulant.boards": "absorb device levels tools budget synthesis placement",
 }
@@ -169,6 +172,8 @@ def test_imports_follow_the_picture(path):
     ("circulant.sim.cosim", "from circulant.hw.design import Design", "circulant.hw"),
     ("circulant.hw", "import circulant.training.data", "circulant.training.data"),
     ("circulant.training.data", "import torch", "torch"),
+    ("circulant.training.settings", "import torch", "torch"),
+    ("circulant.training.settings", "from circulant.training.models.models import MODELS", "circulant.training"),
     ("circulant.training.data", "from circulant.training.models.models import build", "circulant.training"),
     ("circulant.hw", "try:\n    import torch.nn\nexcept ImportError:\n    pass", "torch"),
     ("circulant.hw", "import importlib\nimportlib.import_module('torch')", "torch"),

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from circulant.experiment import DEFAULT, Data, load, shipped
+from circulant.experiment import DEFAULT, load, shipped
 from circulant.report.plots import COLORS, png, style
-from circulant.schema import keys
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.settings import choices
+from circulant.training.settings import DataSettings
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
@@ -32,7 +33,7 @@ def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
     Raises:
         Refusal: when it is none of them, or as `circulant.experiment.load`.
     """
-    names = keys(Data)["name"][0].choices
+    names = choices(DataSettings, "name")
     if source.endswith(".npz"):
         table = {"name": "npz", "path": source}
     elif source in names:

@@ -23,7 +23,7 @@ from circulant.sim.real.float_model import Model
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
-    from circulant.training.loop.settings import TrainingSettings
+    from circulant.training.settings.training import TrainingSettings
     from circulant.training.task.task import Task
 
 __all__ = ["Golden", "calibration", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]

@@ -9,8 +9,8 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.training.data import files
 from circulant.training.data.assemble import Indices, chosen, divided
 from circulant.training.data.dataset import Dataset
-from circulant.training.data.options import Options
 from circulant.training.data.targets import TASKS, converted, kind_of
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["KEYS", "npz"]
 
@@ -22,13 +22,12 @@ KEYS = (*(f"{part}_{field}" for part in PARTS for field in FIELDS), *FIELDS, "is
 TEST_FRACTION = 0.2
 
 
-def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def npz(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """The data set in the file that ``path`` names; it is called after the file.
 
     Raises:
         Refusal: keys that are missing, unknown or contradict each other, and everything that `Dataset` refuses.
     """
-    options.only("npz", ("path",))
     if not options.path:
         raise Refusal("The data set 'npz' must be told its file, but data.path is empty; set it")
     path = files.locate("npz", options.path)
@@ -58,7 +57,7 @@ def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
     return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
-def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
+def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)
@@ -127,7 +126,7 @@ def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
             raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them alike")
 
 
-def _held_out(pieces: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
+def _held_out(pieces: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The train part cut in two, in place of both parts."""
     y = pieces["train_y"]
     everything = np.arange(len(y))

@@ -12,7 +12,7 @@ from circulant.training.blocks.quantized_set import constrain_to_quantized, sett
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, Metrics, Recipe
 from circulant.training.loop.runtime import choose_device
-from circulant.training.loop.settings import TrainingSettings
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.samples import Given, samples
 from circulant.training.task.task import Task, task_of
 

@@ -16,6 +16,7 @@ from circulant.training.data import Dataset
 from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.augment import AUGMENTS, augment
 from circulant.training.task.batches import Batch, Part, Portion
 from circulant.training.task.loaded import Loaded, LoadedPart
@@ -40,16 +41,16 @@ class Recipe:
 
     epochs: int
     lr: float
-    batch: int = 32
-    seed: int = 0
-    decay: str = "cosine"
-    warmup: int = 0
-    optimizer: str = "adam"
-    weight_decay: float = 0.0
-    clip: float = 0.0
+    batch: int = TrainingSettings.batch_size
+    seed: int = TrainingSettings.seed
+    decay: str = TrainingSettings.decay
+    warmup: int = TrainingSettings.warmup_epochs
+    optimizer: str = TrainingSettings.optimizer
+    weight_decay: float = TrainingSettings.weight_decay
+    clip: float = TrainingSettings.clip
     precision: str = "float32"
-    augment: str = "none"
-    rate_scaling: str = "none"
+    augment: str = TrainingSettings.augment
+    rate_scaling: str = TrainingSettings.rate_scaling
 
 
 class Fit:

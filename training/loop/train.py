@@ -16,15 +16,19 @@ from circulant.training.loop.display import Display
 from circulant.training.loop.loop import Metrics
 from circulant.training.loop.result import TrainingResult
 from circulant.training.loop.runtime import choose_device, process_group
-from circulant.training.loop.settings import METHODS, TrainingSettings
 from circulant.training.loop.trainer import Progress, Trainer
-from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.models import build
+from circulant.training.settings.compression import CompressionSettings
+from circulant.training.settings.model import ModelSettings
+from circulant.training.settings.training import METHODS, TrainingSettings, idle
 from circulant.training.task.losses import Loss
 from circulant.training.task.metrics import Measure
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Task, task_of
 
 __all__ = ["Progress", "Trained", "TrainingSettings", "TrainingResult", "train", "train_admm", "train_direct"]
+
+BLOCK_SIZE = CompressionSettings.block_size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +78,7 @@ class Trained:
 
 
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
-          block_size: int | Mapping[str, int] = 8, progress: Progress | None = None,
+          block_size: int | Mapping[str, int] = BLOCK_SIZE, progress: Progress | None = None,
           checkpoint: str | Path | None = None, resume: bool | None = False,
           dense: Mapping[str, Tensor] | None = None) -> Trained:
     """Train the dense baseline, and the block-circulant model by the method of the settings.
@@ -112,14 +116,15 @@ CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
 
-@public(more=TrainingSettings, called=CALLED | {
+@public(more=TrainingSettings, idle=idle("admm", "retrain"), called=CALLED | {
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
 def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                metric: str | Measure | None = None, higher_is_better: bool | None = None,
-               block_size: int | Mapping[str, int] = 8, epochs: int = TrainingSettings.admm_epochs,
+               block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.admm_epochs,
                retrain_epochs: int = TrainingSettings.retrain_epochs, lr: float = TrainingSettings.learning_rate,
-               retrain_lr: float = TrainingSettings.retrain_rate, rho: float | Mapping[str, float] = 1e-2,
-               batch: int = TrainingSettings.batch_size, seed: int = 0, progress: bool = True,
+               retrain_lr: float = TrainingSettings.retrain_rate,
+               rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
+               seed: int = TrainingSettings.seed, progress: bool = True,
                on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
                **settings: Any) -> TrainingResult:
     """Train a block-circulant model from one with dense weights, which stays as it is.
@@ -155,12 +160,14 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
                   visible=progress, on_epoch=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
-@public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
+@public(more=TrainingSettings, idle=idle("direct"), called=CALLED | {
+    "method": "a call of train_admm", "direct_epochs": "epochs"})
 def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
                  metric: str | Measure | None = None, higher_is_better: bool | None = None,
-                 block_size: int | Mapping[str, int] = 8, epochs: int = TrainingSettings.direct_epochs,
-                 lr: float = TrainingSettings.learning_rate, batch: int = TrainingSettings.batch_size, seed: int = 0,
-                 progress: bool = True, on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
+                 block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.direct_epochs,
+                 lr: float = TrainingSettings.learning_rate, batch: int = TrainingSettings.batch_size,
+                 seed: int = TrainingSettings.seed, progress: bool = True, on_epoch: Progress | None = None,
+                 checkpoint: str | Path | None = None,
                  resume: bool = False, **settings: Any) -> TrainingResult:
     """Train a block-circulant model by its first columns alone, from a model which stays as it is.
 
