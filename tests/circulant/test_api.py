@@ -18,7 +18,7 @@ from tests.circulant.conftest import small_network
 NETWORK, INPUTS = small_network()
 X, Y = np.zeros((8, 4), np.float32), np.zeros(8, np.int64)
 MODEL = nn.Sequential(nn.Linear(4, 4))
-DATA = circulant.Dataset("mine", X, Y, X, Y, 2)
+DATA = circulant.Dataset("mine", X, Y, X, Y, classes=2)
 
 
 @pytest.mark.parametrize(("call", "words"), [

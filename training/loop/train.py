@@ -95,7 +95,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
     """
     model = model or ModelSettings()
-    task = task_of(data, smoothing=settings.label_smoothing)
+    task = task_of(data, loss=None if settings.loss == "auto" else settings.loss, smoothing=settings.label_smoothing)
     network = build(model, data.shape, data.classes, seed=settings.seed)
     block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
