@@ -192,7 +192,7 @@ COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
 
 
 def _widths(done: dict[str, Any]) -> None:
-    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    """The widths picked, every tensor against its format, and the tensors that the calibration said nothing of."""
     from circulant.run.quantization import picked_table, ranges_table
 
     console = Console(soft_wrap=not sys.stdout.isatty())

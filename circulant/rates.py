@@ -83,7 +83,7 @@ def best(tried: Tried) -> float:
 
 
 def closing(tried: Tried, held: int, epochs: int) -> str:
-    """What was found, and how to take it."""
+    """The rate with the least loss, in words, and how to take it."""
     rate = best(tried)
     edge = {tried[0]["rate"]: "least", tried[-1]["rate"]: "greatest"}.get(rate)
     return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {epochs} "

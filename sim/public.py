@@ -179,7 +179,7 @@ NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a te
 
 
 def _words(hint: Any) -> str:
-    """What may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
+    """Words for what may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
     options = _options(hint)
     if _arrays(options):
         return "an array of numbers"

@@ -1,4 +1,4 @@
-"""What a data set holds, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
+"""Contents of a data set, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
 import json
 from collections.abc import Iterable
 from pathlib import Path

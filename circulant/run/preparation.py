@@ -1,4 +1,4 @@
-"""What a training is given before it starts: a look at its network, and a dense baseline of another run."""
+"""Preparation of a training before it starts: a look at its network, and a dense baseline of another run."""
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -59,5 +59,5 @@ def baseline(experiment: Experiment, folder: Path) -> Any:
 
 
 def _with_weights(model: ModelSettings) -> ModelSettings:
-    """What decides which weights a model has."""
+    """The settings that decide which weights a model has."""
     return replace(model, dense=(), dropout=0.0)

@@ -56,7 +56,7 @@ class Golden:
 
 
 def widths(table: Mapping[str, Any]) -> Widths:
-    """What [quantization] says of widths: an integer for every tensor of a kind, a table for those of named layers.
+    """The widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
 
     Raises:
         Refusal: when a width is out of its range.
@@ -126,7 +126,7 @@ def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any]
 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],
                  folder: str | Path | None) -> Evaluations:
-    """What a network loses on the samples of the table."""
+    """The loss of a network on the samples of the table."""
     from circulant.training.scoring import judge
 
     judged = judge(task, data, table["pick_on"], table["samples"])
@@ -179,7 +179,7 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
 
 
 def loss(picking: Mapping[str, Any]) -> str:
-    """What the picked widths lose, in words."""
+    """The loss of the picked widths, in words."""
     how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
     return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
 

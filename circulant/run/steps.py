@@ -12,6 +12,7 @@ from typing import Any
 from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
+from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.preparation import baseline, inspected, require_one_size
@@ -170,7 +171,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
 
 
 def generate(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Verilog: the folder ``hardware`` and ``generation.json``.
+    """Verilog with its integration kit: the folder ``hardware`` and ``generation.json``.
 
     Raises:
         Refusal: when the design exceeds the device of the board.
@@ -179,12 +180,14 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
     run.require_writable()
-    network = network_of(run, quantized)
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
     design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment, network)})
     fit_of(run.experiment.board.device, design.manifest["resources"])
+    vectors = network.with_argmax().chosen(vectors) if run.experiment.hardware.argmax else vectors
     design.write(run.path("hardware"))
+    write_kit(run.path("hardware"), vectors)
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,

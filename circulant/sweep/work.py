@@ -1,4 +1,4 @@
-"""What a worker does: train the model of a point, and evaluate the points that share a golden network.
+"""The work of a process: train the model of a point, and evaluate the points that share a golden network.
 
 Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
 """
@@ -56,7 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def failure(error: Exception) -> Found:
-    """What is found of a point that failed."""
+    """The findings of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 

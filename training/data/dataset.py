@@ -1,4 +1,4 @@
-"""What a data set is: two parts of samples with their targets, checked once and for all."""
+"""The data set: two parts of samples with their targets, checked once and for all."""
 from dataclasses import dataclass
 from typing import Any
 

@@ -135,7 +135,7 @@ class Fit:
         self._random = state["random"][self._team.rank]
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
-        """What has a state dict, by its name in that of the phase."""
+        """Objects with a state dict, by their names in that of the phase."""
         yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
         for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))

@@ -1,4 +1,4 @@
-"""What a network is trained for: the loss, the metric and its direction, for each kind of target."""
+"""The task of a network: the loss, the metric and its direction, for each kind of target."""
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 class Task(ABC):
-    """What a network is trained for.
+    """The task of a network.
 
     Parameters:
         classes: outputs of a model, for a sample or a step.
@@ -60,7 +60,7 @@ class Task(ABC):
 
     @abstractmethod
     def tally(self, outputs: Tensor, batch: Batch) -> Any:
-        """What a batch adds to the metric."""
+        """Contribution of a batch to the metric."""
 
     def figure(self, tallies: Sequence[Any]) -> float:
         """The metric of what all batches added."""

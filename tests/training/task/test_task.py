@@ -218,7 +218,7 @@ def test_what_a_task_refuses():
         task_of(data, smoothing=0.1)
     with pytest.raises(Refusal, match=r"^Targets must be those that the loss 'cross_entropy' takes, of a class"):
         task_of(data, loss="cross_entropy")
-    with pytest.raises(Refusal, match="'squares' returns a tensor of shape"):
+    with pytest.raises(Refusal, match=r"'squares' returns a tensor of shape"):
         fit(Labeller(), data, loss=squares, epochs=1, lr=0.1)
     with pytest.raises(Refusal, match=r"^A regression of 5 values must have outputs \(N, steps, 5\), not \(3, 5\); "
                                       r"choose a model that returns every step, with a Linear of 5 outputs$"):
