@@ -11,5 +11,5 @@ def _(layer: Activation, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     text, y = table.emit(unit, f"{prefix}_table", layer.table)
     text = "\n".join([text, render("function.c.j2", unit=unit, prefix=prefix, layer=layer, y_type=y_type,
                                    x_type=storage(layer.input_format))])
-    return Stage(prefix, f"{layer.table.function} of {layer.inputs}", text, Array(y_type, f"{prefix}_y", layer.outputs),
-                 (), ())
+    return Stage(prefix, f"{layer.table.function} of {layer.inputs}", text,
+                 output=Array(y_type, f"{prefix}_y", layer.outputs), states=(), work=())

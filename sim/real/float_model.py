@@ -14,8 +14,8 @@ from circulant.sim.shape.chain import chained, check_chain, check_data, entry
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
 from circulant.sim.shape.window import Flow
 
-__all__ = ["Activation", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "Pool", "Residual", "Scale",
-           "Tap", "spectra"]
+__all__ = ["Activation", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "Pool",
+           "Residual", "Scale", "Tap", "spectra"]
 
 Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual
 
