@@ -156,7 +156,13 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         node = graph[name]  # what it takes may have changed
         if node.op == "scale":
             graph, notes[node.name] = _fold(graph, node)
-        elif node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
+            continue
+        while node.op == "last_step" and (moved := graph[node.inputs[0]]).op == "permute" and _before(graph, node, moved):
+            time = moved.options["order"][node.options["axis"]]
+            node = replace(node, inputs=moved.inputs, options=dict(node.options) | {"axis": time})
+            graph = _without(_with(graph, node), moved)
+            notes[moved.name] = f"without effect on {node.name}"
+        if node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
             source, *between = (replace(step, shape=(None, step.shape[-1])) for step in path)  # the axis of time goes
             source = replace(source, options=dict(source.options) | {"returns": "last"})
             graph = _without(_with(graph, source, *between), node)
@@ -204,6 +210,13 @@ def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
         if not passes or len(graph.users(source.name)) != 1:
             return []
     return path[:-1]
+
+
+def _before(graph: Graph, node: Node, moved: Node) -> bool:
+    """Whether a last step may be taken before axes are permuted: nobody else takes them, and the rest keep their
+    order."""
+    rest = [axis for number, axis in enumerate(moved.options["order"]) if number != node.options["axis"]]
+    return len(graph.users(moved.name)) == 1 and rest == sorted(rest)
 
 
 def _with(graph: Graph, *changed: Node) -> Graph:
