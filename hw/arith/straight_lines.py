@@ -1,11 +1,10 @@
 """Functions of straight lines that are level or go by powers of two, such as ReLU: comparisons, and no multiplier."""
-from typing import Any
-
 from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import requantize, saturate
+from circulant.hw.emit.target import Platform
 from circulant.sim.arith.activation import Pwl
 
 __all__ = ["StraightLines", "straight"]
@@ -35,7 +34,7 @@ class StraightLines(wiring.Component):
         self._pwl = pwl
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         pwl = self._pwl
         argument = Signal(signed(pwl.input_bits), reset_less=True)

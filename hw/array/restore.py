@@ -1,10 +1,9 @@
 """The vectors that a recurrent layer goes on from: kept to be read, and brought back into its banks."""
-from typing import Any
-
-from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import MemoryWindow
 from circulant.hw.stream.pipeline import delay
 
@@ -18,7 +17,7 @@ def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.
         "data": Out(data.ArrayLayout(signed(width), k))})
 
 
-def first_block(stream: Any, streams: int, blocks: int) -> Any:
+def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
     """Address of the first block of a stream's state."""
     return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
@@ -50,7 +49,7 @@ class Restore(wiring.Component):
             "busy": Out(1),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         opening, blocks, streams = self._opening, self._blocks, self._streams
         m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])

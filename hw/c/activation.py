@@ -8,7 +8,7 @@ from circulant.sim.golden.activation import Activation
 @stage.register
 def _(layer: Activation, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     y_type = storage(layer.output_format)
-    text, y = table.emit(unit, f"{prefix}_table", layer.table)
+    text, _ = table.emit(unit, f"{prefix}_table", layer.table)
     text = "\n".join([text, render("function.c.j2", unit=unit, prefix=prefix, layer=layer, y_type=y_type,
                                    x_type=storage(layer.input_format))])
     return Stage(prefix, f"{layer.table.function} of {layer.inputs}", text,

@@ -1,6 +1,4 @@
 """A function of each value, some values in each cycle."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -11,6 +9,7 @@ from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ActivationPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit
@@ -54,7 +53,7 @@ class ActivationLayer(wiring.Component):
     def images(self) -> list[Image]:
         return [] if self._straight else [table_image(self._layer.table, f"{self._layer.name}_table")]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, e, queue = self._layer, self._elements, self._queue
         groups = -(-layer.inputs // e)

@@ -1,9 +1,8 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,7 +11,7 @@ from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.array.restore import first_block, write_signature
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, packed
+from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
@@ -52,7 +51,7 @@ def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
 
 
 def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
-    """What a unit is made of: its states, a table and a product for each activation, the products of gates."""
+    """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
     memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]
@@ -111,7 +110,7 @@ class Pointwise(wiring.Component):
                 **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
@@ -125,9 +124,9 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
-        written = self._own_write(m)
-        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
-        operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
+        writes = self._writes(m)
+        operands: dict[str, data.View] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
+        operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
         latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
@@ -136,7 +135,7 @@ class Pointwise(wiring.Component):
                    for name in self._outputs}
         collected = dict(results)
         if self._cell.own:
-            collected["next"] = written.data
+            collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
             m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
@@ -160,19 +159,19 @@ class Pointwise(wiring.Component):
         ]
         return m
 
-    def _own_write(self, m: Module) -> Any:
-        """Where and when the cell's own state is written; its data is a register."""
+    def _writes(self, m: Module) -> dict[str, wiring.PureInterface]:
+        """The blocks for each memory: those that come, and those of the cell's own state, whose data is a register."""
         own = self._cell.own
-        if not own:
-            return None
-        write = write_signature(self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(
-            path=("own",))
-        m.d.comb += [write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
-        return write
+        writes = {name: getattr(self, f"w_{name}") for name in self._memories if name != own}
+        if own:
+            writes[own] = write = write_signature(
+                self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(path=("own",))
+            m.d.comb += [
+                write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
+        return writes
 
-    def _memory(self, m: Module, name: str, width: int, own: Any) -> Any:
-        """A block of the memory, as fetched."""
-        given = own if name == self._cell.own else getattr(self, f"w_{name}")
+    def _memory(self, m: Module, name: str, width: int, given: wiring.PureInterface) -> data.View:
+        """A block of the memory, as fetched; ``given`` writes it."""
         values = data.ArrayLayout(signed(width), self._k)
         m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
         write, read = mem.write_port(), mem.read_port()
@@ -193,11 +192,11 @@ class Pointwise(wiring.Component):
                 m.d.comb += state.data.eq(read.data)
         return read.data
 
-    def _element(self, values: Any, phase: Signal, lane: int) -> Any:
+    def _element(self, values: data.View, phase: Signal, lane: int) -> Value:
         """Element ``lane`` of the group whose turn it is."""
         return Array([values[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
 
-    def _peepholes(self, m: Module) -> dict[str, Any]:
+    def _peepholes(self, m: Module) -> dict[str, data.View]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
         k, image = self._k, peephole_image(self._layer)
         if image is None:

@@ -157,7 +157,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         if node.op == "scale":
             graph, notes[node.name] = _fold(graph, node)
             continue
-        while node.op == "last_step" and (moved := graph[node.inputs[0]]).op == "permute" and _before(graph, node, moved):
+        while (moved := _before(graph, node)) is not None:
             time = moved.options["order"][node.options["axis"]]
             node = replace(node, inputs=moved.inputs, options=dict(node.options) | {"axis": time})
             graph = _without(_with(graph, node), moved)
@@ -212,11 +212,13 @@ def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
     return path[:-1]
 
 
-def _before(graph: Graph, node: Node, moved: Node) -> bool:
-    """Whether a last step may be taken before axes are permuted: nobody else takes them, and the rest keep their
-    order."""
+def _before(graph: Graph, node: Node) -> Node | None:
+    """The permutation that a last step may be taken before: nobody else takes its axes, and the rest keep their
+    order; None where there is none."""
+    if node.op != "last_step" or (moved := graph[node.inputs[0]]).op != "permute":
+        return None
     rest = [axis for number, axis in enumerate(moved.options["order"]) if number != node.options["axis"]]
-    return len(graph.users(moved.name)) == 1 and rest == sorted(rest)
+    return moved if len(graph.users(moved.name)) == 1 and rest == sorted(rest) else None
 
 
 def _with(graph: Graph, *changed: Node) -> Graph:

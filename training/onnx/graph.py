@@ -1,16 +1,16 @@
-"""The graph of an ONNX file for one size of its inputs: what depends on the data, and the values of all that does not."""
+"""The graph of an ONNX file for one size of its inputs: nodes that depend on the data, and the values of all others."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 import onnx
+from numpy.typing import NDArray
+from onnx import NodeProto, numpy_helper, reference, shape_inference
+
 from circulant.sim.files.files import read_bytes
 from circulant.sim.refusal import Refusal
-from onnx import NodeProto, numpy_helper, reference, shape_inference
 
 __all__ = ["OnnxGraph", "OnnxNode", "load"]
 
@@ -103,15 +103,16 @@ def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
     try:
         model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except Exception as error:
-        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} "
-                      f"({' '.join(str(error).split())[:300]}); export it again, or give data of the right shape") from None
+        reason = " ".join(str(error).split())[:300]
+        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({reason}); export it "
+                      "again, or give data of the right shape") from None
     found = _Folded(model, taken.name, shape, known)
     return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, nodes=tuple(found.nodes),
                      constants=found.constants, shapes=found.shapes, proto=model)
 
 
 def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Shape:
-    """The shape of the input: what the file says, and the sample where it does not; a batch of two where that is open."""
+    """The shape of the input: that of the file, or of the sample where it is open there; an open batch is of two."""
     dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
     given = [None, *sample[1:]] if sample is not None else [None] * len(dims)
     if len(given) != len(dims) or any(a and b and a != b for a, b in zip(dims, given, strict=True)):

@@ -32,7 +32,8 @@ class OnnxNetwork(nn.Module):
         unknown = [node for node in graph.nodes if node.op not in OPERATORS]
         if unknown:
             raise Refusal(f"Nodes of an ONNX file must be of the operators {', '.join(sorted(OPERATORS))}, not "
-                          f"{', '.join(f'{node.op} ({node.name})' for node in unknown)}; replace them before the export")
+                          f"{', '.join(f'{node.op} ({node.name})' for node in unknown)}; replace them "
+                          "before the export")
         self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
         batch = {graph.input: 0}
         for node in graph.nodes:

@@ -41,7 +41,8 @@ class Call:
         """An input that is a constant, or None where there is none."""
         name = self.node.inputs[number] if number < len(self.node.inputs) else ""
         if name and name not in self.graph.constants:
-            raise self.node.refused("its sizes must be constants, not computed from the data; export it with fixed sizes")
+            raise self.node.refused("its sizes must be constants, not computed from the data; export it with fixed "
+                                    "sizes")
         return self.graph.constants[name].tolist() if name else None
 
     def axes(self, number: int = 1) -> list[int] | None:
@@ -68,9 +69,10 @@ class Call:
             axis = self.permutation.index(came)
         elif node.op in ("Reshape", "Flatten", "Squeeze", "Unsqueeze"):
             axis = self.batch_of_reshaped(came)
-        elif node.op in ("Gather", "ReduceMean", "ReduceMax") and not node.attributes.get("keepdims", node.op != "Gather"):
-            gone = [node.attributes.get("axis", 0)] if node.op == "Gather" else self.axes() or []
-            axis -= sum(each < came for each in gone)
+        elif node.op == "Gather":
+            axis -= node.attributes.get("axis", 0) < came
+        elif node.op == "ReduceMean" and not node.attributes.get("keepdims", 1):
+            axis -= sum(each < came for each in self.axes() or [])
         self.batch.update(dict.fromkeys(node.outputs, axis))
 
     @property
