@@ -2,7 +2,7 @@
 from functools import singledispatch
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,6 +10,7 @@ from circulant.hw.arith.activation import table_image, table_widths
 from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.restore import first_block, write_signature
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
@@ -19,20 +20,12 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise", "first_block", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts",
-           "write_signature"]
+__all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
     return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
-
-
-def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
-    """A block for a memory of the unit: valid, stream, block, data."""
-    return wiring.Signature({
-        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
-        "data": Out(data.ArrayLayout(signed(width), k))})
 
 
 @singledispatch
@@ -71,11 +64,6 @@ def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams:
     pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
              for _, pwl in cell.tables(layer)]
     return Parts(memories, [Product(elements, a, b) for a, b in pairs + cell.factors(layer)])
-
-
-def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
-    """Address of the first block of a stream's state."""
-    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
 
 class Pointwise(wiring.Component):

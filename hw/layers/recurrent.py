@@ -18,12 +18,12 @@ from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
+from circulant.hw.array.restore import Restore
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
-from circulant.hw.layers.restore import Restore
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit

@@ -1,14 +1,25 @@
 """The vectors that a recurrent layer goes on from: kept to be read, and brought back into its banks."""
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.pointwise import first_block, write_signature
 from circulant.hw.reload.config import MemoryWindow
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["Restore"]
+__all__ = ["Restore", "first_block", "write_signature"]
+
+
+def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
+    """A block for a memory of vectors: valid, stream, block, data."""
+    return wiring.Signature({
+        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
+        "data": Out(data.ArrayLayout(signed(width), k))})
+
+
+def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
+    """Address of the first block of a stream's state."""
+    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
 
 class Restore(wiring.Component):
