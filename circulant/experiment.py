@@ -115,7 +115,7 @@ class Board(Table):
 
 @dataclass(frozen=True)
 class Simulation(Table):
-    """What is played through the Verilog."""
+    """The vectors and disturbances that are played through the Verilog."""
 
     samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
                           "resets", low=1, high=10**9, zero="all")

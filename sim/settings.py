@@ -26,7 +26,7 @@ _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key means and which values it takes.
+    """Meaning and values of a key.
 
     Members:
         zero: what 0 stands for, where it is legal besides the range.

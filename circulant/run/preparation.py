@@ -1,4 +1,4 @@
-"""What a training is given before it starts: a look at its network, and a dense baseline of another run."""
+"""Preparation of a training before it starts: a look at its network, and a dense baseline of another run."""
 from pathlib import Path
 from typing import Any
 

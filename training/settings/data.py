@@ -25,7 +25,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class DataSettings(Table):
-    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
+    """Data that the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
     name: str = key("digits", "data set", choices=tuple(OPTIONS))
     path: str = key("", "file or folder of the data set, from the folder of the experiment file; empty: below "
