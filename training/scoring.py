@@ -13,6 +13,7 @@ from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
 from circulant.training.data import Dataset
 from circulant.training.task.batches import Part
+from circulant.training.task.samples import samples
 from circulant.training.task.task import Task, task_of
 
 __all__ = ["Judged", "judge", "score"]
@@ -41,10 +42,11 @@ class Judged(NamedTuple):
     lengths: list[Lengths | None]
 
 
-def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | None = None) -> float:
+def score(network: Network, vectors: Vectors, data: Dataset | tuple, *, task: Task | None = None) -> float:
     """The metric of the outputs of a network's test vectors, which are those of the whole test part.
 
     Parameters:
+        data: a data set, or its test part (x, y) or (x, y, lengths).
         task: of the metric; None for that of the data set.
 
     Raises:
@@ -53,6 +55,8 @@ def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | Non
     if vectors.network != network.hash:
         raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
                       f"{vectors.network[:12]}; make them with network.vectors(data.test_x)")
+    data = data if isinstance(data, Dataset) else samples(data, data)
+    assert isinstance(data, Dataset)
     given, due = vectors.steps, data.test_lengths
     if due is None:
         due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
