@@ -20,6 +20,7 @@ from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.evaluations import Evaluations
 from circulant.sim.quantize.quantize import calibrate, grids, quantize
 from circulant.sim.real.float_model import Model
+from circulant.training.loop.display import PHASES
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
@@ -33,8 +34,6 @@ SAMPLE = 64
 
 STEPS = 6400
 """Steps of all samples together that the noise of a width is measured on."""
-
-PHASES = {"joint": "ADMM on the grid", "finetune": "fine-tuning"}
 
 
 @dataclass(frozen=True, eq=False)
