@@ -55,16 +55,16 @@ def score(network: Network, vectors: Vectors, data: Dataset | tuple, *, task: Ta
     if vectors.network != network.hash:
         raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
                       f"{vectors.network[:12]}; make them with network.vectors(data.test_x)")
-    data = data if isinstance(data, Dataset) else samples(data, data)
-    assert isinstance(data, Dataset)
-    given, due = vectors.steps, data.test_lengths
+    part = samples(data, None if isinstance(data, Dataset) else data, task=task.kind if task else None)
+    assert isinstance(part, Dataset), "arrays become one"
+    given, due = vectors.steps, part.test_lengths
     if due is None:
-        due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
+        due = np.full(len(part.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
     if given.shape != due.shape or (given != due).any():
-        raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {data.name!r}, with its "
+        raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {part.name!r}, with its "
                       f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
                       "them with network.vectors(data.test_x, lengths=data.test_lengths)")
-    return (task or task_of(data)).score(vectors.outputs * network.output_format.step, data)
+    return (task or task_of(part)).score(vectors.outputs * network.output_format.step, part)
 
 
 def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:
