@@ -1,4 +1,4 @@
-"""What a command line says: which run is meant, and the size of its design. The frame of every command of a run."""
+"""Arguments of a command line: which run is meant, and the size of its design. The frame of every command of a run."""
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ SIZE = [
 
 
 def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, target: str) -> tuple[str, ...]:
-    """What --multipliers and --device say, as ``key=value``.
+    """Settings of --multipliers and --device, as ``key=value``.
 
     Raises:
         Refusal: when --set says it too, or nothing is built from multipliers.

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.rates import try_rates
     from circulant.training.loop.runtime import machine
-    from circulant.training.loop.settings import TrainingSettings
-    from circulant.training.loop.train import Trained, train, train_admm, train_direct
+    from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
-    from circulant.training.models.models import ModelSettings, SequenceClassifier, build
+    from circulant.training.models.models import SequenceClassifier, build
     from circulant.training.scoring import score
+    from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
     from circulant.training.task.task import Task, task_of
 
@@ -46,7 +46,8 @@ __all__ = [
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
-    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained", "try_rates",
+    "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
+    "load_trained", "try_rates",
     "export", "reference", "Curves", "machine",
     "finetune", "golden_paths",
 ]
@@ -66,11 +67,11 @@ _HOME = {
     "loop.muon": ("Muon",),
     "loop.rates": ("try_rates",),
     "loop.runtime": ("machine",),
-    "loop.settings": ("TrainingSettings",),
-    "loop.train": ("Trained", "train", "train_admm", "train_direct"),
+    "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
-    "models.models": ("ModelSettings", "SequenceClassifier", "build"),
+    "models.models": ("SequenceClassifier", "build"),
     "scoring": ("score",),
+    "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),
     "task.task": ("Task", "task_of"),
 }

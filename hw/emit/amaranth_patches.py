@@ -5,12 +5,13 @@ they are replaced only in the version of Amaranth that was read, `READ`, and onl
 other version all is Amaranth's own, and slower. Text and errors are the same either way, which tests hold.
 FIGURES
 """
+from __future__ import annotations
+
 import gc
 import importlib.metadata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import _nir
@@ -48,16 +49,16 @@ def fast_elaboration() -> Iterator[None]:
             gc.enable()
 
 
-def replacements() -> dict[tuple[Any, str], Any]:
+def replacements() -> dict[tuple[type, str], object]:
     """Replacements by class and name; none for another version of Amaranth, which need not even have the names."""
     return _read() if importlib.metadata.version("amaranth") == READ else {}
 
 
 @cache
-def _read() -> dict[tuple[Any, str], Any]:
+def _read() -> dict[tuple[type, str], object]:
     check = _nir.Netlist.check_comb_cycles
 
-    def searched(netlist: Any) -> None:
+    def searched(netlist: _nir.Netlist) -> None:
         """Amaranth goes from each bit of a sum to each bit of its operands; now only where there may be a cycle."""
         known = drivers(netlist)
         if known is None or may_cycle(netlist, known):
@@ -73,18 +74,18 @@ def _read() -> dict[tuple[Any, str], Any]:
     }
 
 
-def _net(cls: Any, cell: int, bit: int) -> Any:
+def _net(cls: type[_nir.Net], cell: int, bit: int) -> _nir.Net:
     """A net, without asking whether its cell can be; of its bit that must be asked, as it would become another cell."""
     assert 0 <= bit < 1 << 16, f"A cell must have at most 65,536 bits, but one has a bit {bit}"
     return int.__new__(cls, cell << 16 | bit)
 
 
-def _made(cls: Any, nets: Any = ()) -> Any:
+def _made(cls: type[_nir.Value], nets: _nir.Net | Iterable[_nir.Net] = ()) -> _nir.Value:
     """A value, without asking of each of its nets whether it is one."""
     return tuple.__new__(cls, (nets,) if isinstance(nets, _nir.Net) else nets)
 
 
-def _resolved(netlist: Any, value: Any) -> Any:
+def _resolved(netlist: _nir.Netlist, value: _nir.Value) -> _nir.Value:
     """A value whose nets are known, those of negative numbers by now; most have none."""
     if not value or min(value) >= 0:
         return value
@@ -92,9 +93,9 @@ def _resolved(netlist: Any, value: Any) -> Any:
     return _nir.Value([known[net] if net < 0 else net for net in value])
 
 
-def _sigspec(emitter: Any, *parts: Any) -> str:
+def _sigspec(emitter: rtlil.ModuleEmitter, *parts: _nir.Net | Iterable[_nir.Net]) -> str:
     """The words for some nets, those of a wire that follow each other as one part of it."""
-    nets: list[Any] = []
+    nets: list[_nir.Net] = []
     for part in parts:
         if isinstance(part, _nir.Net):
             nets.append(part)
@@ -116,10 +117,10 @@ def _sigspec(emitter: Any, *parts: Any) -> str:
     return words[0] if len(words) == 1 else "{ " + " ".join(reversed(words)) + " }"
 
 
-def drivers(netlist: Any) -> dict[Any, Any] | None:
+def drivers(netlist: _nir.Netlist) -> dict[_nir.Net, _nir.Net] | None:
     """What drives each net that was named before it was known; None where some drive each other alone."""
     connections = netlist.connections
-    known: dict[Any, Any] = {}
+    known: dict[_nir.Net, _nir.Net] = {}
     for each in connections:
         way, net = [], each
         while net < 0 and net not in known:
@@ -131,7 +132,7 @@ def drivers(netlist: Any) -> dict[Any, Any] | None:
     return known
 
 
-def may_cycle(netlist: Any, known: dict[Any, Any]) -> bool:
+def may_cycle(netlist: _nir.Netlist, known: dict[_nir.Net, _nir.Net]) -> bool:
     """Whether a cell of logic depends on itself; where none does there is no cycle of bits.
 
     Parameters:

@@ -1,6 +1,7 @@
 """Choices: the values of bits that a process assigns, as trees in place of statements."""
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from circulant.hw.emit.rtlil import Bits, Chunk, Process, Switch, joined, low_bits, span, width_of
 
@@ -37,7 +38,7 @@ def segments(process: Process, name: Callable[[Tree, int], Bits]) -> list[Segmen
     ends = {end for target in _targets(process) for end in (target.low, target.low + target.width)}
     order = sorted(ends)
     found: list[Segment] = []
-    for low, high in zip(order, order[1:], strict=False):
+    for low, high in pairwise(order):
         value = _Segment(low, high - low, name).value(process, ())
         joined = _joined(value, found[-1].value) if found else None
         if joined is None:

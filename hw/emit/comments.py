@@ -1,11 +1,10 @@
-"""Comments of Verilog from what its units say of themselves: docstrings, parameters, latencies, places in the source."""
+"""Comments of Verilog, from what units say of themselves: docstrings, parameters, latencies, places in the source."""
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import amaranth
 from amaranth.hdl import Fragment, Module
@@ -22,7 +21,7 @@ SECTIONS = ("Parameters", "Members", "Raises", "Attributes")
 STREAM = ("valid", "ready")
 
 
-def components(fragment: Fragment, name: str) -> dict[str, Any]:
+def components(fragment: Fragment, name: str) -> dict[str, object]:
     """The units below a fragment, by the names of their modules."""
     found = {name: next((each for each in fragment.origins or () if not isinstance(each, Module)), None)}
     for index, (below, own, _) in enumerate(fragment.subfragments):
@@ -31,11 +30,11 @@ def components(fragment: Fragment, name: str) -> dict[str, Any]:
     return found
 
 
-def notes(component: Any) -> Notes:
+def notes(component: object) -> Notes:
     """What is said of the module of a unit; of a module without one, its source alone."""
     if component is None:
         return Notes(ports=PORTS, source=source)
-    summary, members = _described(type(component))
+    summary, members = _described(type(component).__doc__ or "")
     header = [*_wrapped(f"{type(component).__name__} ({_module(type(component))}): {summary}")]
     if shape := ", ".join(f"{name} = {value}" for name, value in _shape(component)):
         header += _wrapped(f"Shape: {shape}.")
@@ -79,9 +78,9 @@ def _module(kind: type) -> str:
 
 
 @cache
-def _described(kind: type) -> tuple[str, Mapping[str, str]]:
-    """The first two paragraphs of a class's docstring, without its sections, and what it says of each member."""
-    text = inspect.cleandoc(kind.__doc__ or "")
+def _described(docstring: str) -> tuple[str, Mapping[str, str]]:
+    """The first two paragraphs of a docstring, without its sections, and what it says of each member."""
+    text = inspect.cleandoc(docstring)
     told = (each for each in text.split("\n\n")[:PARAGRAPHS] if each.partition("\n")[0].rstrip(":") not in SECTIONS)
     return " ".join(" ".join(told).replace("`", "").split()), dict(_members(text.split("\n")))
 
@@ -107,7 +106,7 @@ def _members(lines: list[str]) -> Iterator[tuple[str, str]]:
             text += " " + line.strip()
 
 
-def _shape(component: Any) -> Iterator[tuple[str, Any]]:
+def _shape(component: object) -> Iterator[tuple[str, int]]:
     """Numbers that a unit was made with."""
     for name in inspect.signature(type(component).__init__).parameters:
         value = getattr(component, name, getattr(component, f"_{name}", None))
@@ -118,7 +117,7 @@ def _shape(component: Any) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _latency(component: Any) -> int | None:
+def _latency(component: object) -> int | None:
     """The latency that a unit has, or its shape."""
     for holder in (component, getattr(component, "shape", None), getattr(component, "_shape", None)):
         found = getattr(holder, "latency", None)

@@ -38,8 +38,7 @@ class Dataflow:
             for bits in self._results(cell):
                 self.drivers.update((chunk.name, cell) for chunk in bits)
         for process in module.processes:
-            target = _target(process)
-            self.drivers[target] = segments(process, self._intermediate)
+            self.drivers[_target(process)] = segments(process, self._intermediate)
         for (target,), value in module.connections:
             self.drivers[target.name] = value
         self.needed: dict[str, int] = {}

@@ -34,7 +34,9 @@ class Expression(NamedTuple):
     def within(self, operator: str) -> str:
         """The text as an operand."""
         bare = not self.operator or (self.operator == operator and operator in ("&", "|", "^", "+"))
-        return self.text if bare or (self.operator in ("u", "!") and operator in _PLAIN) else f"({self.text.replace(BREAK, ' ')})"
+        if bare or (self.operator in ("u", "!") and operator in _PLAIN):
+            return self.text
+        return f"({self.text.replace(BREAK, ' ')})"
 
 
 _RIGID = ("", "reduce", "!", "&&", "==", "!=", "<", "<=", ">", ">=")
@@ -71,7 +73,8 @@ def operation(cell: Cell, width: int, read: Read) -> Expression:
         a = low_bits(ports["A"], width) if kind in ("$not", "$neg") else ports["A"]
         if kind in ("$not", "$neg") and width_of(a) < width:
             return Expression(f"{_UNARY[kind]}{_extended(a, cell, 'A', width, read)}", "u", ALONE)
-        return Expression(f"{_UNARY[kind]}{read(a, ANYWHERE).within('u')}", {"$not": "u", "$neg": "neg"}.get(kind, "reduce"))
+        operator = {"$not": "u", "$neg": "neg"}.get(kind, "reduce")
+        return Expression(f"{_UNARY[kind]}{read(a, ANYWHERE).within('u')}", operator)
     if kind not in _BINARY:
         raise ValueError(f"A cell must be of a kind that Amaranth makes of operators, not {kind}")
     if kind in ("$shl", "$shr", "$sshr", "$shift"):
@@ -88,12 +91,13 @@ def _exact(cell: Cell, operator: str, width: int, read: Read) -> Expression:
     signed = cell.number("A_SIGNED") == 1
     a, b = (_resized(low_bits(cell.ports[name], width), width, signed) for name in ("A", "B"))
     if width_of(a) == width_of(b) == width:
-        text = f"{read(a, ANYWHERE).within(operator)} {operator} {read(b, ANYWHERE).within('' if operator == '-' else operator)}"
-        return Expression(text, operator)
-    place = ALONE if signed else BRANCH
+        right = read(b, ANYWHERE).within("" if operator == "-" else operator)
+        return Expression(f"{read(a, ANYWHERE).within(operator)} {operator} {right}", operator)
     if signed:
-        return Expression(f"{_extended(a, cell, 'A', width, read)} {operator} {_extended(b, cell, 'B', width, read)}", operator, place)
-    return Expression(f"{_operand(a, width, read, operator)} {operator} {_operand(b, width, read, '')}", operator, place)
+        left, right = _extended(a, cell, "A", width, read), _extended(b, cell, "B", width, read)
+        return Expression(f"{left} {operator} {right}", operator, ALONE)
+    left, right = _operand(a, width, read, operator), _operand(b, width, read, "")
+    return Expression(f"{left} {operator} {right}", operator, BRANCH)
 
 
 def _operand(bits: Bits, width: int, read: Read, operator: str) -> str:

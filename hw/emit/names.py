@@ -3,7 +3,7 @@ import re
 
 __all__ = ["Names", "identifier"]
 
-_KEYWORDS = frozenset("""
+_WORDS = """
     accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
     binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
     constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
@@ -21,7 +21,8 @@ _KEYWORDS = frozenset("""
     sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri
     tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var
     vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
-""".split())
+"""
+_KEYWORDS = frozenset(_WORDS.split())
 
 
 def identifier(name: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Bits", "Case", "Cell", "Chunk", "Memory", "Module", "Process", "Switch", "Wire", "joined", "low_bits", "modules", "span",
-           "width_of"]
+__all__ = ["Bits", "Case", "Cell", "Chunk", "Memory", "Module", "Process", "Switch", "Wire", "joined", "low_bits",
+           "modules", "span", "width_of"]
 
 
 class Chunk(NamedTuple):
@@ -175,7 +175,7 @@ class _Reader:
             elif first == "end":
                 return
             else:
-                raise ValueError(f"RTLIL must consist of wires, cells, processes, memories and connections, not {line!r}")
+                raise ValueError(f"RTLIL must hold wires, cells, processes, memories and connections, not {line!r}")
             attributes = {}
 
     def _cell(self, cell: Cell) -> Cell:

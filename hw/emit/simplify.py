@@ -34,7 +34,8 @@ class _Simplifier:
                 continue
             value = self._value(cell)
             if value is None and cell.kind in _TWICE:
-                key = (cell.kind, *cell.parameters.values(), *(bits for name, bits in cell.ports.items() if name != "Y"))
+                operands = (bits for name, bits in cell.ports.items() if name != "Y")
+                key = (cell.kind, *cell.parameters.values(), *operands)
                 if (first := self._known.setdefault(key, result)) != result:
                     value = (Chunk(first, 0, module.wires[result].width),)
             if value is not None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from circulant.hw.emit.choices import lowest
 from circulant.hw.emit.dataflow import Dataflow, Driver
 from circulant.hw.emit.expressions import ALONE, ANYWHERE, BREAK, Expression, choice, constant, operation
-from circulant.hw.emit.names import Names, identifier
+from circulant.hw.emit.names import Names
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Wire, span
 
 __all__ = ["Notes", "module_text"]
@@ -121,7 +121,8 @@ class _Writer:
         for cell in self._flow.instances:
             for port, bits in cell.ports.items():
                 if self._flow.is_output(cell, port) and len(bits) == 1:
-                    found[bits[0].name] = f"{self._cells[cell.name]}_{identifier(port)}"
+                    inside = self._kinds[cell.kind[1:]][1].get(port, port)
+                    found[bits[0].name] = f"{self._cells[cell.name]}_{inside}"
         return found
 
     def _name(self, wire: str) -> str:
@@ -270,7 +271,7 @@ class _Writer:
 
     def _instance(self, cell: Cell) -> Iterator[str]:
         flow, kind = self._flow, cell.kind[1:]
-        name, ports = self._kinds.get(kind, (identifier(kind), {}))
+        name, ports = self._kinds[kind]
         connected = []
         for port, bits in cell.ports.items():
             unread = flow.is_output(cell, port) and not any(chunk.name in flow.needed for chunk in bits)
@@ -312,7 +313,8 @@ class _Writer:
         known = [wire for wire in self._wires.values()
                  if not wire.port and wire.name in self._known and wire.name in flow.needed]
         for (kind, width, attributes), same in groupby(known, self._declared):
-            yield from _wrapped(f"  {attributes}{kind} {_range(width)}{', '.join(self._known[each.name] for each in same)};")
+            names = ", ".join(self._known[each.name] for each in same)
+            yield from _wrapped(f"  {attributes}{kind} {_range(width)}{names};")
         for memory in flow.memories:
             size = flow.module.memories[memory]
             texts = self._attribute_text(size.attributes)
