@@ -11,6 +11,7 @@ from circulant.commands import COMMANDS
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.progress import Bars, leads
+from circulant.project import new
 from circulant.sim import artifact
 from circulant.sweep.command import sweep
 
@@ -54,6 +55,7 @@ def cli() -> None:
     """From a torch model to a block-circulant network in verified Verilog.
 
     \b
+    circulant new mine                   a folder for a network and data of your own
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
@@ -93,5 +95,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     return 0
 
 
-for command in (*COMMANDS, show_data, sweep):
+for command in (new, *COMMANDS, show_data, sweep):
     cli.add_command(command)

@@ -11,6 +11,7 @@ from circulant.arguments import step
 from circulant.exits import WRONG
 from circulant.progress import Bars, leads
 from circulant.run.run_folder import Run
+from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal
 
 __all__ = ["COMMANDS"]
@@ -26,7 +27,7 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     steps.train(this, bars, resume=resume or None, exports=True)
     if not leads():
         return 0
-    steps.quantize(this, bars)
+    steps.quantize(this, bars, executes=True)
     steps.generate(this, bars)
     simulated = steps.simulate(this, bars)
     figures = reports.write(this, bars)
@@ -71,8 +72,9 @@ def train(this: Run, bars: Bars, resume: bool, find_rate: bool) -> int:
     if ended:
         click.echo(f"The training of {this.folder} is finished; there is nothing to resume", err=True)
     scores = done[done["metric"]]
-    dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
-    click.echo(f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, "
+    metric = done["metric"]
+    dense = f"{shown(metric, scores['dense'])} dense" if "dense" in scores else "no dense baseline"
+    click.echo(f"{this.path('model.pt')}: {words(metric)} {shown(metric, scores['circulant'])} block-circulant, "
                f"{dense}")
     return 0
 
@@ -88,9 +90,10 @@ def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
         return 0
     bars.close()
     for each in found["tried"]:
-        known = each["loss"] is not None
-        click.echo(f"{each['rate']:g}: " + (f"loss {each['loss']:.4f}, {found['metric'].replace('_', ' ')} "
-                                            f"{each[found['metric']]:.2%}" if known else "the loss is not finite"))
+        text, metric = "the loss is not finite", found["metric"]
+        if each["loss"] is not None:
+            text = f"loss {each['loss']:.4f}, {words(metric)} {shown(metric, each[metric])}"
+        click.echo(f"{each['rate']:g}: {text}")
     click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'], found['epochs'])}")
     return 0
 
@@ -107,8 +110,8 @@ def quantize(this: Run, bars: Bars, like: Path | None) -> int:
     done = steps.quantize(this, bars, like=like)
     bars.close()
     _widths(done)
-    click.echo(f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} "
-               "quantized")
+    click.echo(f"{this.path('network.json')}: {words(done['metric'])} "
+               f"{shown(done['metric'], done[done['metric']]['quantized'])} quantized")
     return 0
 
 
@@ -189,7 +192,7 @@ COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
 
 
 def _widths(done: dict[str, Any]) -> None:
-    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    """The widths picked, every tensor against its format, and the tensors that the calibration said nothing of."""
     from circulant.run.quantization import picked_table, ranges_table
 
     console = Console(soft_wrap=not sys.stdout.isatty())

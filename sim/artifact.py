@@ -23,8 +23,11 @@ from circulant.sim.files.arrays import read_arrays
 from circulant.sim.files.schema import SHA, Int, Rule, Table, Text, require, shown
 from circulant.sim.refusal import Refusal, unusable
 
-__all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash", "read_json",
-           "read_npz", "replaced_folder", "write_json", "write_npz"]
+__all__ = ["DEPTH", "Json", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash",
+           "read_json", "read_npz", "replaced_folder", "write_json", "write_npz"]
+
+Json = dict[str, Any]
+"""Object of a JSON document: values by their keys."""
 
 DEPTH = 60
 """Brackets within brackets of a JSON document."""

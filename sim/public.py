@@ -17,9 +17,9 @@ __all__ = ["public"]
 T = TypeVar("T", bound=Callable[..., Any])
 
 WAYS = {
-    "Dataset": "make one with circulant.load_data, or circulant.Dataset of arrays",
+    "Dataset": "give arrays (x, y), or make one with circulant.load_data",
     "Design": "make one with circulant.generate",
-    "Module": "give a torch.nn.Module",
+    "Module": "give a torch.nn.Module, such as the model of a TrainingResult",
     "Network": "make one of a torch model with circulant.export",
     "Vectors": "make them with Network.vectors",
     "ndarray": "convert it with numpy.asarray",
@@ -179,7 +179,7 @@ NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a te
 
 
 def _words(hint: Any) -> str:
-    """What may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
+    """Words for what may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
     options = _options(hint)
     if _arrays(options):
         return "an array of numbers"

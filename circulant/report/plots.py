@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from circulant.sim import metrics
+
 __all__ = ["COLORS", "INK", "draw", "png", "style"]
 
 PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
@@ -46,7 +48,7 @@ def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
             for part, dash in (("primal", "-"), ("dual", "--")):
                 values = [max(entry[part], 1e-12) for _, entry in epochs]
                 residuals.plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
-    scores = f"test {metric.replace('_', ' ')}"
+    scores = f"test {metrics.words(metric)}"
     for axes, title in ((loss, "training loss"), (score, scores), (residuals, "residuals of ADMM")):
         style(axes, title)
         axes.set_xlabel("epoch")
@@ -65,10 +67,10 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
     bars = axes.bar(stages, values, width=0.55, color=COLORS["dense"])
-    axes.bar_label(bars, [f"{value:.2%}" for value in values], padding=2, fontsize=9, color=INK)
+    axes.bar_label(bars, [metrics.shown(report["metric"], value) for value in values], padding=2, fontsize=9, color=INK)
     if report["metric"] == "accuracy":
         axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
-    style(axes, f"test {report['metric'].replace('_', ' ')} of each stage")
+    style(axes, f"test {metrics.words(report['metric'])} of each stage")
     return figure
 
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import math
 import platform
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -15,7 +16,7 @@ from circulant.report import gantt
 from circulant.run.integrity import require_verified
 from circulant.run.quantization import loss
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
-from circulant.sim import artifact
+from circulant.sim import artifact, metrics
 from circulant.sim.refusal import Refusal
 
 __all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
@@ -74,7 +75,7 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
 
 
 def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
-    """What the circuit takes and how fast it is; with a device, also the share of it.
+    """Resources and speed of the circuit; with a device, also the share of it.
 
     A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
     step, that of a sequence also what is done once; single vectors have one step, sequences of different lengths the
@@ -129,6 +130,7 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
     return environment.get_template("report.html").render(
         report=figures, pictures=encoded, rows=list(rows(figures)),
         layers=gantt.rows(figures["hardware"]["layers"]),
+        metric=metrics.words(figures["metric"]), shown=partial(metrics.shown, figures["metric"]),
         picked=loss(figures["picking"]) if figures.get("picking") else "")
 
 
@@ -137,7 +139,8 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     weights, hw, check = (figures[part] for part in ("compression", "hardware", "verification"))
     for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
         if stage in figures[figures["metric"]]:
-            yield f"{figures['metric'].replace('_', ' ')}, {words}", f"{figures[figures['metric']][stage]:.2%}"
+            metric = figures["metric"]
+            yield f"{metrics.words(metric)}, {words}", metrics.shown(metric, figures[metric][stage])
     if picking := figures.get("picking"):
         saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
         yield "widths picked", (f"{loss(picking)}, weights of {picking['weight_bits']:,} bits ({saved:.0%} fewer)")

@@ -32,7 +32,7 @@ __all__ = ["AXES", "MEASURES", "Point", "Sweep", "plain", "read", "shipped"]
 
 AXES = {"block_size": CompressionSettings, "weight_bits": Quantization, "activation_bits": Quantization,
         "multipliers": Hardware}
-"""What a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
+"""Keys that a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
 
 MEASURES = {"plan": "the exact prediction", "verilog": "multipliers and memory counted in the generated Verilog",
             "simulate": "cycles measured under Verilator, every output bit compared with the golden model"}

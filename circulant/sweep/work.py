@@ -1,4 +1,4 @@
-"""What a worker does: train the model of a point, and evaluate the points that share a golden network.
+"""The work of a process: train the model of a point, and evaluate the points that share a golden network.
 
 Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
 """
@@ -19,13 +19,14 @@ from circulant.extras import TRAINING, extras
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
-from circulant.run.steps import budget, words
+from circulant.run.steps import budget
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.network import Layer, Network
 from circulant.sim.golden.residual import Residual
+from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.shape.kinds import within
@@ -55,7 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def failure(error: Exception) -> Found:
-    """What is found of a point that failed."""
+    """The findings of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 
@@ -89,22 +90,22 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
 
     tables = point.training
     data = _data(json.dumps(tables["data"]))
-    folder = store.training_folder(tables, data.digest())
+    folder = store.training_folder(point.experiment.identity(tables), data.digest())
     if (kept := _kept(folder)) is not None:
         return kept
-    start, done = time.perf_counter(), 0
+    start, done, metric = time.perf_counter(), 0, training.task_of(data).metric
 
     def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
         nonlocal done
         done += 1
-        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
-        note(done, f"{phase} {epoch} of {total}{''.join(known)}")
+        known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
+        note(done, f"{phase} {epoch} of {total}{known}")
 
     require_one_size(point.experiment, data)
     inspected(point.experiment, data).require_exportable()
     named, state = tables["training"]["dense"], None
     if dense is not None and epochs(point, dense=True):
-        state = training.load_trained(dense["folder"] / "model.pt").dense
+        state = training.load_trained(dense["folder"] / "model.pt", model=point.experiment.model).dense
     elif named:
         state = baseline(point.experiment, Path(named))
     trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
@@ -174,14 +175,21 @@ def _data(table: str) -> Any:
     return training.load_data(**json.loads(table))
 
 
+def _model(folder: Path, table: dict[str, Any]) -> Any:
+    from circulant import training
+
+    return training.load_trained(folder / "model.pt", model=training.ModelSettings(**table)).model
+
+
 @lru_cache(maxsize=2)
-def _calibrated(folder: Path, table: str, name: str, samples: int) -> tuple[Any, Any]:
-    """The reference of a trained model, and what its widths have to hold."""
+def _calibrated(folder: Path, table: str, model: str, name: str, samples: int) -> tuple[Any, Any]:
+    """The reference of a trained model, and what its widths have to hold; ``table`` and ``model`` are those of the
+    experiment as JSON."""
     from circulant import training
     from circulant.sim.quantize.quantize import calibrate
 
     data = _data(table)
-    reference = training.reference(training.load_trained(folder / "model.pt").model, data.train_x[:FEW], name=name)
+    reference = training.reference(_model(folder, json.loads(model)), data.train_x[:FEW], name=name)
     return reference, calibrate(reference, *calibration(data, samples))
 
 
@@ -194,13 +202,13 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
     table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
     data = _data(table)
     if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
-        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+        network = golden(_model(trained["folder"], point.training["model"]), data, bits,
                          name=point.experiment.name, settings=_settings(point.training)).network
     else:
-        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
-                           **widths(bits).as_dict())
+        network = quantize(*_calibrated(trained["folder"], table, json.dumps(point.training["model"]),
+                                        point.experiment.name, bits["calibration"]), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
-    return network, vectors, training.score(vectors, data)
+    return network, vectors, training.score(network, vectors, data)
 
 
 def _weights(network: Network) -> Found:

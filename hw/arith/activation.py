@@ -1,13 +1,11 @@
 """Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.arith.activation.Pwl`."""
-from typing import Any
-
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import saturate
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom
+from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
@@ -55,13 +53,14 @@ class Activation(wiring.Component):
         self._image, self._config = image, config
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         pwl = self._pwl
         bits, rounded = pwl.input_bits, pwl.shift > pwl.lift
         slope_width, base_width = table_widths(pwl)
         m.submodules.table = table = Rom(**table_image(pwl, self._image)._asdict(), config=self._config)
 
+        # The line of the segment: its entry of the table, and the place of the argument.
         clipped = Signal(signed(bits), reset_less=True)
         place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
         entry = Signal(slope_width + base_width, reset_less=True)
@@ -71,6 +70,8 @@ class Activation(wiring.Component):
         total: Value = product + (base << pwl.lift)
         if pwl.shift > 0:
             total = (total if rounded else total + Const(1 << pwl.shift - 1)) >> pwl.shift
+
+        # Clip, look up, multiply, add: a register behind each.
         m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(m, clipped)), self.y.eq(value)]
         m.d.sync += [
             clipped.eq(saturate(self.x, bits)),

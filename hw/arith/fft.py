@@ -1,6 +1,5 @@
 """FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a register per level, a block per cycle."""
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -8,10 +7,11 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import Registers
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency"]
 
 
 def fft_latency(k: int) -> int:
@@ -20,9 +20,14 @@ def fft_latency(k: int) -> int:
     return levels + 3 * max(0, levels - 2)
 
 
+def forward_latency(k: int) -> int:
+    """Cycles of a `ForwardFft`: its levels, and one for the rounding."""
+    return fft_latency(k) + 1
+
+
 @dataclass(frozen=True)
 class FftShape:
-    """What both transforms of a block have in common.
+    """Sizes that both transforms of a block have in common.
 
     Parameters:
         k: block size.
@@ -82,10 +87,10 @@ class ForwardFft(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
-        return self._shape.latency + 1
+        """Cycles from an accepted input to its output, without stalls, see `forward_latency`."""
+        return forward_latency(self._shape.k)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
 
@@ -108,6 +113,7 @@ class ForwardFft(wiring.Component):
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
             return registers.stage(y)
 
+        # The levels, then the spectrum rounded to its format, or to the other one.
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
         (shift, width), (other_shift, other_width) = self._rounding, self._other
         if other_width and self._other != self._rounding:
@@ -123,6 +129,8 @@ class ForwardFft(wiring.Component):
                            for x, result in zip(given, results, strict=True)]
         else:
             results = [requantize(x, shift, width) for x in spectrum]
+
+        # The last register, and the stream.
         rounded = registers.stage(results)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
@@ -154,7 +162,7 @@ class InverseFft(wiring.Component):
         """Cycles from an accepted input to its output, without stalls."""
         return self._shape.latency
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
 

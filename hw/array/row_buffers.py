@@ -4,7 +4,6 @@ Every gate has a memory of its own, cut into banks where several chains carry ro
 written by one chain only. Two steps fit: while one is read, the next one may come.
 """
 
-from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
@@ -12,11 +11,15 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import Program
+from circulant.hw.emit.target import Platform
 
-__all__ = ["LATENCY", "RowBuffers"]
+__all__ = ["FETCH", "LATENCY", "RowBuffers"]
 
 LATENCY = 1
 """Cycles from the last row of a block to where the block can be fetched."""
+
+FETCH = 1
+"""Cycles from ``fetch`` to the rows."""
 
 
 class RowBuffers(wiring.Component):
@@ -27,7 +30,7 @@ class RowBuffers(wiring.Component):
         stage: whose matrices are kept.
 
     Members:
-        i0, i1, …: the chains.
+        i: rows of each chain, see `chain_output`.
         fetch: read the next block, in a cycle with ``ready``.
         block: number of that block.
         waiting: whole blocks that came and were not fetched.
@@ -43,7 +46,7 @@ class RowBuffers(wiring.Component):
         self.blocks = max(matrix.blocks for _, matrix in self._chosen)
         super().__init__(
             {
-                **{f"i{c}": In(chain_output(program)) for c in range(program.shape.chains)},
+                "i": In(chain_output(program)).array(program.shape.chains),
                 "fetch": In(1),
                 "block": Out(range(max(2, self.blocks))),
                 "waiting": Out(range(2 * self.blocks + 1)),
@@ -54,9 +57,10 @@ class RowBuffers(wiring.Component):
             }
         )
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        chains = [getattr(self, f"i{c}") for c in range(self._program.shape.chains)]
+        # Whole blocks that wait: those that come in this cycle, less one that is fetched.
+        chains = self.i
         second = Signal()
         complete = Signal(len(chains))
         m.d.comb += [
@@ -67,11 +71,14 @@ class RowBuffers(wiring.Component):
             self.waiting.eq(self.waiting + counts[complete] - self.fetch),
             self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
         ]
+
+        # The block to fetch next; steps in turn use the halves of the memories.
         with m.If(self.fetch):
             m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
             with m.If(self.block == self.blocks - 1):
                 m.d.sync += second.eq(~second)
 
+        # The memories of each gate, a bank for each chain that carries rows of it.
         for number, matrix in self._chosen:
             kinds = len(matrix.kinds)
             banks = matrix.banks(len(chains))

@@ -1,6 +1,4 @@
 """A fully connected layer: an engine with one matrix, and a queue that its rows always fit into."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
@@ -13,6 +11,7 @@ from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_m
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.unit import Site, loadable, unit
@@ -59,10 +58,12 @@ class LinearLayer(wiring.Component):
     def images(self) -> list[Image]:
         return engine_images(self._layer.name, self._program)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
         m.submodules.rows = rows = engine.rows(m, stage=0)
+
+        # Rows leave their buffer as soon as they are whole, and the queue has room for all of them.
         connect(m, wiring.flipped(self.i), engine.i)
         connect(m, queue.o, wiring.flipped(self.o))
         valid, final, ends = Signal(), Signal(), Signal()
@@ -75,6 +76,8 @@ class LinearLayer(wiring.Component):
             queue.i.valid.eq(valid), queue.i.payload.last.eq(final & step.last),
         ]
         m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1), finished.eq(finished + ends)]
+
+        # ReLU, and zeros behind the last output.
         k = self._layer.product.block_size
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
@@ -82,6 +85,8 @@ class LinearLayer(wiring.Component):
             if self._layer.relu:
                 value = Mux(value[-1], 0, value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
+
+        # The state of a reloadable design: nothing is kept from vector to vector.
         if self._config is not None:
             m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]
         return m

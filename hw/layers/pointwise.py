@@ -1,17 +1,18 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.restore import first_block, write_signature
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, packed
+from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
@@ -19,20 +20,12 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise", "first_block", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts",
-           "write_signature"]
+__all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
-
-
-def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
-    """A block for a memory of the unit: valid, stream, block, data."""
-    return wiring.Signature({
-        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
-        "data": Out(data.ArrayLayout(signed(width), k))})
+    return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
 
 
 @singledispatch
@@ -59,7 +52,7 @@ def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
 
 
 def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
-    """What a unit is made of: its states, a table and a product for each activation, the products of gates."""
+    """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
     memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]
@@ -71,11 +64,6 @@ def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams:
     pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
              for _, pwl in cell.tables(layer)]
     return Parts(memories, [Product(elements, a, b) for a, b in pairs + cell.factors(layer)])
-
-
-def first_block(stream: Any, streams: int, blocks: int) -> Any:
-    """Address of the first block of a stream's state."""
-    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
 
 class Pointwise(wiring.Component):
@@ -123,10 +111,12 @@ class Pointwise(wiring.Component):
                 **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
+
+        # The block at work and the group of its elements; the next one is fetched with the last group.
         running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
         current, step = Signal.like(self.block), Signal.like(self.step)
         m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
@@ -137,18 +127,23 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
-        written = self._own_write(m)
-        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
-        operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
+        # Operands as fetched: pre-activations, peepholes, states.
+        writes = self._writes(m)
+        operands: dict[str, data.View] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
+        operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
+
+        # What is known of the group, as late as its results.
         latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
+
+        # The cells, one for each element of a group; their results are collected to a block.
         results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
                    for name in self._outputs}
         collected = dict(results)
         if self._cell.own:
-            collected["next"] = written.data
+            collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
             m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
@@ -163,6 +158,8 @@ class Pointwise(wiring.Component):
                 with m.If(valid & (at == p)):
                     for name, values in collected.items():
                         m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
+
+        # The block, when its last group is there.
         m.d.comb += self.comes.eq(valid & (at == phases - 1))
         done = delay(m, self.comes, 1, name="done", reset_less=False)
         m.d.comb += [
@@ -172,19 +169,19 @@ class Pointwise(wiring.Component):
         ]
         return m
 
-    def _own_write(self, m: Module) -> Any:
-        """Where and when the cell's own state is written; its data is a register."""
+    def _writes(self, m: Module) -> dict[str, wiring.PureInterface]:
+        """The blocks for each memory: those that come, and those of the cell's own state, whose data is a register."""
         own = self._cell.own
-        if not own:
-            return None
-        write = write_signature(self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(
-            path=("own",))
-        m.d.comb += [write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
-        return write
+        writes = {name: getattr(self, f"w_{name}") for name in self._memories if name != own}
+        if own:
+            writes[own] = write = write_signature(
+                self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(path=("own",))
+            m.d.comb += [
+                write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
+        return writes
 
-    def _memory(self, m: Module, name: str, width: int, own: Any) -> Any:
-        """A block of the memory, as fetched."""
-        given = own if name == self._cell.own else getattr(self, f"w_{name}")
+    def _memory(self, m: Module, name: str, width: int, given: wiring.PureInterface) -> data.View:
+        """A block of the memory, as fetched; ``given`` writes it."""
         values = data.ArrayLayout(signed(width), self._k)
         m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
         write, read = mem.write_port(), mem.read_port()
@@ -205,11 +202,11 @@ class Pointwise(wiring.Component):
                 m.d.comb += state.data.eq(read.data)
         return read.data
 
-    def _element(self, values: Any, phase: Signal, lane: int) -> Any:
+    def _element(self, values: data.View, phase: Signal, lane: int) -> Value:
         """Element ``lane`` of the group whose turn it is."""
         return Array([values[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
 
-    def _peepholes(self, m: Module) -> dict[str, Any]:
+    def _peepholes(self, m: Module) -> dict[str, data.View]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
         k, image = self._k, peephole_image(self._layer)
         if image is None:

@@ -11,7 +11,6 @@ those of the definition.
 """
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -20,10 +19,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize
+from circulant.hw.array.line_shape import Walk
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
-from circulant.sim.shape.window import Grid, Window
+from circulant.sim.shape.window import Window
 
 __all__ = ["PIXELS", "TileShape", "Tiler", "fast_fir", "tiles_fit", "weighted"]
 
@@ -83,16 +84,6 @@ def tiles_fit(layer: Conv, pixels: int) -> bool:
     across, width = layer.output_grid[1], layer.grid[1]
     return (layer.product.block_size == 1 and layer.window.stride[1] == 1 and layer.window.kernel[1] > 1
             and across % pixels == 0 and width % pixels == 0 and across <= width)
-
-
-@dataclass(frozen=True)
-class Walk:
-    """What the kernel moves over: lines of tiles; see `sim.golden.conv.Conv`."""
-
-    grid: Grid
-    output_grid: Grid
-    window: Window
-    blocks: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +187,7 @@ class TileShape:
         """Layout of a tile: for each channel the sums of pixels that are multiplied."""
         return data.ArrayLayout(signed(self.data_width), self.layer.inputs * self.products)
 
-    def transform(self, m: Module, platform: Any) -> "Tiler":
+    def transform(self, m: Module, platform: Platform) -> "Tiler":
         m.submodules.tiler = tiler = Tiler(self)
         return tiler
 
@@ -224,11 +215,13 @@ class Tiler(wiring.Component):
         super().__init__({"i": In(stream.Signature(shape.block.members["data"])), "o": Out(stream.Signature(
             shape.spectrum))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, layer = self._shape, self._shape.layer
         n, inputs, product = shape.pixels, layer.inputs, layer.product
         beats, tiles = layer.grid[1] // n, layer.output_grid[1] // n
+
+        # The beats around a tile: as many before and behind it as its windows see.
         left = layer.window.padding[1]
         before, behind = -(-left // n), max(0, -(-(layer.window.kernel[1] - 1 - left) // n))
         depth = before + 1 + behind
@@ -236,6 +229,8 @@ class Tiler(wiring.Component):
         kept = [Signal(self.i.payload.shape(), name=f"kept_{d}", reset_less=True) for d in range(depth)]
         live = [Signal(name=f"live_{d}") for d in range(depth)]
         place = [Signal(range(max(2, beats)), name=f"place_{d}", reset_less=True) for d in range(depth)]
+
+        # They move when one comes, or when the last tiles of a line are to leave.
         column, moves, made = Signal(range(max(2, beats))), Signal(), Signal()
         spectrum = Signal(shape.spectrum, reset_less=True)
         centre = before
@@ -256,6 +251,8 @@ class Tiler(wiring.Component):
                              live[d].eq(self.i.valid if last else live[d + 1]),
                              place[d].eq(column if last else place[d + 1])]
             m.d.sync += made.eq(live[centre] & (place[centre] < tiles))
+
+        # The tile: pixels in the format of the spectrum, zeros outside the line, summed as the filters say.
         shift = product.input.frac - product.spectrum.frac
         first = centre * n - left  # pixel of the beats with which a tile begins
         for c in range(inputs):

@@ -1,6 +1,4 @@
 """A dense convolution in tiles: lines of tiles, rows of filters, and a queue that its tiles always fit into."""
-from typing import Any
-
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -8,9 +6,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
+from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.layers.line_buffer import LineBuffer
 from circulant.hw.layers.tile import TileShape, fast_fir, weighted
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
@@ -20,7 +19,7 @@ __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
 
 
 class RowFormat:
-    """What all rows have in common; equal rows have equal names.
+    """Sizes that all rows have in common; equal rows have equal names.
 
     Parameters:
         shape: of the convolution.
@@ -43,7 +42,12 @@ class RowFormat:
     @property
     def latency(self) -> int:
         """Cycles from operands to values: product, levels of the tree, sum, combination, and three roundings."""
-        return 2 + ceil_log2(self.columns) + 4
+        return 2 + ceil_log2(self.columns) + self.behind
+
+    @property
+    def behind(self) -> int:
+        """Cycles from the last sum to the values: combination, three roundings."""
+        return 4
 
 
 class TileRow(wiring.Component):
@@ -67,9 +71,11 @@ class TileRow(wiring.Component):
             "y": Out(data.ArrayLayout(signed(form.output_width), form.pixels)),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         form = self._form
+
+        # Each filter: its products over all columns, summed by a tree, then over the groups of a tile.
         sums: list[Value] = []
         for j in range(form.products):
             level: list[Value] = []
@@ -83,6 +89,8 @@ class TileRow(wiring.Component):
             with m.If(self.add):
                 m.d.sync += total.eq(Mux(self.first, 0, total) + terms)
             sums.append(total)
+
+        # The pixels: sums of the filters, rounded twice, with the bias, and ReLU.
         for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
             rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
@@ -138,27 +146,33 @@ class TileConvLayer(wiring.Component):
             Image(packed(shape.weights[:, r].reshape(-1, filters), shape.weight_width), shape.weight_width * filters,
                   f"{layer.name}_weights_{r}") for r in range(shape.rows))]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, form, layer, lines, queue = self._shape, self._form, self._shape.layer, self._lines, self._queue
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
         serialize(m, queue.o, wiring.flipped(self.o))
+
+        # A tile is started while the queue has room for all under way.
         promised = Signal(range(queue.depth + 2))
         m.d.comb += lines.room.eq(promised < queue.depth)
         m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))
 
-        # LineBuffer read in a cycle are there two cycles later, and in the operands three.
+        # What the lines give is in the operands a cycle later; products, the tree, the sum follow.
         operands = Signal(data.ArrayLayout(signed(shape.data_width), shape.columns * shape.products), reset_less=True)
         m.d.sync += operands.eq(Value.cast(lines.spectra))
-        summed = form.latency - 2  # from lines to where the sum is taken
+
+        # The issue on its way: to the sums, and to where whole tiles leave.
+        summed = SPECTRA + form.latency - form.behind
         add, ends = (delay(m, value, summed, name=name, reset_less=False)
-                     for name, value in (("add", lines.valid), ("ends", lines.ends)))
+                     for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
         first, number = (delay(m, value, summed, name=name)
-                         for name, value in (("first", lines.first), ("number", lines.number)))
-        leaves = delay(m, ends, 5, name="leaves", reset_less=False)
-        which = delay(m, number, 5, name="which")
-        bias_at = delay(m, number, 3, name="bias_at")
+                         for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
+        leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
+        which = delay(m, number, form.behind + 1, name="which")
+        bias_at = delay(m, number, form.behind - 1, name="bias_at")
+
+        # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
@@ -167,7 +181,7 @@ class TileConvLayer(wiring.Component):
         for r, row in enumerate(rows):
             m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
             m.d.comb += [
-                rom.en.eq(1), rom.addr.eq(lines.weight), Value.cast(row.x).eq(Value.cast(operands)),
+                rom.en.eq(1), rom.addr.eq(lines.issue.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
                 row.add.eq(add), row.first.eq(first),
                 row.bias.eq(bias.data.word_select(r, form.output_width).as_signed()),
@@ -183,6 +197,8 @@ class TileConvLayer(wiring.Component):
                         with m.If(leaves & (which == n)):
                             m.d.sync += value.eq(row.y[p])
                     pixels[p * layer.outputs + channel] = value
+
+        # A whole tile into the queue; the last one of an image is marked.
         whole, tile = Signal(), Signal(range(max(2, shape.tiles)))
         m.d.comb += [
             whole.eq(leaves & (which == shape.passes - 1)), queue.i.valid.eq(whole),

@@ -1,15 +1,14 @@
-"""What a convolution may get: arrays that take a pixel or a tile at a time."""
+"""Plans of a convolution: arrays that take a pixel or a tile at a time."""
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
 
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.tile import TileShape, tiles_fit
 from circulant.hw.plan.line_cost import image_cycles
-from circulant.hw.plan.passes import FOLDS, Ladder, Rung, ladder, layer_entry, layer_multiplications, tiled, useful
+from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
-from circulant.sim.arith.circulant import multiplications
+from circulant.sim.artifact import Json
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.layers import Layer
 
@@ -23,8 +22,7 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
     for rows in _shares(p):
         for positions in _shares(layer.window.positions):
             for blocks in _shares(layer.blocks):
-                alone = rows * positions * blocks == 1
-                for fold in (1, *(n for n in FOLDS if n < 2 * multiplications(k))) if alone else (1,):
+                for fold in folds(k, lanes=rows * positions * blocks):
                     shape = _drained(layer, positions, blocks, rows, fold)
                     beats = -(-p // shape.chains)
                     yield ConvPlan(shape, shape.array.multipliers(k), max(
@@ -93,7 +91,7 @@ def _(layer: Conv, count: int = 1, plan: ConvPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Conv, plan: ConvPlan) -> dict[str, Any]:
+def _(layer: Conv, plan: ConvPlan) -> Json:
     shape, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.row_columns,
             "positions": shape.positions, "blocks": shape.blocks, "chains": shape.chains, "fold": shape.fold,

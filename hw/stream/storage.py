@@ -3,13 +3,11 @@
 Amaranth writes every word of a memory into the Verilog, even where it starts as zero. So these are instances of
 `circulant_ram`, whose contents are undefined after configuration: what reads a word has written it.
 """
-from typing import Any
-
 from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.emit.target import VerilogTarget, ram_style
+from circulant.hw.emit.target import Platform, VerilogTarget, ram_style
 
 __all__ = ["DeepQueue", "Ram"]
 
@@ -53,7 +51,7 @@ class Ram(wiring.Component):
         super().__init__({"w_en": In(1), "w_addr": In(self._address), "w_data": In(width),
                           "r_en": In(1), "r_addr": In(self._address), "r_data": Out(width)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if isinstance(platform, VerilogTarget):
             platform.add_module("circulant_ram", RAM)
@@ -81,9 +79,11 @@ class DeepQueue(wiring.Component):
         self._width, self._depth = Shape.cast(shape).width, depth
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.ram = ram = Ram(width=self._width, depth=self._depth)
+
+        # The output is the memory's register, filled again as soon as it is taken.
         level, write, read = Signal(range(self._depth + 1)), Signal.like(ram.w_addr), Signal.like(ram.r_addr)
         m.d.comb += [
             self.i.ready.eq(level != self._depth),
@@ -91,6 +91,8 @@ class DeepQueue(wiring.Component):
             ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read),
             Value.cast(self.o.payload).eq(ram.r_data),
         ]
+
+        # What is held is counted, and addresses go round.
         m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | (self.o.valid & ~self.o.ready))]
         for at, moves in ((write, ram.w_en), (read, ram.r_en)):
             with m.If(moves):

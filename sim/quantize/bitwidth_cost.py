@@ -1,9 +1,10 @@
-"""What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
+"""The cost of widths: memory for the weights, multipliers, and registers and adders on the way."""
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -59,7 +60,7 @@ DSPS = {(27, 18): Dsp(27, 18, 17, 9), (25, 18): Dsp(25, 18, 17, 9), (18, 18): Ds
 
 @dataclass(frozen=True)
 class Cost:
-    """What a network needs, to be compared with another of the same shape.
+    """The cost of a network, to be compared with another of the same shape.
 
     Parameters:
         memory: bits of the weights.
@@ -143,7 +144,7 @@ def layer_bits(layer: Layer) -> int:
 
 
 @layer_bits.register
-def _(layer: Pool | Flatten | Argmax) -> int:
+def _(layer: Pool | Flatten | Activation | Argmax) -> int:
     return 0
 
 

@@ -16,7 +16,7 @@ from circulant.training.capture.report import ConversionReport, Entry
 __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 
 INPUT_AXES = {2: ("batch", "feature"), 3: ("batch", "time", "feature"), 4: ("batch", "feature", "feature", "feature")}
-"""What the axes of a sample mean, by their number."""
+"""Meanings of the axes of a sample, by their number."""
 
 REFUSED_BEFORE = "something before it is refused"
 
@@ -68,7 +68,8 @@ class Walk:
                 status = "captured" if name in absent else entry.status
                 self.entries[name] = Entry(name, entry.kind, status, note, entry.shape)
             elif name in self.nodes and name not in left:
-                self.entries[name] = Entry(name, entry.kind, "folded", notes[name], entry.shape)
+                status = "skipped" if notes[name].startswith("dropped") else "folded"
+                self.entries[name] = Entry(name, entry.kind, status, notes[name], entry.shape)
             if name in left and moves_batch(graph[name]):
                 self.entries[name] = Entry(name, entry.kind, "skipped", "it moves the batch only", entry.shape)
         return graph, self.report

@@ -19,7 +19,7 @@ __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
-BEFORE = {"start": "random", "rate_scaling": "none"}
+BEFORE = {"start": "random", "rate_scaling": "none", "loss": "auto", "early_stopping": 0}
 """Settings of trainings from before these could be chosen."""
 
 
@@ -92,7 +92,7 @@ class Checkpoint:
 
 
 def _whole(about: dict[str, Any]) -> dict[str, Any]:
-    """What a training is, with what was the only way before it could be chosen."""
+    """The settings of a training, with what was the only way before it could be chosen."""
     return about | {"training": BEFORE | about["training"]} if "training" in about else about
 
 

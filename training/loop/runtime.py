@@ -156,7 +156,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def machine(device: str = "auto") -> dict[str, Any]:
-    """What a training runs on: names of processor and GPU, cores, threads of one process, and torch's version.
+    """The machine of a training: names of processor and GPU, cores, threads of one process, and torch's version.
 
     Raises:
         Refusal: as `place`.

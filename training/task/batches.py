@@ -1,5 +1,6 @@
 """Batches of one part of a data set: their order, their padding, and where they lie."""
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from circulant.training.data import Dataset
 
-__all__ = ["Batch", "Part"]
+__all__ = ["Batch", "Part", "Portion"]
 
 POOL = 50
 """Sequences of this many batches are sorted by length together: little padding, and an order that is still random."""
@@ -22,7 +23,7 @@ class Batch(NamedTuple):
 
     Members:
         x: float32 (N, T, F), (N, F) or (N, C, H, W).
-        y: int64 (N,), or padded symbols (N, L).
+        y: targets as in `Dataset`: (N,), (N, outputs), (N, T) or (N, T, outputs), or padded symbols (N, L).
         lengths, target_lengths: int64 (N,), the valid steps of x and y; None where all are.
         indices: int64 (N,), places in the part.
     """
@@ -32,6 +33,20 @@ class Batch(NamedTuple):
     lengths: Tensor | None
     target_lengths: Tensor | None
     indices: Tensor
+
+
+class Portion(NamedTuple):
+    """What one process trains on of a batch.
+
+    Members:
+        batch: its samples; the first one of the batch where it has none.
+        share: its part of the targets, times the number of processes; 0 where it has no samples.
+        weight: targets of the whole batch, over which its loss is a mean.
+    """
+
+    batch: Batch
+    share: float
+    weight: int
 
 
 class Part:
@@ -47,7 +62,7 @@ class Part:
         lengths, targets = (getattr(data, f"{name}_{field}") for field in ("lengths", "target_lengths"))
         self._lengths = None if lengths is None else _tensor(lengths)
         self._targets = None if targets is None else _tensor(targets)
-        self._device, self._exact = device, exact
+        self._device, self._exact, self._per_step = device, exact, data.per_step
         if self._x.nbytes <= RESIDENT:
             self._x, self._y = self._x.to(device), self._y.to(device)
 
@@ -74,6 +89,28 @@ class Part:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return batches
 
+    def count(self, size: int) -> int:
+        """Batches of an epoch."""
+        return len(self.order(size))
+
+    def portions(self, size: int, generator: torch.Generator | None = None, *, rank: int = 0, processes: int = 1
+                 ) -> Iterator[Portion]:
+        """What a process trains on in an epoch: every n-th sample of each batch."""
+        for chosen in self.order(size, generator):
+            mine, weight = chosen[rank::processes], self._weight(chosen)
+            yield Portion(self.take(mine if len(mine) else chosen[:1]), self._weight(mine) * processes / weight, weight)
+
+    def batches(self, size: int, *, rank: int = 0, processes: int = 1) -> Iterator[Batch]:
+        """The batches that a process evaluates: every n-th, in order."""
+        for chosen in self.order(size)[rank::processes]:
+            yield self.take(chosen)
+
+    def _weight(self, indices: Tensor) -> int:
+        """How many targets these samples have, over which a mean is taken."""
+        if not self._per_step:
+            return len(indices)
+        return len(indices) * self._x.shape[1] if self._lengths is None else int(self._lengths[indices].sum())
+
     def take(self, indices: Tensor) -> Batch:
         """The samples of these places, on the device."""
         here = indices.to(self._x.device)
@@ -81,6 +118,7 @@ class Part:
         lengths, targets = (None if part is None else part[indices] for part in (self._lengths, self._targets))
         if lengths is not None:
             x = x[:, :int(lengths.max())]
+            y = y[:, :x.shape[1]] if self._per_step else y
         if targets is not None:
             y = y[:, :int(targets.max())]
         if x.ndim == 4:
