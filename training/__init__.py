@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.train import Trained, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
     from circulant.training.models.models import SequenceClassifier, build
+    from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
@@ -47,7 +48,7 @@ __all__ = [
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained", "try_rates",
-    "export", "reference", "Curves", "machine",
+    "export", "reference", "from_onnx", "Curves", "machine",
     "finetune", "golden_paths",
 ]
 
@@ -69,6 +70,7 @@ _HOME = {
     "loop.train": ("Trained", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
     "models.models": ("SequenceClassifier", "build"),
+    "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),
