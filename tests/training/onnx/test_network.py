@@ -119,7 +119,7 @@ def test_a_product_and_a_sum_are_a_linear_layer(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"w": floats(1, 16, 4)}, r"its sizes contradict each other: W must be \(1, 16, 3\) for 3 inputs and hidden_size 4, not"),
+    ({"w": floats(1, 16, 4)}, r"its sizes contradict each other: W must be \(1, 16, 3\) for 3 inputs and hidden_size"),
     ({"clip": 1.0}, r"^Node 'cell' \(LSTM\) of the ONNX file cannot be imported: its activations must be Sigm"),
     ({"direction": "reverse"}, r"its direction must be forward or bidirectional, not reverse; reverse the data$"),
     ({"activations": ["Sigmoid", "Relu", "Tanh"]}, r"its activations must be Sigmoid, Tanh, Tanh without a clip, not")])
