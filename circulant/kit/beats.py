@@ -65,7 +65,7 @@ def beats_of(manifest: Manifest, vectors: Vectors) -> Beats:
 
 def _count(job: Job) -> int:
     each = np.asarray(job.steps) * job.input_beats + np.asarray(job.results) * job.output_beats
-    return int(max(1, min(SEQUENCES, np.searchsorted(np.cumsum(each), BEATS, side="right"))))
+    return max(1, min(SEQUENCES, int(np.searchsorted(np.cumsum(each), BEATS, side="right"))))
 
 
 def _lines(beats: NDArray[np.uint8], last: NDArray[np.bool_]) -> list[str]:

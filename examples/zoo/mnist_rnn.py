@@ -1,7 +1,8 @@
 """The model of torch's example mnist_rnn as it stands there: an LSTM reads an image row by row, 28 → 64 → 32 → 10.
 
 Run it with `python examples/zoo/mnist_rnn.py [FOLDER]`; weights are random. What comes in is reshaped to a
-sequence, the normalisation behind the last step is a scale, and the logarithm of the softmax is dropped: the class stays the same.
+sequence, the normalisation behind the last step is a scale, and the logarithm of the softmax is dropped: the
+class stays the same.
 """
 import sys
 

@@ -53,6 +53,8 @@ class Restore(wiring.Component):
         m = Module()
         opening, blocks, streams = self._opening, self._blocks, self._streams
         m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])
+
+        # The outputs: written as they come or through the port, read through the port or to be sent.
         write, read = mem.write_port(), mem.read_port()
         running, turn, block = Signal(), Signal.like(self.turn), Signal(range(max(2, blocks)))
         left, settling = Signal(range(streams + 1)), Signal(range(self._settle + 1))
@@ -67,6 +69,8 @@ class Restore(wiring.Component):
         ]
         with m.If(opening.write):
             m.d.comb += [write.en.eq(1), write.addr.eq(opening.index), write.data.eq(opening.word)]
+
+        # At a restart those of all streams are sent, the next one first, and settle in the banks.
         with m.If(self.restart):
             m.d.sync += [left.eq(streams), turn.eq(self.turn), block.eq(0)]
         with m.If(running):

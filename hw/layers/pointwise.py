@@ -7,6 +7,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.array.restore import first_block, write_signature
@@ -24,7 +25,7 @@ __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
+    return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
 
 
 @singledispatch
@@ -114,6 +115,8 @@ class Pointwise(wiring.Component):
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
+
+        # The block at work and the group of its elements; the next one is fetched with the last group.
         running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
         current, step = Signal.like(self.block), Signal.like(self.step)
         m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
@@ -124,13 +127,18 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
+        # Operands as fetched: pre-activations, peepholes, states.
         writes = self._writes(m)
         operands: dict[str, data.View] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
         operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
+
+        # What is known of the group, as late as its results.
         latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
+
+        # The cells, one for each element of a group; their results are collected to a block.
         results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
                    for name in self._outputs}
         collected = dict(results)
@@ -150,6 +158,8 @@ class Pointwise(wiring.Component):
                 with m.If(valid & (at == p)):
                     for name, values in collected.items():
                         m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
+
+        # The block, when its last group is there.
         m.d.comb += self.comes.eq(valid & (at == phases - 1))
         done = delay(m, self.comes, 1, name="done", reset_less=False)
         m.d.comb += [
