@@ -12,6 +12,7 @@ from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
+from circulant.project import new
 from circulant.sim import artifact
 from circulant.sweep.command import sweep
 
@@ -55,6 +56,7 @@ def cli() -> None:
     """From a torch model to a block-circulant network in verified Verilog.
 
     \b
+    circulant new mine                   a folder for a network and data of your own
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
@@ -94,5 +96,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     return 0
 
 
-for command in (*COMMANDS, show_data, import_onnx, sweep):
+for command in (new, *COMMANDS, show_data, import_onnx, sweep):
     cli.add_command(command)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from circulant.training.settings.training import TrainingSettings
     from circulant.training.task.task import Task
 
-__all__ = ["Golden", "calibration", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
+__all__ = ["Golden", "calibration", "float_model", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
@@ -76,6 +76,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     """Quantize a trained model as [quantization] says.
 
     Parameters:
+        model: a torch module, or where nothing is trained further the mathematics of one.
         table: that of the experiment.
         settings: of a fine-tuning.
         folder: keeps the evaluations of a search, so that one which was interrupted goes on.
@@ -86,7 +87,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     from circulant import training
 
     show("calibration", 0, 0)
-    reference = training.reference(model, data.train_x[:SAMPLE], name=name)
+    reference = float_model(model, data, name)
     seen = calibration(data, table["calibration"])
     peaks, bits, picking = calibrate(reference, *seen), widths(table), dict[str, Any]()
     task = training.task_of(data)
@@ -113,6 +114,13 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
+
+
+def float_model(model: Any, data: "Dataset", name: str | None) -> Model:
+    """The mathematics of a torch module; a model that is in float64 already, as it is."""
+    from circulant import training
+
+    return model if isinstance(model, Model) else training.reference(model, data.train_x[:SAMPLE], name=name)
 
 
 def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:

@@ -1,4 +1,5 @@
 """A user's own sequences, vectors or images in one ``.npz`` file, whose keys are the fields of `Dataset`."""
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from circulant.training.data.dataset import Dataset
 from circulant.training.data.targets import TASKS, converted, kind_of
 from circulant.training.settings.data import DataSettings
 
-__all__ = ["KEYS", "npz"]
+__all__ = ["KEYS", "assembled", "npz"]
 
 FIELDS = ("x", "y", "lengths", "target_lengths")
 PARTS = ("train", "test")
@@ -31,7 +32,15 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if not options.path:
         raise Refusal("The data set 'npz' must be told its file, but data.path is empty; set it")
     path = files.locate("npz", options.path)
-    given = files.load_npz(path)
+    return assembled(path, files.load_npz(path), options)
+
+
+def assembled(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> Dataset:
+    """The data set of the arrays of a file, after which it is called.
+
+    Raises:
+        Refusal: as `npz`.
+    """
     if unknown := [key for key in given if key not in KEYS]:
         raise Refusal(f"{path}: a key must be one of {', '.join(KEYS)}, not {', '.join(unknown)}"
                       f"{nearest(unknown[0], KEYS)}")
@@ -44,7 +53,7 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if missing := [key for key in needed if key not in given]:
         raise Refusal(f"{path} must hold the keys {', '.join(needed)}, but lacks {', '.join(missing)}; it has "
                       f"{', '.join(given) or 'none'}")
-    pieces = _unsplit(path, given, options) if whole else given
+    pieces = _unsplit(path, given, options) if whole else dict(given)
     _same_length(path, pieces)
     task = _task(path, pieces)
     pieces = {key: _converted(path, key, value, task) for key, value in pieces.items() if key != "task"}
@@ -57,7 +66,7 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
-def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
+def _unsplit(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)
@@ -116,7 +125,7 @@ def _converted(path: Path, key: str, value: NDArray[Any], task: str) -> NDArray[
         return value.astype(wanted)
 
 
-def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
+def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
     """See that the arrays of a part are of as many samples as each other."""
     for prefix in (*(f"{part}_" for part in PARTS), ""):
         counts = {f"{prefix}{field}": pieces[f"{prefix}{field}"].shape[:1]

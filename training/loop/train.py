@@ -1,6 +1,6 @@
 """From a model to a block-circulant one: by ADMM, hard projection and retraining (E-RNN, section 4), or directly."""
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from circulant.training.loop.loop import Metrics
 from circulant.training.loop.result import TrainingResult
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
-from circulant.training.models.models import build
+from circulant.training.models.models import build, described
 from circulant.training.settings.compression import CompressionSettings
 from circulant.training.settings.model import ModelSettings
 from circulant.training.settings.training import METHODS, TrainingSettings, idle
@@ -103,7 +103,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     with process_group() as team:
         trainer = Trainer(network.to(choose_device(settings.device)), data, task=task, settings=settings, phases=phases,
                           block_size=block_size,
-                          team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
+                          team=team, progress=progress, checkpoint=checkpoint, about={"model": described(model)},
                           dense=dense)
         circulant = trainer.run(resume=resume)
     return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,

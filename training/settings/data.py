@@ -1,5 +1,6 @@
 """Settings of the data: one table of options, of which each data set takes those that mean something."""
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 from circulant.sim.settings import Table, key
 
@@ -16,6 +17,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "speechocean762": ("path", "longest", "deltas", "normalise", "stack"),
     "timit": ("path", "longest", "bands", "deltas", "normalise", "stack", "phones"),
     "npz": ("path",),
+    "python": ("path", "arguments"),
+    "saved": (),
 }
 """Further options of each data set."""
 
@@ -25,7 +28,9 @@ class DataSettings(Table):
     """Data that the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
     name: str = key("digits", "data set", choices=tuple(OPTIONS))
-    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
+    path: str = key("", "file or folder of the data set, from the folder of the experiment file; empty: below "
+                    "CIRCULANT_DATA; of name = 'python' a file and a function in it, 'data.py:load'")
+    arguments: dict[str, Any] = key({}, "what that function is called with, by name")
     seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
                     low=0, high=2**31 - 1)
     subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
@@ -47,7 +52,6 @@ class DataSettings(Table):
 
     def contradictions(self) -> list[str]:
         taken = (*ALWAYS, *OPTIONS[self.name])
-        ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(DataSettings)
-                   if field.name not in ("name", *taken) and getattr(self, field.name) != field.default]
+        ignored = self.besides("name", *taken)
         return [f"The data set {self.name!r} takes the options {', '.join(taken)}, not {', '.join(ignored)}; leave "
                 "them out"] if ignored else []
