@@ -34,6 +34,7 @@ THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
+    "circulant.training.onnx": {"numpy", "torch", "onnx"},
     "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},

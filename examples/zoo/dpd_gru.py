@@ -41,7 +41,7 @@ def main(folder: str = "runs/dpd-gru") -> None:
     net, x = model(), samples(64)
     print(circulant.inspect(net, x))
     network = circulant.export(net, x, name="dpd_gru")
-    circulant.generate(network, multipliers=32).write(folder)
+    circulant.generate(network, multipliers=16).write(folder)
     check = circulant.verify(folder, network.vectors(x[:16]))
     print(f"{check.words_compared} words compared, {check.mismatches} mismatches, "
           f"{check.cycles_per_step:g} cycles per sample")

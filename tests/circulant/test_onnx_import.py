@@ -25,22 +25,30 @@ def net(tmp_path):
     return written(tmp_path / "net.onnx", nodes, ["n", 4], ["n", 3], a=floats(4, 6), b=floats(6, 3))
 
 
-def test_a_file_becomes_a_network_with_vectors_and_a_design(net, tmp_path, capsys):
+def test_a_file_becomes_a_run_folder(net, tmp_path, capsys):
     out = tmp_path / "out"
-    assert call("import", net, "--data", tmp_path / "data.npz", "--out", out, "--multipliers", 12, "--json") == 0
+    assert call("import", net, "--data", tmp_path / "data.npz", "--out", out, "--json") == 0
     said = json.loads(capsys.readouterr().out)
     network, vectors = Network.load(out), Vectors.load(out / "vectors.npz")
     assert (said["network"], said["inspection"]["exportable"]) == (network.hash, True)
     assert [layer.kind for layer in network.layers] == ["linear", "activation", "linear"]
     assert vectors.network == network.hash
     assert len(vectors.inputs) == 30
-    assert 0 < said["design"]["multipliers"] <= 12
+    assert call("generate", out, "--multipliers", 12) == 0
     assert (out / "hardware" / "manifest.json").exists()
+    assert call("quantize", out, "--set", "quantization.weight_bits=9") == 0
+    assert Network.load(out).hash != network.hash
+
+
+def test_a_data_set_with_targets(net, tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    np.savez(tmp_path / "set.npz", x=rng.normal(0, 1, (40, 4)), y=rng.integers(0, 3, 40))
+    assert call("import", net, "--data", tmp_path / "set.npz", "--out", tmp_path / "out") == 0
+    assert "go on with: circulant generate" in capsys.readouterr().out
+    assert len(Vectors.load(tmp_path / "out" / "vectors.npz").inputs) == 8
 
 
 def test_refusals(net, tmp_path, capsys):
-    assert call("import", net, "--data", tmp_path / "data.npz", "--simulate") == 2
-    assert "--simulate must come with --multipliers" in capsys.readouterr().err
     np.savez(tmp_path / "wrong.npz", inputs=np.zeros((3, 4)))
     assert call("import", net, "--data", tmp_path / "wrong.npz") == 2
     assert "must hold the keys x, but lacks x; it has inputs" in capsys.readouterr().err
