@@ -86,7 +86,7 @@ def test_a_network_of_another_model(model, tmp_path, other):
 
 def test_arguments_of_another_type(model, tmp_path):
     network = circulant.export(model, DATA.train_x)
-    with pytest.raises(Refusal, match=r"^save_run must be given a Dataset as data, not a tuple; make one with"):
+    with pytest.raises(Refusal, match=r"^save_run must be given a Dataset as data, not a tuple; "):
         circulant.save_run(tmp_path, model, network, (X, X))
     with pytest.raises(Refusal, match=r"^experiment: name must be letters"):
         circulant.save_run(tmp_path / "a b", model, network, DATA)
