@@ -1,4 +1,4 @@
-"""What a training of a model of one's own returns."""
+"""The result of a training of a model of one's own."""
 from dataclasses import dataclass
 from typing import Any
 
