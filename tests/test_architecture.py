@@ -46,7 +46,7 @@ THEIRS = {
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run arguments report rates sweep commands cli "
                  "__main__",
-    "circulant.training": "settings archive models data blocks task capture scoring conversion loop trial store",
+    "circulant.training": "settings archive models onnx data blocks task capture scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
@@ -216,6 +216,7 @@ WITHOUT_A_SOURCE = {
     "tests/circulant/test_readme.py",  # What a user reads first.
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
+    "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_proofs.py",    # Properties that all units with streams have in common.
     "tests/hw/test_cnn.py",       # Random networks over images.
