@@ -15,10 +15,12 @@ FOLDERS = {"circulant": ROOT / "circulant"} | {
 """The folders by package: circulant/ holds a relative link to each of the others."""
 
 OURS = {
-    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.training.settings",
-                  "circulant.sim", "circulant.sim.cosim", "circulant.hw", "circulant.hw.c", "circulant.boards"},
-    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.training.settings",
-                           "circulant.sim"},
+    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.training.onnx",
+                  "circulant.training.settings", "circulant.sim", "circulant.sim.cosim", "circulant.hw",
+                  "circulant.hw.c", "circulant.boards"},
+    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.training.onnx",
+                           "circulant.training.settings", "circulant.sim"},
+    "circulant.training.onnx": {"circulant.training", "circulant.training.onnx", "circulant.sim"},
     "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
     "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
