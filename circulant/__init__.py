@@ -31,8 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "load_data", "Dataset",
-    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "train_direct", "export",
-    "from_onnx",
+    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "train_direct", "export", "from_onnx",
     "Network", "Vectors",
     "generate", "Design", "write_kit",
     "verify", "Verification",
