@@ -1,4 +1,4 @@
-"""hw/emit/lint.vlt: of generated Verilog, Verilator says with -Wall what the list says, and nothing else."""
+"""hw/emit/modules.py, lint.vlt: of generated Verilog, Verilator says with -Wall what the list says, and nothing else."""
 import re
 import subprocess
 from itertools import pairwise
