@@ -12,7 +12,7 @@ ARITHMETIC = frozenset({"$add", "$sub", "$neg"})
 """Cells whose low bits need only the low bits of their operands; so are `BITWISE` ones."""
 
 Driver = Cell | list[Segment] | Bits
-"""The driver of a wire: a cell or an instance, what a process assigns, or other bits."""
+"""Driver of a wire: a cell or an instance, what a process assigns, or other bits."""
 
 
 class Dataflow:
@@ -57,7 +57,7 @@ class Dataflow:
                 self.parted.add(chunk.name)
 
     def inputs(self, driver: Driver, width: int) -> Iterator[Bits]:
-        """The parts of the lowest ``width`` bits of a driver."""
+        """Bits that the lowest ``width`` bits of a driver are made of."""
         if isinstance(driver, list):
             for segment in driver:
                 if segment.low < width:
