@@ -10,6 +10,7 @@ from circulant import __version__
 from circulant.commands import COMMANDS
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
+from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
 from circulant.project import new
 from circulant.sim import artifact
@@ -95,5 +96,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     return 0
 
 
-for command in (new, *COMMANDS, show_data, sweep):
+for command in (new, *COMMANDS, show_data, import_onnx, sweep):
     cli.add_command(command)

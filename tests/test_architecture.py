@@ -34,6 +34,7 @@ THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
+    "circulant.training.onnx": {"numpy", "torch", "onnx"},
     "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
@@ -44,9 +45,9 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits sources project experiment kit run arguments report rates sweep commands cli "
-                 "__main__",
-    "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
+    "circulant": "progress extras exits sources project experiment kit run arguments report rates sweep commands "
+                 "onnx_import cli __main__",
+    "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",

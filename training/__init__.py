@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         initialise,
         storage,
     )
-    from circulant.training.blocks.quantized_set import golden_paths
+    from circulant.training.blocks.fixed import quantized
+    from circulant.training.blocks.quantized_set import (
+        constrain_to_quantized,
+        golden_paths,
+        settled,
+        weight_formats,
+    )
     from circulant.training.capture import ConversionReport, Entry, inspect
     from circulant.training.conversion import export, reference
     from circulant.training.data import Dataset, load_data
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
     from circulant.training.models.models import SequenceClassifier, build
+    from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
@@ -48,8 +55,8 @@ __all__ = [
     "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
     "load_trained", "try_rates",
-    "export", "reference", "Curves", "machine",
-    "finetune", "golden_paths",
+    "export", "reference", "from_onnx", "Curves", "machine",
+    "finetune", "golden_paths", "weight_formats", "constrain_to_quantized", "settled", "quantized",
 ]
 
 _HOME = {
@@ -57,7 +64,8 @@ _HOME = {
     "blocks.clone": ("clone",),
     "blocks.constraint": ("BlockCirculant", "Storage", "assign", "block_sizes", "compress", "decompress",
                           "inherit", "initialise", "storage"),
-    "blocks.quantized_set": ("golden_paths",),
+    "blocks.fixed": ("quantized",),
+    "blocks.quantized_set": ("constrain_to_quantized", "golden_paths", "settled", "weight_formats"),
     "capture": ("ConversionReport", "Entry", "inspect"),
     "conversion": ("export", "reference"),
     "data": ("Dataset", "load_data"),
@@ -70,6 +78,7 @@ _HOME = {
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
     "models.models": ("SequenceClassifier", "build"),
+    "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),

@@ -15,8 +15,7 @@ from circulant.hw import generate
 from circulant.hw.arith.fft import FftShape, InverseFft
 from circulant.hw.array.mac_row import MacRow, MacRowShape
 from circulant.hw.emit import amaranth_patches
-from circulant.hw.emit.amaranth_patches import fast_elaboration
-from circulant.hw.emit.netlist import REPLACED, drivers, may_cycle
+from circulant.hw.emit.amaranth_patches import drivers, fast_elaboration, may_cycle, replacements
 from circulant.hw.stream.pipeline import Queue, block
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -69,7 +68,7 @@ def test_a_register_ends_a_way():
 
 
 def replaced():
-    return [vars(place)[name] for place, name in REPLACED]
+    return [vars(place)[name] for place, name in replacements()]
 
 
 @pytest.mark.parametrize("make", [
