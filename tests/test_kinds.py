@@ -109,7 +109,7 @@ def questions(path):
 def test_few_places_ask_for_the_kind_of_a_layer():
     folders = [ROOT / folder for folder in ("hw", "sim", "training", "circulant", "boards")]
     found = [line for folder in folders for path in folder.rglob("*.py")
-             if path.parent != ROOT / "hw/emit"  # RTLIL's cells
+             if path.parent != ROOT / "hw/emit"  # RTLIL has cells of its own.
              if not any(parent.is_symlink() for parent in path.parents) for line in questions(path)]
     assert len(found) <= 20, "\n".join(found)
 
