@@ -186,7 +186,7 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
 
 def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
-    how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
+    how = "estimated" if picking["pick_by"] == "margins" else "lost"
     return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
 
 
