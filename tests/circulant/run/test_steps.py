@@ -119,7 +119,7 @@ def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
 
 def test_each_position_of_a_kernel_is_a_matrix_of_the_record():
     model = cnn((3, 8, 8), 10, width=8)
-    found = steps._matrices(model)
+    found = steps.blocks(model)
     assert found["conv2.weight"] == {"groups": 9, "rows": 16, "columns": 8, "block_size": 1}
     weights = {name: matrix["groups"] * matrix["rows"] * matrix["columns"] for name, matrix in found.items()}
     assert weights == {name: weight.numel() for name, weight in model.named_parameters() if name in found}

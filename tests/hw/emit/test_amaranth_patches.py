@@ -67,8 +67,11 @@ def test_a_register_ends_a_way():
     assert not may_cycle(netlist, drivers(netlist))
 
 
+REPLACED = tuple(replacements())
+
+
 def replaced():
-    return [vars(place)[name] for place, name in replacements()]
+    return [vars(place)[name] for place, name in REPLACED]
 
 
 @pytest.mark.parametrize("make", [

