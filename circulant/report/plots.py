@@ -14,6 +14,8 @@ __all__ = ["COLORS", "INK", "draw", "png", "style"]
 PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
 COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
 INK, GRID = "#2b2f36", "#e3e5e8"
+DPI = 150
+"""Pixels per inch: sharp on a dense screen."""
 
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -125,6 +127,7 @@ def style(axes: Axes, title: str, grid: Literal["x", "y", "both"] = "y") -> None
 
 def png(figure: Figure) -> bytes:
     """PNG data of a figure."""
+    figure.set_dpi(DPI)
     buffer = io.BytesIO()
     FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()

@@ -57,7 +57,7 @@ def test_pictures_and_page(finished):
             self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
 
     assert "<td><code>gru.gates.output</code></td><td>16, " in text
-    assert "<td>12</td><td>8 (1.50×)</td><td>latency: the state&#39;s way from the last product" in text
+    assert "<td>12</td><td>8 (1.50×)</td><td>latency: each step waits for the state of the step before" in text
     assert "<td>24</td><td>24 (1.00×)</td><td>multipliers: the array works in every cycle</td>" in text
 
     check = Check()
