@@ -14,6 +14,7 @@ from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
+from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import Golden, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
@@ -167,6 +168,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
         "like": None if like is None else Network.load(like).hash,
         "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
+        "outcome": outcome(vectors, data, network.output_format),
         "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
         "seconds": time.perf_counter() - start,
     })
