@@ -111,7 +111,8 @@ def measure(*, model: str, run: str | None, multipliers: int, images: int, epoch
     """
     start = time.perf_counter()
     golden, vectors, classes = _of_run(Path(run)) if run else _made(
-        MODELS[model], model, epochs, subset, calibration, weights, tested and max(tested, images), seed)
+        MODELS[model], model, epochs=epochs, subset=subset, calibration=calibration, weights=weights,
+        tested=tested and max(tested, images), seed=seed)
     accuracy = float(np.mean(vectors.outputs.reshape(len(classes), -1).argmax(1) == classes))
     seconds_golden = time.perf_counter() - start
     start = time.perf_counter()

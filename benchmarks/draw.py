@@ -69,8 +69,8 @@ def draw(seed: int, *, samples: int = 6) -> Drawn:
         model = Model(f"fuzz_{seed}", channels, False, tuple(_image(rng, channels, grid, kind == "image rows")), shape)
         data = rng.uniform(-1, 1, (samples, *shape))
     several = model.layers[-1].outputs > 1
-    return Drawn(kind, model, data, bit_widths(rng), int(rng.choice([1, 8, 40])), streams,
-                 several and bool(rng.random() < 0.2))
+    return Drawn(kind, model=model, data=data, widths=bit_widths(rng), multipliers=int(rng.choice([1, 8, 40])),
+                 streams=streams, argmax=several and bool(rng.random() < 0.2))
 
 
 def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups:
 
 def _linear(rng: np.random.Generator, name: str, inputs: int, outputs: int, *, relu: bool = False) -> Layer:
     k = int(rng.choice(BLOCKS))
-    return float_model.Linear(name, inputs, outputs, _columns(rng, k, outputs, inputs), rng.normal(0, 0.5, outputs),
-                              relu)
+    return float_model.Linear(name, inputs, outputs=outputs, weight=_columns(rng, k, outputs, inputs),
+                              bias=rng.normal(0, 0.5, outputs), relu=relu)
 
 
 def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer]:
@@ -105,7 +105,8 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
     layers: list[Layer] = []
     for n, (cell, k) in enumerate(zip(cells, blocks, strict=False)):
         returns = "sequence" if n < len(cells) - 1 or rng.random() < 0.5 else "last"
-        layers.append(_recurrent(rng, cell, f"layer_{n}", inputs, int(rng.integers(1, 2 * k + 8)), k, returns))
+        layers.append(_recurrent(rng, cell, name=f"layer_{n}", inputs=inputs, hidden=int(rng.integers(1, 2 * k + 8)),
+                                 k=k, returns=returns))
         inputs = layers[-1].outputs
     k, outputs = blocks[-1], int(rng.integers(1, 9))
     layers.append(float_model.Linear("out", inputs, outputs, rng.normal(0, 0.5, (-(-outputs // k), -(-inputs // k), k)),
@@ -116,8 +117,9 @@ def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], bl
 def _recurrent(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: int, k: int,
                returns: str) -> Layer:
     if not cell.startswith("bidirectional"):
-        return _cell(rng, cell, name, inputs, hidden, k, returns)
-    forward, backward = (_cell(rng, cell.split()[1], f"{name}.{direction}", inputs, hidden, k, returns)
+        return _cell(rng, cell, name=name, inputs=inputs, hidden=hidden, k=k, returns=returns)
+    forward, backward = (_cell(rng, cell.split()[1], name=f"{name}.{direction}", inputs=inputs, hidden=hidden, k=k,
+                               returns=returns)
                          for direction in ("forward", "backward"))
     return float_model.Bidirectional(name, forward, backward)
 
@@ -128,14 +130,15 @@ def _cell(rng: np.random.Generator, cell: str, name: str, inputs: int, hidden: i
         projection = int(rng.integers(1, hidden + 1)) if rng.random() < 0.5 else 0
         outputs = projection or hidden
         return float_model.Lstm(
-            name, inputs, hidden, outputs, _columns(rng, k, hidden, inputs, 4), _columns(rng, k, hidden, outputs, 4),
-            rng.normal(0, 0.5, (4, hidden)), rng.normal(0, 0.5, (4, hidden)),
-            _columns(rng, k, projection, hidden) if projection else None,
-            rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns)
-    return float_model.Gru(name, inputs, hidden, _columns(rng, k, hidden, inputs, 3),
-                           _columns(rng, k, hidden, hidden, 3),
-                           rng.normal(0, 0.5, (3, hidden)), rng.normal(0, 0.5, (3, hidden)), returns,
-                           cell.split()[-1] if " " in cell else "after")
+            name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=_columns(rng, k, hidden, inputs, 4),
+            weight_hh=_columns(rng, k, hidden, outputs, 4),
+            bias_ih=rng.normal(0, 0.5, (4, hidden)), bias_hh=rng.normal(0, 0.5, (4, hidden)),
+            projection=_columns(rng, k, projection, hidden) if projection else None,
+            peephole=rng.normal(0, 0.5, (3, hidden)) if rng.random() < 0.5 else None, returns=returns)
+    return float_model.Gru(name, inputs=inputs, hidden=hidden, weight_ih=_columns(rng, k, hidden, inputs, 3),
+                           weight_hh=_columns(rng, k, hidden, hidden, 3),
+                           bias_ih=rng.normal(0, 0.5, (3, hidden)), bias_hh=rng.normal(0, 0.5, (3, hidden)),
+                           returns=returns, reset=cell.split()[-1] if " " in cell else "after")
 
 
 def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Window:
@@ -151,9 +154,9 @@ def _window(rng: np.random.Generator, grid: Grid, *, pool: bool = False) -> Wind
 
 def _conv(rng: np.random.Generator, name: str, channels: int, outputs: int, grid: Grid, window: Window) -> Any:
     k = int(rng.choice(BLOCKS[:4]))
-    return float_model.Conv(name, channels, outputs, grid, window,
-                            _columns(rng, k, outputs, channels, window.positions), rng.normal(0, 0.3, outputs),
-                            bool(rng.integers(2)))
+    return float_model.Conv(name, inputs=channels, outputs=outputs, grid=grid, window=window,
+                            weight=_columns(rng, k, outputs, channels, window.positions),
+                            bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2)))
 
 
 def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> list[Layer]:
@@ -161,7 +164,7 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
     layers: list[Layer] = []
     for n in range(int(rng.integers(1, 4))):
         outputs, window = int(rng.integers(1, 9)), _window(rng, grid)
-        layers.append(_conv(rng, f"conv{n}", channels, outputs, grid, window))
+        layers.append(_conv(rng, f"conv{n}", channels, outputs=outputs, grid=grid, window=window))
         channels, grid = outputs, window.outputs("", grid)
         after = rng.random()
         if after < 0.3:
@@ -177,7 +180,8 @@ def _image(rng: np.random.Generator, channels: int, grid: Grid, rows: bool) -> l
     if rows:
         cell, k = str(rng.choice(CELLS)), int(rng.choice(BLOCKS[:4]))
         returns = "last" if rng.random() < 0.8 else "sequence"
-        layers.append(_recurrent(rng, cell, "cell", size, int(rng.integers(1, 2 * k + 4)), k, returns))
+        layers.append(_recurrent(rng, cell, name="cell", inputs=size, hidden=int(rng.integers(1, 2 * k + 4)), k=k,
+                                 returns=returns))
         size = layers[-1].outputs
     layers.append(_linear(rng, "out", size, int(rng.integers(1, 9))))
     return layers
@@ -190,6 +194,6 @@ def _scale(rng: np.random.Generator, name: str, channels: int) -> Any:
 
 def _residual(rng: np.random.Generator, name: str, channels: int, grid: Grid) -> Layer:
     """A residual sum around a convolution that keeps the size; at times with a scale beside it."""
-    body = _conv(rng, f"{name}_body", channels, channels, grid, Window((3, 3), padding=(1, 1)))
+    body = _conv(rng, f"{name}_body", channels, outputs=channels, grid=grid, window=Window((3, 3), padding=(1, 1)))
     shortcut = (_scale(rng, f"{name}_shortcut", channels),) if rng.integers(2) else ()
-    return float_model.Residual(name, channels, grid, (body,), shortcut, bool(rng.integers(2)))
+    return float_model.Residual(name, channels, grid=grid, body=(body,), shortcut=shortcut, relu=bool(rng.integers(2)))

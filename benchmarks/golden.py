@@ -51,9 +51,9 @@ def gru64() -> Network:
     """A GRU with random weights, quantized with the default widths."""
     rng = np.random.default_rng(0)
     p, q = HIDDEN // BLOCK, INPUTS // BLOCK
-    layer = float_model.Gru("gru", INPUTS, HIDDEN, rng.normal(0, 0.2, (3, p, q, BLOCK)),
-                            rng.normal(0, 0.2, (3, p, p, BLOCK)), rng.normal(0, 0.2, (3, HIDDEN)),
-                            rng.normal(0, 0.2, (3, HIDDEN)))
+    layer = float_model.Gru("gru", inputs=INPUTS, hidden=HIDDEN, weight_ih=rng.normal(0, 0.2, (3, p, q, BLOCK)),
+                            weight_hh=rng.normal(0, 0.2, (3, p, p, BLOCK)), bias_ih=rng.normal(0, 0.2, (3, HIDDEN)),
+                            bias_hh=rng.normal(0, 0.2, (3, HIDDEN)))
     model = float_model.Model("gru64", INPUTS, True, (layer,))
     return quantize(model, rng.normal(size=(50, STEPS, INPUTS)))
 

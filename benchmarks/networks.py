@@ -75,7 +75,7 @@ def draw(seed: int) -> Drawn:
         except Refusal:
             continue
         design = affordable(network, int(rng.choice([1, 8, 40])), streams)
-        return Drawn(network, design, tuple(cells), tuple(blocks), widths, streams)
+        return Drawn(network, design, cells=tuple(cells), blocks=tuple(blocks), widths=widths, streams=streams)
     raise AssertionError("None of the widths fits")
 
 

@@ -44,20 +44,21 @@ def layer(cell: str, inputs: int, hidden: int, projection: int, block: int,
 
     if cell == "gru":
         b_ih, b_hh = rng.normal(0, 0.1, (2, 3, hidden))
-        return float_layers.Gru("gru", inputs, hidden, matrix(hidden, inputs, 3), matrix(hidden, hidden, 3), b_ih, b_hh,
-                                returns="sequence")
+        return float_layers.Gru("gru", inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 3),
+                                weight_hh=matrix(hidden, hidden, 3), bias_ih=b_ih, bias_hh=b_hh, returns="sequence")
     b_ih, b_hh = rng.normal(0, 0.1, (2, 4, hidden))
-    return float_layers.Lstm("lstm", inputs, hidden, outputs, matrix(hidden, inputs, 4), matrix(hidden, outputs, 4),
-                             b_ih,
-                             b_hh, matrix(projection, hidden) if projection else None, rng.normal(0, 0.1, (3, hidden)),
-                             returns="sequence")
+    return float_layers.Lstm("lstm", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=matrix(hidden, inputs, 4),
+                             weight_hh=matrix(hidden, outputs, 4),
+                             bias_ih=b_ih, bias_hh=b_hh, projection=matrix(projection, hidden) if projection else None,
+                             peephole=rng.normal(0, 0.1, (3, hidden)), returns="sequence")
 
 
 def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, steps: int,
             streams: int, weight_bits: int, activation_bits: int, seed: int) -> dict[str, Any]:
     """Both designs, generated, built and simulated: figures, and a table."""
     rng = np.random.default_rng(seed)
-    network = _network(cell, inputs, hidden, projection, block, weight_bits, activation_bits, seed, rng)
+    network = _network(cell, inputs, hidden=hidden, projection=projection, block=block, weight_bits=weight_bits,
+                       activation_bits=activation_bits, seed=seed, rng=rng)
     single = _run(network, multipliers, 1, rng.normal(0, 0.5, (2, steps, inputs)))
     many = _run(network, multipliers, streams, rng.normal(0, 0.5, (2 * streams, steps, inputs)))
     work = single.pop("multiplications")
@@ -94,8 +95,8 @@ def measure(*, cell: str, inputs: int, hidden: int, projection: int, block: int,
 def schedule(*, cell: str, inputs: int, hidden: int, projection: int, block: int, multipliers: int, streams: int,
              weight_bits: int, activation_bits: int, seed: int) -> tuple[dict[str, Any], bytes]:
     """When each unit works on a step, without generating anything: figures with a table, and the picture as PNG."""
-    network = _network(cell, inputs, hidden, projection, block, weight_bits, activation_bits, seed,
-                       np.random.default_rng(seed))
+    network = _network(cell, inputs, hidden=hidden, projection=projection, block=block, weight_bits=weight_bits,
+                       activation_bits=activation_bits, seed=seed, rng=np.random.default_rng(seed))
     entries = [layer_entry(each, got) for each, got in
                zip(network.layers, plan(network, multipliers, streams=streams), strict=True)]
     figure = charts.draw(entries)
@@ -107,7 +108,8 @@ def schedule(*, cell: str, inputs: int, hidden: int, projection: int, block: int
 
 def _network(cell: str, inputs: int, hidden: int, projection: int, block: int, weight_bits: int, activation_bits: int,
              seed: int, rng: np.random.Generator) -> Network:
-    model = Model(f"{cell}_{hidden}", inputs, True, (layer(cell, inputs, hidden, projection, block, seed),))
+    model = Model(f"{cell}_{hidden}", inputs, True,
+                  (layer(cell, inputs, hidden, projection=projection, block=block, seed=seed),))
     return quantize(model, rng.normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
                     activation_bits=activation_bits)
 

@@ -29,9 +29,9 @@ def model(seed: int) -> float_model.Model:
         padding = int(rng.integers(0, (kernel[0] + 1) // 2 + 1)), int(rng.integers(0, (kernel[1] + 1) // 2 + 1))
         window = Window(kernel, (down, across), padding)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(float_model.Conv(f"conv{n}", channels, outputs, grid, window,
-                                       _first_columns(rng, k, outputs, channels, window.positions),
-                                       rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        layers.append(float_model.Conv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
+                                       weight=_first_columns(rng, k, outputs, channels, window.positions),
+                                       bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
         if min(grid) > 1 and rng.integers(2):
             pool = Window((2, 2), (2, 2))
@@ -58,10 +58,11 @@ def _around(rng: np.random.Generator, seed: int, layers: list[Any], channels: in
                                         bool(rng.integers(2))))
     if seed % 3 == 1:
         window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = float_model.Conv("body", channels, channels, grid, window,
-                                _first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        body = float_model.Conv("body", inputs=channels, outputs=channels, grid=grid, window=window,
+                                weight=_first_columns(rng, k, channels, channels, 9), bias=rng.normal(0, 0.3, channels))
         norm = float_model.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
-        layers.append(float_model.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+        layers.append(float_model.Residual("sum", channels, grid=grid, body=(body,),
+                                           shortcut=(norm,) if rng.integers(2) else (), relu=True))
     if seed % 3 == 2:
         window = Window((3, 2), (2, 1), (1, 1))
         layers.append(float_model.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))

@@ -88,8 +88,9 @@ def _layer(point: Point, rng: np.random.Generator) -> float_layers.Linear | floa
         return float_layers.Linear("linear", inputs, outputs, weight, rng.normal(0, 0.1, outputs))
     made = layer(point.cell.split()[0], inputs, outputs, point.projection, k)
     if isinstance(made, float_layers.Gru) and point.cell == "gru before":
-        return float_layers.Gru(made.name, inputs, outputs, made.weight_ih, made.weight_hh, made.bias_ih, made.bias_hh,
-                                made.returns, "before")
+        return float_layers.Gru(made.name, inputs=inputs, hidden=outputs, weight_ih=made.weight_ih,
+                                weight_hh=made.weight_hh, bias_ih=made.bias_ih, bias_hh=made.bias_hh,
+                                returns=made.returns, reset="before")
     return made
 
 

@@ -125,7 +125,9 @@ def speech(count: int, steps: int, seed: int = 0) -> Dataset:
         y = rng.integers(1, CLASSES, (number, steps // 8)) * (np.arange(steps // 8) < symbols[:, None])
         parts.append((rng.normal(size=(number, steps, FEATURES)).astype(np.float32), y, lengths, symbols))
     (x, y, lengths, symbols), (test_x, test_y, test_lengths, test_symbols) = parts
-    return Dataset("noise", x, y, test_x, test_y, CLASSES, "ctc", lengths, test_lengths, symbols, test_symbols)
+    return Dataset("noise", train_x=x, train_y=y, test_x=test_x, test_y=test_y, classes=CLASSES, task="ctc",
+                   train_lengths=lengths, test_lengths=test_lengths, train_target_lengths=symbols,
+                   test_target_lengths=test_symbols)
 
 
 def _step(layer: nn.Module, x: torch.Tensor) -> Callable[[], None]:

@@ -37,21 +37,24 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
         return rng.normal(0, 0.4, shape)
 
     def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> float_layers.Gru:
-        return float_layers.Gru(name, inputs, hidden, matrix(hidden, inputs, 4, 3), matrix(hidden, hidden, 4, 3),
-                                bias(3, hidden), bias(3, hidden), "sequence", reset)
+        return float_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 4, 3),
+                                weight_hh=matrix(hidden, hidden, 4, 3),
+                                bias_ih=bias(3, hidden), bias_hh=bias(3, hidden), returns="sequence", reset=reset)
 
     def linear(name: str, inputs: int, outputs: int, k: int = 4) -> float_layers.Linear:
         return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
 
-    lstm = float_layers.Lstm("lstm", 8, 6, 5, matrix(6, 8, 4, 4), matrix(6, 5, 4, 4), bias(4, 6), bias(4, 6),
-                             matrix(5, 6, 4),
-                             bias(3, 6), "last")
+    lstm = float_layers.Lstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
+                             weight_hh=matrix(6, 5, 4, 4), bias_ih=bias(4, 6), bias_hh=bias(4, 6),
+                             projection=matrix(5, 6, 4), peephole=bias(3, 6), returns="last")
     both = float_layers.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))
     window, grid = Window((3, 3), (1, 1), (1, 1)), (6, 6)
-    residual = float_image_layers.Residual("sum", 4, grid, (
-        float_image_layers.Conv("inner", 4, 4, grid, window, matrix(4, 4, 4, 9), bias(4), True),),
-        (float_image_layers.Scale("scale", 4, bias(4), bias(4)),), True)
-    pictures = (float_image_layers.Conv("conv", 2, 4, grid, window, matrix(4, 2, 4, 9), bias(4), True), residual,
+    residual = float_image_layers.Residual("sum", 4, grid=grid, body=(
+        float_image_layers.Conv("inner", inputs=4, outputs=4, grid=grid, window=window, weight=matrix(4, 4, 4, 9),
+                                bias=bias(4), relu=True),),
+        shortcut=(float_image_layers.Scale("scale", 4, bias(4), bias(4)),), relu=True)
+    pictures = (float_image_layers.Conv("conv", inputs=2, outputs=4, grid=grid, window=window,
+                                        weight=matrix(4, 2, 4, 9), bias=bias(4), relu=True), residual,
                 float_image_layers.Pool("pool", 4, grid, Window((2, 2), (2, 2)), "average"),
                 float_image_layers.Flatten("flatten", 4, (3, 3), "channels"), linear("linear", 36, 5, 1))
     models = {"recurrent": Reference("victim", 4, True, (gru("gru", 4, 8), lstm, linear("linear", 5, 3))),
@@ -108,7 +111,9 @@ def _design(run: Run, network: Network) -> str:
     contents = {"top.v": b"module circulant_top; endmodule\n", "weights.hex": b"0f\n10\n"}
     for name, data in contents.items():
         artifact.atomic_bytes(run.path(f"hardware/{name}"), data)
-    windows = (Memory("weights", 16, 2, 40), Memory("gru_y", 32, 2, 64, StateShape("gru", "y", 8, 4, 2, 1, 16)))
+    windows = (Memory("weights", 16, 2, 40),
+               Memory("gru_y", 32, 2, 64,
+                      StateShape("gru", part="y", size=8, block_size=4, blocks=2, streams=1, width=16)))
     assert windows[-1].first + windows[-1].size < 1 << ADDRESS_BITS
     return artifact.write_json(run.path("hardware/manifest.json"), design.KIND, design.VERSION, {
         "name": "victim", "network": network.hash, "top": "circulant_top", "verilog": ["top.v"],
@@ -130,6 +135,7 @@ def _trained(run: Run) -> None:
     dense = {name: value.clone() for name, value in model.state_dict().items()}
     compressed = training.compress(model, {"gru.weight_ih_l0": 4})
     training.save_trained(run.path("model.pt"), Trained(
-        "digits", (8, 8), 10, settings, training.TrainingSettings(), dense, compressed,
-        [{"phase": "dense", "epoch": 1, "loss": 0.5}], "accuracy", True, {"dense": 0.9, "circulant": 0.8}))
+        "digits", inputs=(8, 8), classes=10, model_settings=settings, settings=training.TrainingSettings(), dense=dense,
+        model=compressed, history=[{"phase": "dense", "epoch": 1, "loss": 0.5}], metric="accuracy",
+        higher_is_better=True, scores={"dense": 0.9, "circulant": 0.8}))
     Checkpoint(run.path("checkpoint/training.pt"), {"seed": 0}).save({"epoch": 3, "weights": dense})

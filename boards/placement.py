@@ -132,8 +132,10 @@ def place(folder: str | Path, device: str, *, target_mhz: float = 110.0, seed: i
         seconds = time.perf_counter() - start
         log = (work / "log.txt").read_text()
         slowest = critical(json.loads((work / "report.json").read_text()))
-    return Placement(device, frequency(log), target_mhz, synthesis, slowest, netlist.ways(),
-                     len(netlist.bare_products()), absorbed, utilization(log), seconds)
+    return Placement(device, mhz=frequency(log), target_mhz=target_mhz, synthesis=synthesis, critical=slowest,
+                     ways=netlist.ways(),
+                     bare_products=len(netlist.bare_products()), absorbed=absorbed, used=utilization(log),
+                     seconds=seconds)
 
 
 def frequency(log: str) -> float:

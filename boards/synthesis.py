@@ -162,10 +162,12 @@ def _report(family: str, products: int, cells: dict[str, int], log: str, seconds
         return sum(parts.get(cell, 0) * number for cell, number in cells.items())
 
     return Synthesis(
-        family, products, _memories(log), int(count("dsps")), count("block_rams"), int(count("luts")),
-        int(count("lut_rams")), int(count("flip_flops")), int(count("carries")),
-        sum(number for cell, number in cells.items() if re.match(r"\$?_?(dlatch|DLATCH|LD[CP]E)", cell)),
-        {cell: number for cell, number in cells.items() if cell != "$scopeinfo"}, _warnings(log), seconds)
+        family, products=products, memories=_memories(log), dsps=int(count("dsps")), block_rams=count("block_rams"),
+        luts=int(count("luts")),
+        lut_rams=int(count("lut_rams")), flip_flops=int(count("flip_flops")), carries=int(count("carries")),
+        latches=sum(number for cell, number in cells.items() if re.match(r"\$?_?(dlatch|DLATCH|LD[CP]E)", cell)),
+        cells={cell: number for cell, number in cells.items() if cell != "$scopeinfo"}, warnings=_warnings(log),
+        seconds=seconds)
 
 
 def _memories(log: str) -> dict[str, str]:

@@ -18,7 +18,8 @@ CONTAINER = 16
 def layers(name, r):
     """Layers, inputs, whether samples are sequences, the shape of images, and options of the hardware."""
     if name == "images":
-        return [r.conv("conv", 1, 2, 1, (3, 3), Window((2, 2))), float_model.Flatten("flat", 2, (2, 2), "pixels"),
+        return [r.conv("conv", 1, 2, k=1, grid=(3, 3), window=Window((2, 2))),
+                float_model.Flatten("flat", 2, (2, 2), "pixels"),
                 r.linear("out", 8, 3, 2)], 1, False, (1, 3, 3), {}
     if name == "both ways":
         return [float_model.Bidirectional("pair", *(

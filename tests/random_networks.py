@@ -19,23 +19,28 @@ class Random:
         return self.normal(*before, -(-rows // k), -(-columns // k), k)
 
     def linear(self, name, inputs, outputs, k, relu=False):
-        return float_model.Linear(name, inputs, outputs, self.columns(k, outputs, inputs), self.normal(outputs), relu)
+        return float_model.Linear(name, inputs, outputs=outputs, weight=self.columns(k, outputs, inputs),
+                                  bias=self.normal(outputs), relu=relu)
 
     def gru(self, name, inputs, hidden, k, returns="last", reset="after", hard=False):
         return float_model.Gru(
-            name, inputs, hidden, self.columns(k, hidden, inputs, 3), self.columns(k, hidden, hidden, 3),
-            self.normal(3, hidden), self.normal(3, hidden), returns, reset, hard)
+            name, inputs=inputs, hidden=hidden, weight_ih=self.columns(k, hidden, inputs, 3),
+            weight_hh=self.columns(k, hidden, hidden, 3),
+            bias_ih=self.normal(3, hidden), bias_hh=self.normal(3, hidden), returns=returns, reset=reset, hard=hard)
 
     def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
         outputs = projection or hidden
         return float_model.Lstm(
-            name, inputs, hidden, outputs, self.columns(k, hidden, inputs, 4), self.columns(k, hidden, outputs, 4),
-            self.normal(4, hidden), self.normal(4, hidden), self.columns(k, outputs, hidden) if projection else None,
-            self.normal(3, hidden) if peephole else None, returns)
+            name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=self.columns(k, hidden, inputs, 4),
+            weight_hh=self.columns(k, hidden, outputs, 4),
+            bias_ih=self.normal(4, hidden), bias_hh=self.normal(4, hidden),
+            projection=self.columns(k, outputs, hidden) if projection else None,
+            peephole=self.normal(3, hidden) if peephole else None, returns=returns)
 
     def conv(self, name, inputs, outputs, k, grid, window, relu=False):
-        return float_model.Conv(name, inputs, outputs, grid, window,
-                                self.columns(k, outputs, inputs, window.positions), self.normal(outputs), relu)
+        return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=grid, window=window,
+                                weight=self.columns(k, outputs, inputs, window.positions), bias=self.normal(outputs),
+                                relu=relu)
 
     def scale(self, name, inputs, relu=False):
         return float_model.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)

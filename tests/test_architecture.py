@@ -298,3 +298,21 @@ def test_constraints_pin_every_dependency():
         for entry in entries:
             name = entry.replace("[", ">").replace("=", ">").partition(">")[0]
             assert name == "circulant" or name.lower() in pinned, name
+
+
+LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "reshape", "save_for_backward", "tensors",
+          "torchrun",
+          "transpose"}
+"""Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""
+
+
+def test_a_call_has_at_most_five_positional_arguments():
+    sources = [path for folder in (*FOLDERS.values(), ROOT / "benchmarks", ROOT / "examples", ROOT / "tests")
+               for path in folder.rglob("*.py") if not any(parent.is_symlink() for parent in path.parents)]
+    found = [f"{path.relative_to(ROOT)}:{call.lineno}: {ast.unparse(call.func)}"
+             for path in sources for call in ast.walk(ast.parse(path.read_text("utf-8")))
+             if isinstance(call, ast.Call) and sum(not isinstance(each, ast.Starred) for each in call.args) > 5
+             and (call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id",
+                                                                                      "")) not in LISTED]
+    assert len(sources) > 300
+    assert not found

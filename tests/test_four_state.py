@@ -34,27 +34,30 @@ def linear(name, inputs, outputs, k):
 
 
 def gru(name, inputs, hidden, k, returns):
-    return float_layers.Gru(name, inputs, hidden, matrix(hidden, inputs, k, 3), matrix(hidden, hidden, k, 3),
-                            *RNG.normal(0, 0.5, (2, 3, hidden)), returns)
+    bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 3, hidden))
+    return float_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
+                            weight_hh=matrix(hidden, hidden, k, 3), bias_ih=bias_ih, bias_hh=bias_hh, returns=returns)
 
 
 def lstm(name, inputs, hidden, projection, k):
-    return float_layers.Lstm(name, inputs, hidden, projection, matrix(hidden, inputs, k, 4),
-                             matrix(hidden, projection, k, 4),
-                             *RNG.normal(0, 0.5, (2, 4, hidden)), matrix(projection, hidden, k),
-                             RNG.normal(0, 0.5, (3, hidden)), "last")
+    bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 4, hidden))
+    return float_layers.Lstm(name, inputs=inputs, hidden=hidden, outputs=projection,
+                             weight_ih=matrix(hidden, inputs, k, 4), weight_hh=matrix(hidden, projection, k, 4),
+                             bias_ih=bias_ih, bias_hh=bias_hh, projection=matrix(projection, hidden, k),
+                             peephole=RNG.normal(0, 0.5, (3, hidden)), returns="last")
 
 
 def conv(name, inputs, outputs, size, k, window):
-    return float_model.Conv(name, inputs, outputs, (size, size), window, matrix(outputs, inputs, k, window.positions),
-                            RNG.normal(0, 0.3, outputs), True)
+    return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=(size, size), window=window,
+                            weight=matrix(outputs, inputs, k, window.positions),
+                            bias=RNG.normal(0, 0.3, outputs), relu=True)
 
 
 def lenet():
     """The kinds, kernels and block sizes of LeNet-5, over images of 12 × 12."""
     window, half = Window((5, 5), padding=(2, 2)), Window((2, 2), (2, 2))
-    return (conv("conv1", 1, 4, 12, 1, window), float_model.Pool("pool1", 4, (12, 12), half, "max"),
-            conv("conv2", 4, 6, 6, 2, Window((5, 5))), float_model.Pool("pool2", 6, (2, 2), half, "max"),
+    return (conv("conv1", 1, 4, size=12, k=1, window=window), float_model.Pool("pool1", 4, (12, 12), half, "max"),
+            conv("conv2", 4, 6, size=6, k=2, window=Window((5, 5))), float_model.Pool("pool2", 6, (2, 2), half, "max"),
             float_model.Flatten("flatten", 6, (1, 1), "channels"), linear("fc1", 6, 20, 8), linear("fc2", 20, 12, 16),
             linear("fc3", 12, 10, 1))
 
@@ -71,7 +74,7 @@ CASES = {  # Layers, shape of a sample, options of `generate`.
                         (4, 4), {"multipliers": 40, "max_steps": 6}),
     "columns of the array that no vector fills": (lambda: (linear("out", 30, 6, 1),), (30,), {"multipliers": 8}),
     "columns of the array that no pixel fills": (
-        lambda: (conv("conv", 5, 1, 3, 1, Window((2, 2), padding=(1, 1))),
+        lambda: (conv("conv", 5, 1, size=3, k=1, window=Window((2, 2), padding=(1, 1))),
                  float_model.Flatten("flatten", 1, (4, 4), "pixels")), (5, 3, 3), {"multipliers": 8}),
     "LeNet-5, smaller": (lenet, (1, 12, 12), {"multipliers": 40}),
 }

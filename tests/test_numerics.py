@@ -53,7 +53,8 @@ def test_an_lstm_with_peepholes_and_a_projection(k, tmp_path):
 @pytest.mark.parametrize("reset", ["after", "before"])
 @pytest.mark.parametrize("k", SIZES)
 def test_a_gru(k, reset, tmp_path):
-    assert_equal(lambda r: [r.gru("gru", 5, 11, k, "sequence", reset)], tmp_path, inputs=5, seed=k, sequence=True)
+    assert_equal(lambda r: [r.gru("gru", 5, 11, k, returns="sequence", reset=reset)], tmp_path, inputs=5, seed=k,
+                 sequence=True)
 
 
 @pytest.mark.parametrize("k", [*SIZES, 32, 64])
@@ -102,14 +103,16 @@ def images(r):
     """Every layer over images: a dense first convolution, then blocks of channels."""
     window = Window((3, 2), (2, 1), (1, 1))
     return [
-        r.conv("first", 1, 5, 1, (7, 6), window, relu=True),
+        r.conv("first", 1, 5, k=1, grid=(7, 6), window=window, relu=True),
         float_model.Pool("max", 5, (4, 7), Window((2, 3), (1, 2), (1, 1)), "max"),
         r.scale("scale", 5),
         float_model.Residual(
-            "residual", 5, (5, 4), (r.conv("body", 5, 6, 4, (5, 4), Window((3, 3), (1, 1), (1, 1)), relu=True),
+            "residual", 5, (5, 4),
+            (r.conv("body", 5, 6, k=4, grid=(5, 4), window=Window((3, 3), (1, 1), (1, 1)), relu=True),
                                     r.scale("normalised", 6)),
-            (r.conv("shortcut", 5, 6, 2, (5, 4), Window((1, 1))),), relu=True),
-        float_model.Residual("itself", 6, (5, 4), (r.conv("same", 6, 6, 8, (5, 4), Window((1, 3), (1, 1), (0, 1))),),
+            (r.conv("shortcut", 5, 6, k=2, grid=(5, 4), window=Window((1, 1))),), relu=True),
+        float_model.Residual("itself", 6, (5, 4),
+                             (r.conv("same", 6, 6, k=8, grid=(5, 4), window=Window((1, 3), (1, 1), (0, 1))),),
                              ()),
         float_model.Pool("average", 6, (5, 4), Window((3, 2), (1, 1), (1, 0)), "average"),
         float_model.Pool("halved", 6, (5, 3), Window((1, 2)), "average"),
@@ -133,7 +136,8 @@ def test_images_to_sequences(order, tmp_path):
 
 def test_images_remain_images(tmp_path):
     """One axis, as the data of a Conv1d."""
-    assert_equal(lambda r: [r.conv("conv", 3, 4, 4, (9, 1), Window((3, 1), (2, 1), (2, 0)))], tmp_path, inputs=3,
+    assert_equal(lambda r: [r.conv("conv", 3, 4, k=4, grid=(9, 1), window=Window((3, 1), (2, 1), (2, 0)))], tmp_path,
+                 inputs=3,
                  shape=(3, 9))
 
 

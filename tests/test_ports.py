@@ -57,7 +57,7 @@ def test_the_worked_example():
     words = [(int(word, 16), int(last)) for word, last in re.findall(r"^\| \d \| .* \| `(0x[\da-f]{8})` \| ([01]) \|",
                                                                      PAGE, re.M)]
     assert words == beats(top, [vector], [True])
-    packed = Port("s_axis", 2, CONTAINER, 9, 5, 3).pack(np.array([vector]))
+    packed = Port("s_axis", 2, container_bits=CONTAINER, width=9, elements=5, beats=3).pack(np.array([vector]))
     assert [int.from_bytes(beat.tobytes(), "little") for beat in packed[0]] == [word for word, _ in words]
     shown = play(top, words, 60)
     assert vectors_of(network, top, shown) == golden(network, [np.array([vector])])

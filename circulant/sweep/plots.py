@@ -40,7 +40,7 @@ def draw(name: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
     for label, panels in zip(labels, every, strict=False):
         mine = [at for at, row in enumerate(rows) if row["experiment"] == label and not row["reason"]]
         for axes, cost in zip(panels, COSTS, strict=True):
-            _panel(axes, rows, mine, cost, on[cost], colors)
+            _panel(axes, rows, mine, cost=cost, best=on[cost], colors=colors)
     handles = [Line2D([], [], color=color, marker=".", linestyle="", label=f"k = {size}")
                for size, color in colors.items()]
     figure.legend(handles=[*handles, Line2D([], [], color=INK, linewidth=1, label="front")], frameon=False, fontsize=8,

@@ -33,7 +33,7 @@ def run(sweep: Sweep, *, jobs: int = 1, show: Show = silent) -> list[Row]:
     models = _trained([points[group[0]] for group in trainings], jobs, show)
     trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
     networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
-    found = trained | _evaluated(points, networks, trained, sweep.measure, jobs, show)
+    found = trained | _evaluated(points, networks, trained, measure=sweep.measure, jobs=jobs, show=show)
     return [_row(point, sweep.measure, trained[at], found[at]) for at, point in enumerate(points)]
 
 

@@ -205,7 +205,8 @@ class Banks(wiring.Component):
                     self.last.bit_select(place, 1).eq(self.i.payload.last),
                     place.eq(Mux(place == shape.ring - 1, 0, place + 1)),
                 ]
-        bank, address, ends = self._places(m, "x", written, 0, shape.x_blocks, shape.bases, aside=shape.aside)
+        bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
+                                           aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
         return transforms, bank, address, written
 
@@ -228,14 +229,16 @@ class Banks(wiring.Component):
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         h_soon = soon & ~second_soon & ~drop_soon
         restart = self.restart if self._reloadable else None
-        bank, address, _ = self._places(m, "h", comes_h, shape.x_blocks, shape.h_blocks, following, restart)
+        bank, address, _ = self._places(m, "h", step=comes_h, first=shape.x_blocks, count=shape.h_blocks,
+                                        bases=following, half=restart)
         m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
         if restart is not None:
             with m.If(restart):
                 m.d.sync += self.have[0].eq(0)
         if shape.second is not None:
             m.d.comb += transform.other.eq(self.own.second)
-            places = self._places(m, "second", comes_second, 0, shape.second_blocks, shape.second_bases)
+            places = self._places(m, "second", comes_second, first=0, count=shape.second_blocks,
+                                  bases=shape.second_bases)
             own_bank, own_address = Signal.like(bank, name="own_bank"), Signal.like(address, name="own_address")
             m.d.comb += [own_bank.eq(Mux(second, places[0], bank)), own_address.eq(Mux(second, places[1], address))]
             bank, address = own_bank, own_address

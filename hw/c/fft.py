@@ -39,7 +39,8 @@ class Transform:
 
     def function(self, unit: Unit) -> str:
         """The name of its C function."""
-        return _function(unit, self.direction, self.k, self.twiddle_bits, self.values, self.products)
+        return _function(unit, self.direction, self.k, bits=self.twiddle_bits, values=self.values,
+                         products=self.products)
 
 
 def _gain(n: int, bits: int) -> int:
@@ -63,7 +64,8 @@ def forward(k: int, twiddle_bits: int, peak: int) -> Transform:
         turned, product = _turned(modulus, n, twiddle_bits) if n >= 8 else (modulus, 0)
         modulus, products = modulus + turned, max(products, product)
     values = register(-modulus, modulus)
-    return Transform("forward", k, twiddle_bits, modulus, values, max(values, register(-products, products)))
+    return Transform("forward", k, twiddle_bits=twiddle_bits, peak=modulus, values=values,
+                     products=max(values, register(-products, products)))
 
 
 def inverse(k: int, twiddle_bits: int, peak: int) -> Transform:
@@ -80,7 +82,8 @@ def inverse(k: int, twiddle_bits: int, peak: int) -> Transform:
         products, most, n = max(products, product), max(most, real, modulus if n > 4 else 0), n // 2
     most = max(most, 2 * real if n == 2 else real)
     values = register(-most, most)
-    return Transform("inverse", k, twiddle_bits, most, values, max(values, register(-products, products)))
+    return Transform("inverse", k, twiddle_bits=twiddle_bits, peak=most, values=values,
+                     products=max(values, register(-products, products)))
 
 
 def _check(twiddle_bits: int) -> None:
@@ -95,7 +98,7 @@ def _function(unit: Unit, direction: str, n: int, bits: int, values: int, produc
         name = f"{direction}{n}_t{bits}_i{values}" + (f"x{products}" if products != values else "")
 
     def text() -> str:
-        half = _function(unit, direction, n // 2, bits, values, products) if n > 8 else ""
+        half = _function(unit, direction, n // 2, bits=bits, values=values, products=products) if n > 8 else ""
         turns = [fft.twiddle(m, n, bits) for m in range(1, n // 4)]
         return render("fft.c.j2", direction=direction, name=name, n=n, half=half, type=f"int{values}_t",
                       product=f"int{products}_t", half_up=f"half_up{products}", bits=bits, turns=turns,

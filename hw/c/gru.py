@@ -37,4 +37,4 @@ def _(layer: Gru, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     states = Array(storage(state), f"{prefix}_h", layer.hidden)
     summary = (f"GRU, {layer.inputs} to {layer.hidden}, blocks of {layer.gates.block_size}, reset gate {layer.reset} "
                "the matrix")
-    return Stage(prefix, summary, text, states, (states,), tuple(work))
+    return Stage(prefix, summary, text=text, output=states, states=(states,), work=tuple(work))

@@ -16,5 +16,5 @@ def _(layer: Linear, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
         product.rows(unit, f"{prefix}_product", matrix),
         render("linear.c.j2", unit=unit, prefix=prefix, layer=layer, padded=padded,
                x_type=storage(layer.input_format), y_type=y_type)])
-    return Stage(prefix, f"linear, {layer.inputs} to {layer.outputs}, blocks of {matrix.block_size}", text,
-                 Array(y_type, f"{prefix}_y", layer.outputs), (), tuple(work))
+    return Stage(prefix, f"linear, {layer.inputs} to {layer.outputs}, blocks of {matrix.block_size}", text=text,
+                 output=Array(y_type, f"{prefix}_y", layer.outputs), states=(), work=tuple(work))

@@ -50,4 +50,4 @@ def _(layer: Lstm, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
         i=i, f=f, g=g, o=o, c=c, bent=bent, row=row, weight=weight, peeked=peeked, following=following, m=m,
         rows=layer.gates.rows // 4)])
     y, kept = Array(storage(state), f"{prefix}_y", layer.outputs), Array(storage(cell), f"{prefix}_c", layer.hidden)
-    return Stage(prefix, summary, text, y, (y, kept), tuple(work))
+    return Stage(prefix, summary, text=text, output=y, states=(y, kept), work=tuple(work))

@@ -58,7 +58,7 @@ def _module(text: str) -> str:
     named = {name for _, _, name in ports}
     rest = list(_joined(_instances(rest)))
     _inline(values, clocked, rest, {name: _width(width) for name, (_, width, _) in declared.items()}, named)
-    body = [*head, *_declarations(ports, declared, values, clocked, rest, named)]
+    body = [*head, *_declarations(ports, declared, values, clocked=clocked, rest=rest, named=named)]
     body += [f"  assign {name} = {_closed(value)};" for name, value in values.items()]
     if clocked:
         body += ["  always @(posedge clk) begin", *_wrapped(

@@ -96,14 +96,14 @@ class BidirectionalLayer(wiring.Component):
     def _into(self, m: Module, direction: str) -> Any:
         """The input of a direction, in blocks of the layer's input."""
         unit, layer = self._directions[direction], self._layer
-        return self._reblocked(m, f"{direction}_input", layer.inputs, layer.input_format.width,
-                               self._most, self._k[direction], sink=unit.i)
+        return self._reblocked(m, f"{direction}_input", layer.inputs, width=layer.input_format.width,
+                               k_in=self._most, k_out=self._k[direction], sink=unit.i)
 
     def _out_of(self, m: Module, direction: str) -> Any:
         """The output of a direction, in blocks of the layer's output."""
         unit, layer = self._directions[direction], self._layer.directions[direction]
-        return self._reblocked(m, f"{direction}_output", layer.outputs, layer.output_format.width,
-                               self._k[direction], self._most, source=unit.o)
+        return self._reblocked(m, f"{direction}_output", layer.outputs, width=layer.output_format.width,
+                               k_in=self._k[direction], k_out=self._most, source=unit.o)
 
     def _reblocked(self, m: Module, name: str, size: int, width: int, k_in: int, k_out: int, *,
                    source: Any = None, sink: Any = None) -> Any:

@@ -187,7 +187,8 @@ class LineBuffer(wiring.Component):
         with m.If(image_ends):
             m.d.sync += [y.eq(0), top.eq(-window.padding[0])]
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
-        self._walk(m, starts, seen, row_ends, image_ends, freed, bases, top, left)
+        self._walk(m, starts, seen=seen, row_ends=row_ends, image_ends=image_ends, freed=freed, bases=bases, top=top,
+                   left=left)
         return m
 
     @property

@@ -114,7 +114,8 @@ class RecurrentLayer(wiring.Component):
         layer, k = self._layer, self._layer.gates.block_size
         return self._config.claim(
             f"{layer.name}_{part}", words=self._streams * blocks, width=k * width,
-            state=StateShape(layer.name, part, size, k, blocks, self._streams, width))
+            state=StateShape(layer.name, part=part, size=size, block_size=k, blocks=blocks, streams=self._streams,
+                             width=width))
 
     def _unit(self, stage: int) -> Pointwise:
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,

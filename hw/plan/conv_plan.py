@@ -64,7 +64,7 @@ def _drained(layer: Conv, positions: int, blocks: int, rows: int, fold: int) -> 
         chains *= 2
     if chains > rows == p:
         chains = rows
-    return LineBufferShape(layer, positions, blocks, -(-rows // chains) * chains, chains, fold)
+    return LineBufferShape(layer, positions, blocks=blocks, rows=-(-rows // chains) * chains, chains=chains, fold=fold)
 
 
 def _shares(count: int) -> list[int]:

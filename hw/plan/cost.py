@@ -84,7 +84,7 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
         turns: over which the period is the mean; those of several streams may differ by a cycle.
     """
     steps = 4 + (1 + turns) * streams
-    lines, starts = _run(layer, program, elements, streams, steps, [steps])
+    lines, starts = _run(layer, program, elements, streams=streams, steps=steps, lengths=[steps])
     behind = 1 if not program.commands[SECOND] else 2 if streams == 1 else 3
     over = turns * streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
@@ -100,7 +100,7 @@ def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps
     """
     lengths = [steps] if isinstance(steps, int) else steps
     each = sum(lengths) * streams
-    _, starts = _run(layer, program, elements, streams, (2 + TURNS) * each + 1, lengths)
+    _, starts = _run(layer, program, elements, streams=streams, steps=(2 + TURNS) * each + 1, lengths=lengths)
     return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS * len(lengths))
 
 

@@ -57,8 +57,9 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
                     shape = ArrayShape(r, c, chains, fold)
                     for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
                         used = shape.multipliers(k) + each * elements
-                        yield LayerPlan(shape, elements, used, _estimate(layer, found, shape, elements, streams),
-                                        (1, 1, 1) if recurrent else IN_TURN, streams)
+                        yield LayerPlan(shape, elements, multipliers=used,
+                                        cycles=_estimate(layer, found, shape, elements, streams),
+                                        spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
 
 
 @singledispatch

@@ -64,4 +64,5 @@ def _nodes(function: str, input: Format, output: Format, reach: int, count: int)
     base, base_format = integers(np.ldexp(values[:-1].astype(np.float64), -frac), frac)
     slope_frac = frac + bits - count - input.frac
     slope, slope_format = integers(np.ldexp(np.diff(values).astype(np.float64), -slope_frac), slope_frac)
-    return Pwl(function, "lut", reach, input, output, slope_format, base_format, start, slope, base)
+    return Pwl(function, method="lut", reach=reach, input=input, output=output, slope_format=slope_format,
+               base_format=base_format, start=start, slope=slope, base=base)

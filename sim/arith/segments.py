@@ -60,7 +60,7 @@ def fit_pwl(function: str, input: Format, output: Format, segments: int = 0, *, 
     grid, cuts = _cuts(bound, frac)
     reach = max(cuts[-1].bit_length() - grid, 1 - frac) + scale
     rounding = max(bound / (1 << scale), output.step / 2) * SLOPES
-    return _lines(function, input, output, reach, [cut << frac - grid for cut in cuts], rounding)
+    return _lines(function, input, output, reach=reach, cuts=[cut << frac - grid for cut in cuts], rounding=rounding)
 
 
 def check_table(method: object, error: float, segments: int) -> None:
@@ -150,7 +150,8 @@ def _table(function: str, input: Format, output: Format, reach: int, start: Inte
     """Lines in integers, from real slopes with ``frac`` fraction bits and, for those, the best bases."""
     slopes, slope_format = integers(slope, frac)
     bases, base_format = integers(base(slope_format.real(slopes)), min(output.frac + GUARD, frac + input.frac))
-    return Pwl(function, "pwl", reach, input, output, slope_format, base_format, start, slopes, bases)
+    return Pwl(function, method="pwl", reach=reach, input=input, output=output, slope_format=slope_format,
+               base_format=base_format, start=start, slope=slopes, base=bases)
 
 
 def _within(input: Format, reach: int, start: list[int]) -> tuple[int, Integers]:
@@ -188,7 +189,7 @@ def _lines(function: str, input: Format, output: Format, reach: int, cuts: list[
         center = float(exact(np.zeros(1))[0])
         return np.asarray(np.where(middle, center, np.where(negative, 2 * center - lines, lines)))
 
-    return _table(function, input, output, reach, start, slope, frac, base)
+    return _table(function, input, output=output, reach=reach, start=start, slope=slope, frac=frac, base=base)
 
 
 def _hard(function: str, input: Format, output: Format) -> Pwl:
@@ -202,4 +203,5 @@ def _hard(function: str, input: Format, output: Format) -> Pwl:
     slope = np.where(side == center, (hi - lo) / (2 * end), 0.0)
     # tanh's slope is 1; a sixth is rounded so finely that it is not seen.
     frac = max(0, -input.frac, 0 if function == "hard_tanh" else output.frac + GUARD + max(2, -input.frac))
-    return _table(function, input, output, reach, start, slope, frac, lambda _: np.asarray(side))
+    return _table(function, input, output=output, reach=reach, start=start, slope=slope, frac=frac,
+                  base=lambda _: np.asarray(side))

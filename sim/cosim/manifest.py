@@ -116,18 +116,21 @@ class Manifest:
         path = folder / "manifest.json"
         body = design.read(folder)
         return cls(
-            folder, body["network"], body["top"], body["clock"], body["reset"],
-            tuple(folder / name for name in body["verilog"]), tuple(folder / name for name in body["images"]),
-            _port(path, body["input"]), _port(path, body["output"]), body["output"]["per"] == "step",
-            body["streams"], body["max_steps"], body.get("over_images", False),
-            0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
-            Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
+            folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
+            verilog=tuple(folder / name for name in body["verilog"]),
+            images=tuple(folder / name for name in body["images"]),
+            input=_port(path, body["input"]), output=_port(path, body["output"]),
+            per_step=body["output"]["per"] == "step",
+            streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
+            gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
+            configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )
 
 
 def _port(path: Path, body: dict[str, Any]) -> Port:
-    port = Port(body["prefix"], body["elements_per_beat"], body["container_bits"], body["format"]["width"],
-                body["elements"], body["beats"], body.get("pixels", 1))
+    port = Port(body["prefix"], elements_per_beat=body["elements_per_beat"], container_bits=body["container_bits"],
+                width=body["format"]["width"],
+                elements=body["elements"], beats=body["beats"], pixels=body.get("pixels", 1))
     if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
         raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
                       f"most 64, not {port.container_bits}; generate the design anew")

@@ -42,9 +42,11 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
     if patience is None:
         patience = PATIENCE + 2 * manifest.gathered * max(steps)
     taken, given = manifest.input, manifest.output
-    return Job(manifest.clock, manifest.reset, taken.prefix, given.prefix, taken.beats, given.beats, given.beat_bytes,
-               steps, results, patience, manifest.streams, runs,
-               taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), manifest.config, scripts)
+    return Job(manifest.clock, reset=manifest.reset, input=taken.prefix, output=given.prefix, input_beats=taken.beats,
+               output_beats=given.beats, output_bytes=given.beat_bytes,
+               steps=steps, results=results, patience=patience, streams=manifest.streams, runs=runs,
+               beats=taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), config=manifest.config,
+               scripts=scripts)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
@@ -58,8 +60,8 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
             "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
             "seed": SEED, "plusargs": list(PLUSARGS), "extra_env": quiet}
 
-    return _played("test", specification, job.save, Outcome.load, manifest, toolchain, tell,
-                   sum(len(run.sequences) for run in job.runs))
+    return _played("test", specification, save=job.save, load=Outcome.load, manifest=manifest, toolchain=toolchain,
+                   tell=tell, total=sum(len(run.sequences) for run in job.runs))
 
 
 def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress) -> Outcome:
@@ -90,7 +92,8 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
         recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
         return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
-    return _played("drive", specification, save, load, manifest, toolchain, tell, len(run.sequences))
+    return _played("drive", specification, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
+                   total=len(run.sequences))
 
 
 def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],

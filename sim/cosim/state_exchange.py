@@ -78,7 +78,8 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
         raise Refusal(f"The network must be the one that {manifest.folder / 'manifest.json'} was made from "
                       f"({manifest.network[:12]}…), not {network.hash[:12]}…; generate the design again")
     own = config.writes({image.stem: _words(image) for image in manifest.images})
-    session = _Session(manifest, config, network, other, config.load(own), config.load(writes), patience)
+    session = _Session(manifest, config, network=network, other=other, load=config.load(own),
+                       load_other=config.load(writes), patience=patience)
     toolchain, tell = find(), progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
@@ -93,7 +94,8 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
         first, cycles = first or compared.first, cycles + outcome.cycles
         for got, golden in session.read(outcome, states):
             values, wrong = values + golden.size, wrong + int((got != golden).sum())
-    return Exchange(len(writes), words, mismatches, first, values, wrong, cycles, toolchain.simulator)
+    return Exchange(len(writes), words_compared=words, mismatches=mismatches, first=first, values_compared=values,
+                    wrong_values=wrong, cycles=cycles, simulator=toolchain.simulator)
 
 
 def _words(image: Path) -> list[int]:

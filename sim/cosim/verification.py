@@ -115,10 +115,13 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = check.pace(job, outcome), cycles + outcome.cycles
     words = int(vectors.steps.sum() if manifest.per_step else len(vectors)) * manifest.output.elements
-    return Verification(len(vectors), words, comparison.words, comparison.mismatches, comparison.first,
-                        toolchain.simulator, figures.sequence if step is None else step, figures.sequence,
-                        1 if manifest.over_images else figures.steps, figures.latency, cycles, built.seconds, seconds,
-                        len(runs[0].sequences) * manifest.streams / first.seconds)
+    return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
+                        first=comparison.first,
+                        simulator=toolchain.simulator, cycles_per_step=figures.sequence if step is None else step,
+                        cycles_per_sequence=figures.sequence,
+                        steps_per_sequence=1 if manifest.over_images else figures.steps, latency_cycles=figures.latency,
+                        cycles=cycles, seconds_build=built.seconds, seconds_simulate=seconds,
+                        sequences_per_s=len(runs[0].sequences) * manifest.streams / first.seconds)
 
 
 def _joined(manifest: Manifest, played: Played) -> Played | None:

@@ -150,7 +150,8 @@ def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
         rows["y"] = Rows.of(layer.outputs, (layer.projection, exact.projection, layer.hidden))
 
     def advance(step: Step, real: Real, given: PropagatedError, *before: PropagatedError) -> list[PropagatedError]:
-        return _lstm(layer, exact, rows, step, real, given, *before)
+        y, c = before
+        return _lstm(layer, exact, rows, step, real=real, x=given, y=y, c=c)
 
     return _over_time(layer, [("y", layer.outputs), ("c", layer.hidden)], trace, known, advance)
 

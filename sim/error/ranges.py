@@ -100,8 +100,8 @@ def _range(name: str, tensor: Tensor, worst: float, exact: list[Reals] | None) -
         reference = np.stack(exact, axis=1) if exact[0].ndim < values.ndim else np.concatenate(exact)
         signal, noise = float(np.sum(reference ** 2)), float(np.sum((real - reference) ** 2))
         sqnr = 10 * math.log10(signal / noise) if signal and noise else None
-    return Range(name, form, float(real.min()), float(real.max()), worst, values.size,
-                 int(np.sum((values == form.lo) | (values == form.hi))), sqnr, _bits(values, form.width))
+    return Range(name, format=form, lo=float(real.min()), hi=float(real.max()), worst=worst, count=values.size,
+                 ends=int(np.sum((values == form.lo) | (values == form.hi))), sqnr=sqnr, bits=_bits(values, form.width))
 
 
 def _bits(values: Integers, width: int) -> tuple[int, ...]:

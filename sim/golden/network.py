@@ -242,7 +242,8 @@ class Network:
         name = next(name for name in itertools.chain(["argmax"], map("argmax_{}".format, itertools.count(1)))
                     if name not in names)
         choice = Argmax(name, self.outputs, self.output_format)
-        return Network(self.name, self.inputs, self.sequence, (*self.layers, choice), self.shape, self.ragged)
+        return Network(self.name, self.inputs, sequence=self.sequence, layers=(*self.layers, choice), shape=self.shape,
+                       ragged=self.ragged)
 
     def chosen(self, vectors: Vectors) -> Vectors:
         """The test vectors of the network without the choice at its end as those of this one."""
@@ -314,8 +315,8 @@ class Network:
                           "network's; quantize again")
         try:
             layers = tuple(layer_from_json(entry, arrays) for entry in body["layers"])
-            made = cls(body["name"], body["inputs"], body["sequence"], layers, tuple(body["shape"]),
-                       body.get("ragged", False))
+            made = cls(body["name"], body["inputs"], body["sequence"], layers=layers, shape=tuple(body["shape"]),
+                       ragged=body.get("ragged", False))
         except Refusal as refusal:
             raise Refusal(f"{path}: {refusal}") from None
         if made.hash != body["hash"]:  # What says the same twice in the file contradicts itself.

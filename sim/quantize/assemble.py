@@ -28,8 +28,9 @@ def assemble_gru(layer: float_model.Gru, shared: Spectral, pre: Format, sigmoid:
     candidate: Product | JointProduct = part(0, n, layer.bias_ih[n])
     if not after:
         candidate = JointProduct((part(0, n, merged[n]), part(1, n, None)))
-    return Gru(layer.name, layer.inputs, layer.hidden, layer.returns, layer.reset, gates, candidate,
-               part(1, n, layer.bias_hh[n]) if after else None, sigmoid, tanh)
+    return Gru(layer.name, inputs=layer.inputs, hidden=layer.hidden, returns=layer.returns, reset=layer.reset,
+               gates=gates, candidate=candidate,
+               candidate_recurrent=part(1, n, layer.bias_hh[n]) if after else None, sigmoid=sigmoid, tanh=tanh)
 
 
 def assemble_lstm(layer: float_model.Lstm, shared: Spectral, pre: Format, projection: Product | None, peephole: Format,
@@ -43,5 +44,7 @@ def assemble_lstm(layer: float_model.Lstm, shared: Spectral, pre: Format, projec
     gates = JointProduct((shared.part(layer.weight_ih, layer.bias_ih + layer.bias_hh, pre, 0),
                           shared.part(layer.weight_hh, None, pre, 1)))
     weights = None if layer.peephole is None else np.asarray(peephole.quantize(layer.peephole))
-    return Lstm(layer.name, layer.inputs, layer.hidden, layer.outputs, layer.returns, gates, projection, weights,
-                peephole, cell, *tables)
+    sigmoid, tanh, tanh_cell = tables
+    return Lstm(layer.name, inputs=layer.inputs, hidden=layer.hidden, outputs=layer.outputs, returns=layer.returns,
+                gates=gates, projection=projection, peephole=weights, peephole_format=peephole, cell=cell,
+                sigmoid=sigmoid, tanh=tanh, tanh_cell=tanh_cell)

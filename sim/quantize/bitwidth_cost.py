@@ -178,13 +178,15 @@ def _own_weights(layer: Any) -> int:
 def _matrices(layer: Any) -> Iterable[_Matrix]:
     """The matrices of a layer that is made of no other ones."""
     if (peephole := getattr(layer, "peephole", None)) is not None:
-        yield _Matrix(f"{layer.name}.peephole", f"{layer.name}.peephole", peephole.size, peephole.size, 0, 0)
+        yield _Matrix(f"{layer.name}.peephole", f"{layer.name}.peephole", peephole.size, products=peephole.size, rows=0,
+                      columns=0)
     for path in matrices(layer):
         side = path.rpartition(".")[2]
         taken = [product for role, product in layer.products.items()
                  if role == side or (role.startswith("candidate_") and side == _vector(role))]
         yield _Matrix(path, layer.name, sum(each.weights.size for each in taken),
-                      sum(each.multiplications for each in taken), sum(each.rows for each in taken), taken[0].columns)
+                      products=sum(each.multiplications for each in taken), rows=sum(each.rows for each in taken),
+                      columns=taken[0].columns)
 
 
 def _vector(role: str) -> str:

@@ -245,8 +245,8 @@ def search_bitwidths(model: Model, peaks: Peaks, start: Widths, evaluations: Eva
     if never := peaks.never:
         raise Refusal(f"Calibration data must exercise every tensor whose width is picked, but {', '.join(never[:4])} "
                       f"{'are' if len(never) > 1 else 'is'} always zero; give data like the data to come")
-    made = _Search(model, peaks, start, evaluations, price or (lambda network: CostModel(network, start)), fields,
-                   progress)
+    made = _Search(model, peaks, start=start, evaluations=evaluations,
+                   price_of=price or (lambda network: CostModel(network, start)), fields=fields, progress=progress)
     if not made.free:
         raise Refusal("At least one width must be left to be picked, but all are given; take some of "
                       f"{', '.join(made.start)} out of the given ones")
@@ -259,7 +259,10 @@ def search_bitwidths(model: Model, peaks: Peaks, start: Widths, evaluations: Eva
     else:
         made.measure()
         place = made.descend(made.last(made.path(), budget), budget, louder)
-    rows = tuple(Row(name, made.start[name], place[name], name in made.fixed, place.get(clip_of(name), 0),
-                     made.noises.get(name, {}).get(place[name])) for name in made.start)
-    return SearchResult(made.widths(place), made.network(place), rows, search, budget, lost_start, made.lost(place),
-                        made.cost(place), evaluations.made + evaluations.found, evaluations.found)
+    rows = tuple(Row(name, made.start[name], picked=place[name], fixed=name in made.fixed,
+                     clip=place.get(clip_of(name), 0),
+                     noise=made.noises.get(name, {}).get(place[name])) for name in made.start)
+    return SearchResult(made.widths(place), network=made.network(place), rows=rows, search=search, budget=budget,
+                        lost_start=lost_start, lost=made.lost(place),
+                        cost=made.cost(place), evaluations=evaluations.made + evaluations.found,
+                        cached=evaluations.found)

@@ -85,8 +85,8 @@ def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format
     weights = bits.grids.get(name) or fit_least(spectra, bits.weight_bits)
     spectrum = no_finer(peaks.fit(bits.spectrum, f"{name}.spectrum", clip=bits.spectrum_clip), input.frac)
     sums = no_finer(peaks.fit(bits.product, f"{name}.product", clip=bits.product_clip), spectrum.frac + weights.frac)
-    return Product(weights.quantize(spectra), output.quantize(bias), weights, input, spectrum, sums, output,
-                   bits.twiddle_bits)
+    return Product(weights.quantize(spectra), bias=output.quantize(bias), weight=weights, input=input,
+                   spectrum=spectrum, product=sums, output=output, twiddle_bits=bits.twiddle_bits)
 
 
 def no_finer(form: Format, frac: int) -> Format:
@@ -114,9 +114,9 @@ class Spectral:
         gates, p, q, k = weight.shape
         flat = float_model.spectra(weight.reshape(gates * p, q, k))
         rows = np.zeros((gates, 1)) if bias is None else bias
-        return Product(self.weights[vector].quantize(flat), output.quantize(pad(rows, p * k).reshape(-1)),
-                       self.weights[vector], self.inputs[vector], self.spectra[vector], self.product, output,
-                       self.twiddle_bits)
+        return Product(self.weights[vector].quantize(flat), bias=output.quantize(pad(rows, p * k).reshape(-1)),
+                       weight=self.weights[vector], input=self.inputs[vector], spectrum=self.spectra[vector],
+                       product=self.product, output=output, twiddle_bits=self.twiddle_bits)
 
 
 def spectral(name: str, peaks: Peaks, bits: Widths, sums: Sequence[str],

@@ -64,7 +64,8 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
     layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
     bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
-    return Network(model.name, model.inputs, model.sequence, layers, model.shape, peaks.ragged)
+    return Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
+                   ragged=peaks.ragged)
 
 
 def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
@@ -173,7 +174,7 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
     output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
-    return product(name, weight, pad(layer.bias, p * k), input, output, peaks, bits)
+    return product(name, weight, bias=pad(layer.bias, p * k), input=input, output=output, peaks=peaks, bits=bits)
 
 
 @singledispatch
@@ -221,8 +222,9 @@ def _(layer: float_model.Lstm, input: Format, state: Format, peaks: Peaks, bits:
     projection = None
     if layer.projection is not None:
         rows = np.zeros(layer.projection.shape[0] * layer.projection.shape[2])
-        projection = product(f"{name}.projection", layer.projection, rows, state, state, peaks, bits)
+        projection = product(f"{name}.projection", layer.projection, bias=rows, input=state, output=state, peaks=peaks,
+                             bits=bits)
     peephole = fit(0.0 if layer.peephole is None else float(np.abs(layer.peephole).max()), bits.weight_bits)
     sigmoid, tanh = activation_names(layer.hard)
     tables = table(sigmoid, pre, state, bits), table(tanh, pre, state, bits), table(tanh, cell, state, bits)
-    return assemble_lstm(layer, shared, pre, projection, peephole, cell, tables)
+    return assemble_lstm(layer, shared, pre=pre, projection=projection, peephole=peephole, cell=cell, tables=tables)

@@ -47,7 +47,8 @@ def quantize_like(model: float_model.Model, rule: Network) -> Network:
         raise Refusal(f"Network {model.name!r} must have the layers of {rule.name!r}, {due}, not {given}; quantize it "
                       "with formats of its own")
     layers = tuple(map(quantize_layer_like, rule.layers, model.layers))
-    network = Network(model.name, model.inputs, model.sequence, layers, model.shape, rule.ragged)
+    network = Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
+                      ragged=rule.ragged)
     check_structure(rule, network)
     return network
 
@@ -134,8 +135,9 @@ def _(rule: Lstm, layer: Any) -> Layer:
         projection = _product(layer.projection, np.zeros(layer.outputs), rule.projection)
     if layer.peephole is not None:
         _check(layer.name, [("peepholes", rule.peephole_format, layer.peephole)])
-    return assemble_lstm(layer, _shared(rule.gates), rule.pre_format, projection, rule.peephole_format, rule.cell,
-                         (rule.sigmoid, rule.tanh, rule.tanh_cell))
+    return assemble_lstm(layer, _shared(rule.gates), pre=rule.pre_format, projection=projection,
+                         peephole=rule.peephole_format, cell=rule.cell,
+                         tables=(rule.sigmoid, rule.tanh, rule.tanh_cell))
 
 
 def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm) -> None:
@@ -147,8 +149,9 @@ def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Ls
 
 def _product(weight: Reals, bias: Reals, rule: Product) -> Product:
     return Product(rule.weight.quantize(float_model.spectra(weight)),
-                   rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), rule.weight, rule.input,
-                   rule.spectrum, rule.product, rule.output, rule.twiddle_bits)
+                   bias=rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), weight=rule.weight,
+                   input=rule.input,
+                   spectrum=rule.spectrum, product=rule.product, output=rule.output, twiddle_bits=rule.twiddle_bits)
 
 
 def _shared(gates: JointProduct) -> Spectral:

@@ -15,8 +15,9 @@ from circulant.sim.real import float_model
 def small_network(seed=1):
     rng = np.random.default_rng(seed)
     model = float_model.Model("small", 4, True, (
-        float_model.Gru("gru", 4, 8, rng.normal(0, 0.4, (3, 2, 1, 4)), rng.normal(0, 0.4, (3, 2, 2, 4)),
-                        rng.normal(0, 0.4, (3, 8)), rng.normal(0, 0.4, (3, 8))),
+        float_model.Gru("gru", inputs=4, hidden=8, weight_ih=rng.normal(0, 0.4, (3, 2, 1, 4)),
+                        weight_hh=rng.normal(0, 0.4, (3, 2, 2, 4)),
+                        bias_ih=rng.normal(0, 0.4, (3, 8)), bias_hh=rng.normal(0, 0.4, (3, 8))),
         float_model.Linear("linear", 8, 3, rng.normal(0, 0.4, (1, 2, 4)), rng.normal(0, 0.4, 3))))
     return quantize(model, rng.uniform(0, 1, (20, 5, 4))), rng.uniform(0, 1, (7, 5, 4))
 

@@ -43,9 +43,11 @@ MODEL = nn.Sequential(nn.Linear(4, 4))
     (lambda: circulant.export(MODEL, "digits"), "export must be given an array of numbers as sample_inputs, not"),
     (lambda: circulant.load_data(3), "load_data must be given a text as name, not 3"),
     (lambda: circulant.load_data("digits", subst=3), "did you mean 'subset'?"),
-    (lambda: circulant.Dataset("mine", [[0.0]], Y, X, Y, 2), "Dataset must be given a numpy array as train_x, not a "
+    (lambda: circulant.Dataset("mine", [[0.0]], train_y=Y, test_x=X, test_y=Y, classes=2),
+     "Dataset must be given a numpy array as train_x, not a "
      "list; convert it with numpy.asarray"),
-    (lambda: circulant.Dataset("mine", X, Y, X, Y, 2, test_length=Y), "did you mean 'test_lengths'?"),
+    (lambda: circulant.Dataset("mine", X, train_y=Y, test_x=X, test_y=Y, classes=2, test_length=Y),
+     "did you mean 'test_lengths'?"),
     (lambda: circulant.Vectors([[1]], [[2]], "hash"), "Vectors must be given a numpy array as inputs, not a list"),
     (lambda: circulant.Network.load(5), "Network.load must be given a text or a Path as folder, not 5"),
     (lambda: NETWORK.vectors("digits"), "Network.vectors must be given an array of numbers as x, not 'digits'"),
@@ -69,7 +71,7 @@ def test_a_design_in_a_folder_that_cannot_be(design):
 
 
 def test_what_is_printed_is_a_line(design):
-    data = circulant.Dataset("mine", X, Y, X, Y, 2)
+    data = circulant.Dataset("mine", X, train_y=Y, test_x=X, test_y=Y, classes=2)
     vectors = NETWORK.vectors(INPUTS)
     assert repr(NETWORK) == f"<Network 'small' gru → linear, 4 → 3 per sequence, {NETWORK.hash[:12]}>"
     assert str(NETWORK) == repr(NETWORK)

@@ -22,7 +22,7 @@ class Sample(Table):
 
 
 def test_defaults_are_legal():
-    assert Sample() == Sample(4, 0.5, "gru", 8, False, 0, 39, (), ())
+    assert Sample() == Sample(4, rate=0.5, kind="gru", size=8, loud=False, bits=0, phones=39, names=(), widths=())
 
 
 def test_tables_are_frozen():

@@ -21,7 +21,8 @@ def product(
     weights = np.clip(rng.normal(size=(rows, columns, k)) * spread * 2**11, weight.lo, weight.hi).astype(np.int64)
     spectrum = Format(17, STATE.frac - max(0, k.bit_length() - 3))
     values = rng.integers(-3000, 3000, rows * k) if bias else np.zeros(rows * k, np.int64)
-    return Product(weights, values, weight, STATE, spectrum, Format(24, spectrum.frac + 1), output, 14)
+    return Product(weights, bias=values, weight=weight, input=STATE, spectrum=spectrum,
+                   product=Format(24, spectrum.frac + 1), output=output, twiddle_bits=14)
 
 
 def lstm(
@@ -45,18 +46,18 @@ def lstm(
     )
     return Lstm(
         "lstm",
-        inputs,
-        hidden,
-        outputs,
-        returns,
-        gates,
-        product(rng, y, blocks, k, STATE) if projection else None,
-        rng.integers(-800, 800, (3, hidden)) if peephole else None,
-        PEEPHOLE,
-        CELL,
-        fit_pwl("sigmoid", PRE, STATE, 64),
-        fit_pwl("tanh", PRE, STATE, 64),
-        fit_pwl("tanh", CELL, STATE, 64),
+        inputs=inputs,
+        hidden=hidden,
+        outputs=outputs,
+        returns=returns,
+        gates=gates,
+        projection=product(rng, y, blocks, k, STATE) if projection else None,
+        peephole=rng.integers(-800, 800, (3, hidden)) if peephole else None,
+        peephole_format=PEEPHOLE,
+        cell=CELL,
+        sigmoid=fit_pwl("sigmoid", PRE, STATE, 64),
+        tanh=fit_pwl("tanh", PRE, STATE, 64),
+        tanh_cell=fit_pwl("tanh", CELL, STATE, 64),
     )
 
 
@@ -69,9 +70,10 @@ def gru(seed: int, *, k: int, inputs: int, hidden: int, reset: str = "after", re
     candidate = product(rng, h, x, k, PRE, fan_in=fan)
     recurrent = product(rng, h, h, k, PRE, fan_in=fan, bias=reset == "after")
     after = reset == "after"
-    return Gru("gru", inputs, hidden, returns, reset, gates,
-               candidate if after else JointProduct((candidate, recurrent)), recurrent if after else None,
-               fit_pwl("sigmoid", PRE, STATE, 64), fit_pwl("tanh", PRE, STATE, 64))
+    return Gru("gru", inputs=inputs, hidden=hidden, returns=returns, reset=reset, gates=gates,
+               candidate=candidate if after else JointProduct((candidate, recurrent)),
+               candidate_recurrent=recurrent if after else None,
+               sigmoid=fit_pwl("sigmoid", PRE, STATE, 64), tanh=fit_pwl("tanh", PRE, STATE, 64))
 
 
 def linear(seed: int, *, k: int, inputs: int, outputs: int) -> Linear:

@@ -42,8 +42,9 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
 
     p = -(-hidden // k)
     layers: list[float_model.Layer] = [float_model.Gru(
-        "gru", inputs, hidden, random(3, p, -(-inputs // k), k), random(3, p, p, k), random(3, hidden),
-        random(3, hidden), returns)]
+        "gru", inputs=inputs, hidden=hidden, weight_ih=random(3, p, -(-inputs // k), k), weight_hh=random(3, p, p, k),
+        bias_ih=random(3, hidden),
+        bias_hh=random(3, hidden), returns=returns)]
     if outputs:
         k_out = k_out or k
         layers.append(float_model.Linear(
@@ -71,12 +72,14 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
     layer: float_model.Layer
     if kind == "lstm":
         layer = float_model.Lstm(
-            "layer", inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
-            random(4, hidden), random(4, hidden), first_columns(outputs, hidden) if projection else None,
-            random(3, hidden) if peephole else None, returns)
+            "layer", inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
+            weight_hh=first_columns(hidden, outputs, 4), bias_ih=random(4, hidden), bias_hh=random(4, hidden),
+            projection=first_columns(outputs, hidden) if projection else None,
+            peephole=random(3, hidden) if peephole else None, returns=returns)
     else:
-        layer = float_model.Gru("layer", inputs, hidden, first_columns(hidden, inputs, 3),
-                                first_columns(hidden, hidden, 3), random(3, hidden), random(3, hidden), returns, kind)
+        layer = float_model.Gru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
+                                weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
+                                bias_hh=random(3, hidden), returns=returns, reset=kind)
     model = float_model.Model("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 

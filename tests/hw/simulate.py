@@ -200,12 +200,13 @@ def stream(dut: wiring.Component, payloads: Sequence[Any], *, stall_i: float = 0
     With ``reset_at`` all begins anew after so many cycles, and only what comes then is returned. ``quiet`` has to be
     longer than ``dut`` ever thinks.
     """
-    return _transfers(dut, payloads, stall_i, stall_o, seed, reset_at, quiet)[1].payloads
+    return _transfers(dut, payloads, stall_i=stall_i, stall_o=stall_o, seed=seed, reset_at=reset_at,
+                      quiet=quiet)[1].payloads
 
 
 def cycles(dut: wiring.Component, payloads: Sequence[Any], *, quiet: int = 100) -> tuple[list[int], list[int]]:
     """The cycles in which the payloads enter ``dut``, and those in which its own leave, when nothing stalls."""
-    came, went = _transfers(dut, payloads, 0.0, 0.0, 0, None, quiet)
+    came, went = _transfers(dut, payloads, stall_i=0.0, stall_o=0.0, seed=0, reset_at=None, quiet=quiet)
     return came.cycles, went.cycles
 
 

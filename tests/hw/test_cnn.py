@@ -47,9 +47,9 @@ def model(seed):
     for n in range(1 + seed % 2):
         window = drawn(rng, grid)
         outputs, k = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4]))
-        layers.append(float_model.Conv(f"conv{n}", channels, outputs, grid, window,
-                                       first_columns(rng, k, outputs, channels, window.positions),
-                                       rng.normal(0, 0.3, outputs), bool(rng.integers(2))))
+        layers.append(float_model.Conv(f"conv{n}", inputs=channels, outputs=outputs, grid=grid, window=window,
+                                       weight=first_columns(rng, k, outputs, channels, window.positions),
+                                       bias=rng.normal(0, 0.3, outputs), relu=bool(rng.integers(2))))
         channels, grid = outputs, window.outputs("", grid)
         if max(grid) > 1 and rng.integers(2):
             pool = Window(*[tuple(min(2, size) for size in grid)] * 2)
@@ -76,10 +76,11 @@ def around(rng, seed, layers, channels, grid):
                                         bool(rng.integers(2))))
     if seed % 3 == 1:
         window, k = Window((3, 3), padding=(1, 1)), int(rng.choice([1, 2]))
-        body = float_model.Conv("body", channels, channels, grid, window,
-                                first_columns(rng, k, channels, channels, 9), rng.normal(0, 0.3, channels))
+        body = float_model.Conv("body", inputs=channels, outputs=channels, grid=grid, window=window,
+                                weight=first_columns(rng, k, channels, channels, 9), bias=rng.normal(0, 0.3, channels))
         norm = float_model.Scale("shortcut", channels, rng.normal(0, 1, channels), rng.normal(0, 0.3, channels))
-        layers.append(float_model.Residual("sum", channels, grid, (body,), (norm,) if rng.integers(2) else (), True))
+        layers.append(float_model.Residual("sum", channels, grid=grid, body=(body,),
+                                           shortcut=(norm,) if rng.integers(2) else (), relu=True))
     if seed % 3 == 2:
         window = Window((3, 2), (2, 1), (1, 1))
         layers.append(float_model.Pool("overlap", channels, grid, window, ("max", "average")[rng.integers(2)]))

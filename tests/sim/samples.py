@@ -22,8 +22,9 @@ def product(p=2, q=3, k=4, *, weight=(12, 11), input=(16, 15), spectrum=(17, 12)
     fill = {"random": lambda form, shape: rng.integers(form.lo, form.hi + 1, shape),
             "extreme": lambda form, shape: rng.choice([form.lo, form.hi], shape),
             "least": lambda form, shape: np.full(shape, form.lo), "zero": lambda form, shape: np.zeros(shape, np.int64)}
-    return Product(fill[weights](weight, (p, q, k)), fill[bias](output, (p * k,)), weight, Format(*input),
-                   Format(*spectrum), Format(*product), output, twiddle_bits)
+    return Product(fill[weights](weight, (p, q, k)), bias=fill[bias](output, (p * k,)), weight=weight,
+                   input=Format(*input),
+                   spectrum=Format(*spectrum), product=Format(*product), output=output, twiddle_bits=twiddle_bits)
 
 
 def linear(inputs=5, outputs=7, k=4, *, name="linear", relu=False, **formats):
@@ -42,7 +43,8 @@ def gru(inputs=5, hidden=6, k=4, *, reset="after", name="gru", returns="last", i
     joint = [JointProduct((part(gates, 0), part(gates, 1, "zero"))) for gates in (2, 1)]
     candidate = (joint[1], None) if reset == "before" else (part(1, 0), part(1, 1))
     tables = [fit_pwl(function, Format(*pre), Format(*state), segments) for function in ("sigmoid", "tanh")]
-    return Gru(name, inputs, hidden, returns, reset, joint[0], *candidate, *tables)
+    return Gru(name, inputs=inputs, hidden=hidden, returns=returns, reset=reset, gates=joint[0],
+               candidate=candidate[0], candidate_recurrent=candidate[1], sigmoid=tables[0], tanh=tables[1])
 
 
 def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns="last", reset="after", scale=0.6,
@@ -54,10 +56,11 @@ def model(inputs=5, hidden=6, outputs=3, *, k=(4, 4, 1), sequence=True, returns=
         return rng.normal(0, scale, (-(-rows // k), -(-columns // k), k))
 
     if sequence:
-        first = float_model.Gru("gru", inputs, hidden,
-                                np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
-                                np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
-                                rng.normal(0, scale, (3, hidden)), rng.normal(0, scale, (3, hidden)), returns, reset)
+        first = float_model.Gru("gru", inputs=inputs, hidden=hidden,
+                                weight_ih=np.stack([first_columns(hidden, inputs, k[0]) for _ in range(3)]),
+                                weight_hh=np.stack([first_columns(hidden, hidden, k[1]) for _ in range(3)]),
+                                bias_ih=rng.normal(0, scale, (3, hidden)), bias_hh=rng.normal(0, scale, (3, hidden)),
+                                returns=returns, reset=reset)
     else:
         first = float_model.Linear("first", inputs, hidden, first_columns(hidden, inputs, k[0]),
                                    rng.normal(0, scale, hidden))
@@ -72,8 +75,8 @@ def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
     for n, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
         block = k[n] if n < len(k) else 1
         weight = rng.normal(0, scale, (-(-outputs // block), -(-inputs // block), block))
-        layers.append(float_model.Linear(f"fc{n + 1}", inputs, outputs, weight, rng.normal(0, scale, outputs),
-                                         n < len(sizes) - 2))
+        layers.append(float_model.Linear(f"fc{n + 1}", inputs, outputs=outputs, weight=weight,
+                                         bias=rng.normal(0, scale, outputs), relu=n < len(sizes) - 2))
     return float_model.Model("perceptron", sizes[0], False, tuple(layers), shape)
 
 
@@ -85,10 +88,11 @@ def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", 
         return rng.normal(0, scale, (*gates, -(-rows // k), -(-columns // k), k))
 
     return float_model.Lstm(
-        name, inputs, hidden, outputs, first_columns(hidden, inputs, 4), first_columns(hidden, outputs, 4),
-        rng.normal(0, scale, (4, hidden)), rng.normal(0, scale, (4, hidden)),
-        first_columns(outputs, hidden) if projection else None,
-        rng.normal(0, scale, (3, hidden)) if peephole else None, returns)
+        name, inputs=inputs, hidden=hidden, outputs=outputs, weight_ih=first_columns(hidden, inputs, 4),
+        weight_hh=first_columns(hidden, outputs, 4),
+        bias_ih=rng.normal(0, scale, (4, hidden)), bias_hh=rng.normal(0, scale, (4, hidden)),
+        projection=first_columns(outputs, hidden) if projection else None,
+        peephole=rng.normal(0, scale, (3, hidden)) if peephole else None, returns=returns)
 
 
 def bidirectional(kind="gru", inputs=5, hidden=6, *, k=4, name="both", returns="sequence", scale=0.6, **options):

@@ -60,7 +60,7 @@ def test_the_map_survives_its_file():
     (lambda window: window["state"].update(size=9), "window 'memory' must hold the state of its layer, but 2 words"),
 ])
 def test_a_map_of_nonsense_is_refused(change, words):
-    shape = StateShape("gru", "y", 7, 4, 2, 1, 16)
+    shape = StateShape("gru", part="y", size=7, block_size=4, blocks=2, streams=1, width=16)
     body = json.loads(json.dumps(Configuration((Window("memory", 16, 2, 64, shape),)).as_json()))
     assert Configuration.from_json(body).windows[0].state == shape
     change(body["windows"][0])

@@ -20,10 +20,11 @@ def data(task: str = "classification") -> Dataset:
     y = np.array([1, 2, 2, 1])
     for row, length in enumerate(LENGTHS):
         x[row, length - 1] = y[row]
-    more = (None, None)
+    symbols = None
     if task == "ctc":
-        y, more = y[:, None], (np.ones(4, np.int64), np.ones(4, np.int64))
-    return Dataset("made", x, y, x, y, 3, task, LENGTHS, LENGTHS, *more)
+        y, symbols = y[:, None], np.ones(4, np.int64)
+    return Dataset("made", train_x=x, train_y=y, test_x=x, test_y=y, classes=3, task=task, train_lengths=LENGTHS,
+                   test_lengths=LENGTHS, train_target_lengths=symbols, test_target_lengths=symbols)
 
 
 def vectors(made: Dataset, lengths: np.ndarray | None = LENGTHS) -> Vectors:
@@ -68,7 +69,8 @@ def test_judged_sequences_are_batched_by_length() -> None:
     count = BATCH + 40
     lengths = rng.integers(2, 9, count)
     x, y = rng.normal(size=(count, 9, 2)).astype(np.float32), rng.integers(0, 3, count)
-    made = Dataset("made", x, y, x, y, 3, "classification", lengths, lengths)
+    made = Dataset("made", train_x=x, train_y=y, test_x=x, test_y=y, classes=3, task="classification",
+                   train_lengths=lengths, test_lengths=lengths)
     judged = judge(task_of(made), made, "test")
     assert [len(each) for each in judged.inputs] == [BATCH, 40]
     known = [each for each in judged.lengths if each is not None]

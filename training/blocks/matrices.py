@@ -70,8 +70,8 @@ def matrices(model: nn.Module) -> dict[str, Matrix]:
     for path, module in model.named_modules():
         for tensor, groups in _tensors(module):
             rows, columns, *kernel = getattr(module, tensor).shape
-            found[f"{path}.{tensor}".lstrip(".")] = Matrix(module, tensor, groups, rows // groups, columns,
-                                                           tuple(kernel))
+            found[f"{path}.{tensor}".lstrip(".")] = Matrix(module, tensor, groups=groups, rows=rows // groups,
+                                                           columns=columns, kernel=tuple(kernel))
     return found
 
 

@@ -37,7 +37,7 @@ def conv(call: Call) -> Value:
 def _weights(module: Any) -> dict[str, Any]:
     """First columns, their constraint and the bias of a Linear or a convolution."""
     rows, columns, *kernel = module.weight.shape
-    matrix = Matrix(module, "weight", 1, rows, columns, tuple(kernel))
+    matrix = Matrix(module, "weight", groups=1, rows=rows, columns=columns, kernel=tuple(kernel))
     if constraint := constraint_of(matrix):
         first = module.parametrizations.weight.original.detach()
     else:

@@ -169,8 +169,8 @@ class Lowering:
         if flow is None or flow.grid is None or end is None:
             return self._problem(join)
         body, shortcut = sorted(chains, key=len, reverse=True)
-        return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, flow.grid, body, shortcut,
-                                            bool(join.options.get("relu")))], end
+        return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
+                                            shortcut=shortcut, relu=bool(join.options.get("relu")))], end
 
     def _leads(self, name: str, start: Node) -> bool:
         """Whether a chain of nodes leads from ``start`` to the one called ``name``."""
@@ -201,8 +201,8 @@ class Lowering:
             return [], None
         options, relu = node.options, bool(node.options.get("relu"))
         if node.op == "linear" and flow.grid is None:
-            layer = Linear(self._name(node.name, "linear"), flow.size, options["constraint"].rows,
-                           self._values(options["first"])[0], self._values(options["bias"]), relu)
+            layer = Linear(self._name(node.name, "linear"), flow.size, outputs=options["constraint"].rows,
+                           weight=self._values(options["first"])[0], bias=self._values(options["bias"]), relu=relu)
             return [layer], Flow(layer.outputs, sequence=flow.sequence)
         if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
             return [float_image_layers.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
@@ -226,9 +226,10 @@ class Lowering:
         except Refusal as refusal:
             return self._problem(node, str(refusal))
         if node.op == "conv":
-            conv = float_image_layers.Conv(self._name(node.name, "conv"), flow.size, options["constraint"].rows, grid,
-                                           window, self._values(options["first"]), self._values(options["bias"]),
-                                           bool(options.get("relu")))
+            conv = float_image_layers.Conv(self._name(node.name, "conv"), inputs=flow.size,
+                                           outputs=options["constraint"].rows, grid=grid,
+                                           window=window, weight=self._values(options["first"]),
+                                           bias=self._values(options["bias"]), relu=bool(options.get("relu")))
             return [conv], Flow(conv.outputs, after)
         mode = "max" if node.op in ("max_pool", "maximum") else "average"
         pool = float_image_layers.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)

@@ -79,7 +79,8 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
             results.run((sample[:2] if len(sample) > 1 else sample.repeat(2, *(1,) * (sample.ndim - 1))).to(number))
     except Exception as error:  # so may it when it meets data; the walk says where
         results.failure = f"it fails on samples of the shape {tuple(sample.shape)}: {_reason(error)}"
-    return Captured(*Walk(model, traced, needed, results.seen, results.failure, title).run())
+    return Captured(*Walk(model, traced, needed=needed, results=results.seen, failure=results.failure,
+                          title=title).run())
 
 
 class _Tracer(fx.Tracer):

@@ -117,15 +117,16 @@ class Walk:
                 raise Unsupported(self.failure)
             sizes = tuple(result.shape)
             shape = tuple(None if label == "batch" else size for label, size in zip(axes, sizes, strict=True))
-            self.nodes[name] = Node(name, op, kind, inputs, shape, module, options or {})
+            self.nodes[name] = Node(name, op=op, kind=kind, inputs=inputs, shape=shape, module=module,
+                                    options=options or {})
             return Value("tensor", name, axes, sizes)
 
         unknown = any(source.kind == "unknown" for source in sources)
         if problem is None and not unknown and handler is not None:
             try:
-                value = handler(Call(kind, module, tuple(sources), args, kwargs,
-                                     tuple(getattr(result, "shape", ())), emit,
-                                     lambda source: self.nodes[source].module))
+                value = handler(Call(kind, module=module, sources=tuple(sources), args=args, kwargs=kwargs,
+                                     result=tuple(getattr(result, "shape", ())), emit=emit,
+                                     module_of=lambda source: self.nodes[source].module))
             except Unsupported as reason:
                 problem = str(reason)
             else:

@@ -75,8 +75,8 @@ def image_set(name: str, images: Images, options: Options, *, layout: str = "ima
     for channel in range(images.pixels.shape[1]):
         mean, deviation = _moments(images.pixels[train, channel]) if normalise == "train" else (0.0, float(images.full))
         tables.append(((values - mean) / deviation).astype(np.float32))
-    return Dataset(name, part(train), images.classes[train], part(test), images.classes[test], len(images.symbols),
-                   symbols=images.symbols)
+    return Dataset(name, part(train), train_y=images.classes[train], test_x=part(test), test_y=images.classes[test],
+                   classes=len(images.symbols), symbols=images.symbols)
 
 
 def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str, normalise: str) -> Dataset:
@@ -115,13 +115,14 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
     train_x, train_lengths = padded([step_features(at) for at in train], options.steps)
     test_x, test_lengths = padded([step_features(at) for at in test], options.steps)
     if classes is not None:
-        return Dataset(name, train_x, classes[train], test_x, classes[test], len(data.symbols), symbols=data.symbols,
+        return Dataset(name, train_x, train_y=classes[train], test_x=test_x, test_y=classes[test],
+                       classes=len(data.symbols), symbols=data.symbols,
                        frames=options.stack, train_lengths=None if options.steps else train_lengths,
                        test_lengths=None if options.steps else test_lengths)
     train_y, train_target_lengths = _padded_symbols([data.targets[at] for at in train])
     test_y, test_target_lengths = _padded_symbols([data.targets[at] for at in test])
-    return Dataset(name, train_x, train_y, test_x, test_y, len(data.symbols), task="ctc", symbols=data.symbols,
-                   frames=options.stack, train_lengths=train_lengths, test_lengths=test_lengths,
+    return Dataset(name, train_x, train_y=train_y, test_x=test_x, test_y=test_y, classes=len(data.symbols), task="ctc",
+                   symbols=data.symbols, frames=options.stack, train_lengths=train_lengths, test_lengths=test_lengths,
                    train_target_lengths=train_target_lengths, test_target_lengths=test_target_lengths)
 
 

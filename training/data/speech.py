@@ -47,7 +47,8 @@ def fsdd(options: Options, progress: files.Progress = files.silent) -> Dataset:
         archive = files.load_npz(path, ("samples", "offsets", "label", "is_test"))
         source, digit, test = files.fingerprint([path]), archive["label"], archive["is_test"].astype(bool)
         sounds = ragged(archive["samples"], archive["offsets"])
-    frames = transformed("fsdd", source, sounds, len(sounds), FSDD_RATE, options.bands or FSDD_BANDS, progress)
+    frames = transformed("fsdd", source, sounds=sounds, count=len(sounds), rate=FSDD_RATE,
+                         bands=options.bands or FSDD_BANDS, progress=progress)
     parts = (np.flatnonzero(~test), np.flatnonzero(test))
     return utterance_set("fsdd", Utterances(frames, digit.astype(np.int64), parts, NUMERALS), options, deltas="first",
                          normalise="train")

@@ -56,7 +56,8 @@ def timit(options: Options, progress: files.Progress = files.silent) -> Dataset:
 
     progress("finding recordings", 0, 0)
     source = files.fingerprint(recordings)
-    frames = transformed("timit", source, sounds(), len(recordings), RATE, options.bands or BANDS, progress)
+    frames = transformed("timit", source, sounds=sounds(), count=len(recordings), rate=RATE,
+                         bands=options.bands or BANDS, progress=progress)
     speakers = np.array([path.parent.name.upper() for path in (*train, *test)])
     parts = (np.arange(len(train)), np.arange(len(train), len(recordings)))
     return utterance_set("timit", Utterances(frames, targets, parts, symbols, speakers), options, deltas="second",

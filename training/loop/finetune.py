@@ -47,8 +47,8 @@ def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, ep
     sizes = block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:
-        recipe = Recipe(count, rate, s.batch_size, s.seed + SEEDS[phase], s.decay, 0, s.optimizer, s.weight_decay,
-                        s.clip, s.precision)
+        recipe = Recipe(count, lr=rate, batch=s.batch_size, seed=s.seed + SEEDS[phase], decay=s.decay, warmup=0,
+                        optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision)
         fit = Fit(phase_model, data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
         for epoch in range(1, count + 1):
             metrics: dict[str, Any] = fit.run_epoch()

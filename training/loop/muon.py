@@ -89,7 +89,8 @@ class Muon(optim.Optimizer):
         averages, squares, steps = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if parameters:
-            adam(parameters, gradients, averages, squares, [], steps, decoupled_weight_decay=True, amsgrad=False,
+            adam(parameters, gradients, averages, exp_avg_sqs=squares, max_exp_avg_sqs=[], state_steps=steps,
+                 decoupled_weight_decay=True, amsgrad=False,
                  beta1=0.9, beta2=0.999, lr=group["lr"], weight_decay=group["weight_decay"], eps=1e-8, maximize=False)
 
 

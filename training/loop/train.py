@@ -90,12 +90,15 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     resolve(network, block_size)
     phases = METHODS[settings.method] if dense is None else METHODS[settings.method][1:]
     with process_group() as team:
-        trainer = Trainer(network.to(choose_device(settings.device)), data, task, settings, phases, block_size,
+        trainer = Trainer(network.to(choose_device(settings.device)), data, task=task, settings=settings, phases=phases,
+                          block_size=block_size,
                           team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
                           dense=dense)
         circulant = trainer.run(resume=resume)
-    return Trained(data.name, data.shape, data.classes, model, settings, trainer.dense, circulant.cpu(),
-                   trainer.history, task.metric, task.higher_is_better, trainer.scores, trainer.earlier)
+    return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,
+                   dense=trainer.dense, model=circulant.cpu(),
+                   history=trainer.history, metric=task.metric, higher_is_better=task.higher_is_better,
+                   scores=trainer.scores, earlier=trainer.earlier)
 
 
 CALLED = {"learning_rate": "lr", "batch_size": "batch"}
@@ -126,7 +129,8 @@ def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
                               batch_size=batch, seed=seed, **settings)
-    return _alone(model, data, chosen, ("admm", "retrain"), block_size, loss, on_epoch, checkpoint, resume)
+    return _alone(model, data, settings=chosen, phases=("admm", "retrain"), block_size=block_size, loss=loss,
+                  progress=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
 @public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
@@ -149,7 +153,8 @@ def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[s
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               **settings)
     dense = model.state_dict() if chosen.start == "dense" else None
-    return _alone(model, data, chosen, ("direct",), block_size, loss, on_epoch, checkpoint, resume, dense)
+    return _alone(model, data, settings=chosen, phases=("direct",), block_size=block_size, loss=loss, progress=on_epoch,
+                  checkpoint=checkpoint, resume=resume, dense=dense)
 
 
 def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: tuple[str, ...],
@@ -159,7 +164,8 @@ def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: 
     resolve(model, block_size)
     inspect(model, data.train_x[:2]).require_traced()
     with process_group() as team:
-        trainer = Trainer(clone(model), data, task, settings, phases, block_size, team=team, progress=progress,
+        trainer = Trainer(clone(model), data, task=task, settings=settings, phases=phases, block_size=block_size,
+                          team=team, progress=progress,
                          checkpoint=checkpoint, dense=dense)
         return trainer.run(resume=resume)
 

@@ -166,8 +166,10 @@ class Trainer:
         """The epochs of a phase that are not done."""
         phase, s, admm = self._phases[number], self._settings, self._admm
         epochs = s.epochs(phase)
-        recipe = Recipe(epochs, s.rate(phase), s.batch_size, s.seed + SEEDS[phase], s.decay, s.warmup_epochs,
-                        s.optimizer, s.weight_decay, s.clip, s.precision, s.augment, s.rate_scaling)
+        recipe = Recipe(epochs, lr=s.rate(phase), batch=s.batch_size, seed=s.seed + SEEDS[phase], decay=s.decay,
+                        warmup=s.warmup_epochs,
+                        optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision,
+                        augment=s.augment, rate_scaling=s.rate_scaling)
         fit = Fit(self._model, self._data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None,
                   team=self._team,
                   run=self._run)

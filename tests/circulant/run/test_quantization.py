@@ -24,7 +24,7 @@ def classified():
     model = training.compress(build(ModelSettings(hidden=8), (5, 6), 3, seed=1), {"gru": 4})
     with torch.no_grad():
         y = model(torch.from_numpy(x)).argmax(-1).numpy()
-    return model, Dataset("random", x[:60], y[:60], x[60:], y[60:], 3)
+    return model, Dataset("random", x[:60], train_y=y[:60], test_x=x[60:], test_y=y[60:], classes=3)
 
 
 def transcribed():
@@ -34,8 +34,9 @@ def transcribed():
     model = build(ModelSettings(kind="labeller", hidden=8), (8, 6), 4, seed=1)
     y, symbols = rng.integers(1, 4, (24, 2)), np.full(24, 2)
     y[:, 1] = 1 + y[:, 0] % 3  # Two equal ones would need a blank between them.
-    return model, Dataset("phones", x[:16], y[:16], x[16:], y[16:], 4, "ctc", lengths[:16], lengths[16:], symbols[:16],
-                          symbols[16:])
+    return model, Dataset("phones", train_x=x[:16], train_y=y[:16], test_x=x[16:], test_y=y[16:], classes=4, task="ctc",
+                          train_lengths=lengths[:16], test_lengths=lengths[16:], train_target_lengths=symbols[:16],
+                          test_target_lengths=symbols[16:])
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,8 @@ def test_by_default_the_test_part_is_not_looked_at(data, tmp_path):
     """Other test samples, of other classes, change no width, and no label does."""
     model, known = data
     table = TABLE | {"budget": 1.0, "pick": ("weight_bits", "state_bits")}
-    other = Dataset("other", known.train_x, 2 - known.train_y, known.test_x[::-1] * 2, known.test_y, 3)
+    other = Dataset("other", known.train_x, train_y=2 - known.train_y, test_x=known.test_x[::-1] * 2,
+                    test_y=known.test_y, classes=3)
     made, again = (quantization.golden(model, each, table) for each in (known, other))
     assert made.network.hash == again.network.hash
     exact, found = made.model.run(known.train_x), made.network.run(known.train_x).real
@@ -163,7 +165,8 @@ def test_fine_tuned_weights_are_those_of_the_network(data):
 
 def test_a_tensor_that_is_never_exercised_is_named(data):
     model, known = data
-    silent = Dataset("silent", known.train_x[:, :1], known.train_y, known.test_x[:, :1], known.test_y, 3)
+    silent = Dataset("silent", known.train_x[:, :1], train_y=known.train_y, test_x=known.test_x[:, :1],
+                     test_y=known.test_y, classes=3)
     made = quantization.golden(model, silent, TABLE)
     assert "gru.recurrent_product.input" in made.never
     with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but gru"):

@@ -49,8 +49,9 @@ def test_the_words_are_kept_with_what_came_of_them(run, monkeypatch, capsys, wro
 
     def exchange(folder, network, other, words, inputs, **options):
         seen.append((folder, network.hash, other.name, words, len(inputs)))
-        first = Mismatch(0, 0, 0, 1, 2, "other network") if wrong else None
-        return Exchange(len(words), 90, wrong, first, 30, 0, 1000, "Verilator")
+        first = Mismatch(0, 0, word=0, expected=1, got=2, run="other network") if wrong else None
+        return Exchange(len(words), words_compared=90, mismatches=wrong, first=first, values_compared=30,
+                        wrong_values=0, cycles=1000, simulator="Verilator")
 
     monkeypatch.setattr(cosim, "exchange", exchange)
     other = run.folder.parent / "other"

@@ -156,9 +156,11 @@ def test_networks_of_different_sizes_have_different_plans():
 def image_network(k, *, order="pixels", **widths):
     """A residual sum whose body has block size k, then a vector in one of both orders."""
     rng, grid, window = np.random.default_rng(3), (6, 6), Window((3, 3), padding=(1, 1))
-    body = tuple(float_model.Conv(f"body{n}", 8, 8, grid, window, rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
-                                  rng.normal(0, 0.1, 8)) for n in range(2))
-    layers = (float_model.Residual("sum", 8, grid, body, (), True), float_model.Flatten("flatten", 8, grid, order),
+    body = tuple(float_model.Conv(f"body{n}", inputs=8, outputs=8, grid=grid, window=window,
+                                  weight=rng.normal(0, 0.2, (9, 8 // k, 8 // k, k)),
+                                  bias=rng.normal(0, 0.1, 8)) for n in range(2))
+    layers = (float_model.Residual("sum", 8, grid=grid, body=body, shortcut=(), relu=True),
+              float_model.Flatten("flatten", 8, grid, order),
               float_model.Linear("out", 8 * 36, 4, rng.normal(0, 0.1, (1, 72, 4)), rng.normal(0, 0.1, 4)))
     return quantize(float_model.Model("image", 8, False, layers, (8, *grid)), rng.normal(0, 1, (4, 8, *grid)),
                     **widths)
@@ -191,7 +193,10 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
         def write(self, folder):
             return folder
 
-    verification = Verification(7, 21, 30, mismatches, None, "Verilator", 99.5, 52.0, 5.0, 40.0, 999, 1.0, 1.0, 7.0)
+    verification = Verification(
+        7, words=21, words_compared=30, mismatches=mismatches, first=None, simulator="Verilator", cycles_per_step=99.5,
+        cycles_per_sequence=52.0, steps_per_sequence=5.0, latency_cycles=40.0, cycles=999, seconds_build=1.0,
+        seconds_simulate=1.0, sequences_per_s=7.0)
     seen = []
 
     def verify(folder, vectors):

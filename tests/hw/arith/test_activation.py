@@ -39,8 +39,10 @@ def test_any_lines(method, lift):
     rng, slope = np.random.default_rng(lift), Format(6, 4)
     start = np.arange(-32, 32, 16) if method == "lut" else np.array([-32, -31, -30, -8, 0, 1, 16, 17])
     base = Format(7, slope.frac + 3 - lift)
-    pwl = Pwl("tanh", method, 2, Format(8, 3), Format(5, 4), slope, base, start,
-              *(rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base)))
+    slopes, bases = (rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base))
+    pwl = Pwl("tanh", method=method, reach=2, input=Format(8, 3), output=Format(5, 4), slope_format=slope,
+              base_format=base,
+              start=start, slope=slopes, base=bases)
     xs = np.arange(-128, 128)
     assert {-16, 15} <= set(pwl(xs).tolist()), "the values must saturate"
     assert activated(pwl, xs.tolist()) == pwl(xs).tolist()

@@ -34,7 +34,8 @@ def combined(sums):
 
 
 def row_shape(k=4, columns=1, terms=4, slots=1, fold=1):
-    return MacRowShape(k, columns, DATA.width, WEIGHT.width, terms, slots, fold)
+    return MacRowShape(k, columns=columns, data_width=DATA.width, weight_width=WEIGHT.width, terms=terms, slots=slots,
+                       fold=fold)
 
 
 def issued(shape, issues, *, chain=None):

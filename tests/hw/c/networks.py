@@ -36,7 +36,8 @@ class Maker:
         extremes = self.rng.choice([weight.lo, weight.hi], shape)
         weights = extremes if self.rng.integers(3) == 0 else self.rng.integers(weight.lo, weight.hi + 1, shape)
         bias = self.rng.integers(output.lo, output.hi + 1, rows)
-        return Product(weights, bias, weight, input, spectrum, product, output, int(self.rng.integers(1, 20)))
+        return Product(weights, bias=bias, weight=weight, input=input, spectrum=spectrum, product=product,
+                       output=output, twiddle_bits=int(self.rng.integers(1, 20)))
 
     def pwl(self, function: str, input: Format, output: Format) -> Pwl:
         """Tables of any lines, over equal segments or over others on a grid of at most 64 cells."""
@@ -48,8 +49,10 @@ class Maker:
             start = start[np.append(True, self.rng.random(cells - 1) < 0.7)]
         slope = self.format(3, 16)
         base = Format(output.width, min(output.frac + int(self.rng.integers(0, 4)), slope.frac + input.frac))
-        return Pwl(function, method, reach, input, output, slope, base, start,
-                   *(self.rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base)))
+        slopes, bases = (self.rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base))
+        return Pwl(function, method=method, reach=reach, input=input, output=output, slope_format=slope,
+                   base_format=base,
+                   start=start, slope=slopes, base=bases)
 
     def linear(self, name: str, inputs: int, outputs: int, k: int, input: Format) -> Linear:
         product = self.product(inputs, -(-outputs // k) * k, k, input, self.vector())
@@ -79,9 +82,10 @@ class Maker:
         candidate: Product | JointProduct = self.like(x, rows, inputs, k)
         if reset == "before":
             candidate = self.joint(rows, sizes, k, x, h)
-        return Gru(name, inputs, hidden, returns, reset, self.joint(2 * rows, sizes, k, x, h), candidate,
-                   self.like(h, rows, hidden, k) if reset == "after" else None,
-                   self.pwl("sigmoid", pre, state), self.pwl("tanh", pre, state))
+        return Gru(name, inputs=inputs, hidden=hidden, returns=returns, reset=reset,
+                   gates=self.joint(2 * rows, sizes, k, x, h), candidate=candidate,
+                   candidate_recurrent=self.like(h, rows, hidden, k) if reset == "after" else None,
+                   sigmoid=self.pwl("sigmoid", pre, state), tanh=self.pwl("tanh", pre, state))
 
     def lstm(self, name: str, inputs: int, hidden: int, k: int, form: str, input: Format, returns: str) -> Lstm:
         """With the peepholes and the projection that the form names."""
@@ -90,10 +94,13 @@ class Maker:
         rows, (x, y) = -(-hidden // k) * k, self.parts(k, input, state, pre)
         peephole = self.format(2, 18)
         return Lstm(
-            name, inputs, hidden, outputs, returns, self.joint(4 * rows, (inputs, outputs), k, x, y),
-            self.product(hidden, -(-outputs // k) * k, k, state, state) if "projection" in form else None,
-            self.rng.integers(peephole.lo, peephole.hi + 1, (3, hidden)) if "peephole" in form else None, peephole,
-            cell, self.pwl("sigmoid", pre, state), self.pwl("tanh", pre, state), self.pwl("tanh", cell, state))
+            name, inputs=inputs, hidden=hidden, outputs=outputs, returns=returns,
+            gates=self.joint(4 * rows, (inputs, outputs), k, x, y),
+            projection=self.product(hidden, -(-outputs // k) * k, k, state, state) if "projection" in form else None,
+            peephole=self.rng.integers(peephole.lo, peephole.hi + 1, (3, hidden)) if "peephole" in form else None,
+            peephole_format=peephole,
+            cell=cell, sigmoid=self.pwl("sigmoid", pre, state), tanh=self.pwl("tanh", pre, state),
+            tanh_cell=self.pwl("tanh", cell, state))
 
     def numbers(self, form: Format, *shape: int) -> Integers:
         """Random integers of a format; the first sequences hold nothing but its extremes."""
@@ -129,8 +136,8 @@ def sequences(*blocks: int | tuple[int, str], returns: str = "last", seed: int =
         def layer(maker: Maker, n: int = n, k: int = k, form: str = form) -> Gru | Lstm:
             make = maker.lstm if form.startswith("lstm") else maker.gru
             return make(f"layer_{n}", layers[-1].outputs if layers else inputs, int(maker.rng.integers(1, 45)), k, form,
-                        layers[-1].output_format if layers else maker.vector(),
-                        returns if n == len(blocks) - 1 else "sequence")
+                        input=layers[-1].output_format if layers else maker.vector(),
+                        returns=returns if n == len(blocks) - 1 else "sequence")
 
         layers.append(_legal(layer, seed + n, widths))
     if outputs:

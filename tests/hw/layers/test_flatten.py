@@ -12,7 +12,7 @@ from tests.hw.simulate import stream
     (8, 4, 5, "channels", True, (0.4, 0.6)), (1, 1, 3, "pixels", True, (0.0, 0.0)),
     (8, 8, 8, "pixels", True, (0.4, 0.6))])
 def test_equals_golden(k, k_out, channels, order, rows, stalls):
-    layer = Flatten("flatten", channels, (3, 4), order, rows, Format(9, 5))
+    layer = Flatten("flatten", channels, grid=(3, 4), order=order, rows=rows, input_format=Format(9, 5))
     x = numbers(Format(9, 5), 4, 3, 4, channels)
     y = layer(x).reshape(4, -1, layer.outputs)
     given = [block for image in x for block in blocks([image.reshape(-1, channels)], k)]

@@ -11,7 +11,8 @@ GIVEN, MADE = Format(9, 5), Format(8, 6)
 
 
 def pool(mode, grid, window, channels=5):
-    return Pool("pool", channels, grid, window, mode, GIVEN, GIVEN if mode == "max" else MADE)
+    return Pool("pool", inputs=channels, grid=grid, window=window, mode=mode, input_format=GIVEN,
+                output_format=GIVEN if mode == "max" else MADE)
 
 
 @pytest.mark.parametrize(("mode", "grid", "window", "stalls"), [

@@ -32,7 +32,8 @@ def residual(kind):
     shortcut = () if kind != "half" else (named(conv(4, 4, 2, (6, 6), AT_ONCE), "shortcut", given),)
     first = replace(first, name="first")
     made_of = shortcut[0].output_format if shortcut else given
-    return Residual("sum", 4, (6, 6), (first, second), shortcut, given, Format(9, made_of.frac - 1), True)
+    return Residual("sum", inputs=4, grid=(6, 6), body=(first, second), shortcut=shortcut, input_format=given,
+                    output_format=Format(9, made_of.frac - 1), relu=True)
 
 
 def made(kind):

@@ -15,7 +15,8 @@ FACTOR, GIVEN = Format(7, 5), Format(8, 4)
     (Format(18, 11), False, 1, (0.5, 0.0))])
 def test_equals_golden(made, relu, elements, stalls):
     """With roundings to both sides, whole and ragged blocks."""
-    layer = Scale("norm", 5, numbers(FACTOR, 5), numbers(made, 5, seed=1), FACTOR, GIVEN, made, relu)
+    layer = Scale("norm", inputs=5, scale=numbers(FACTOR, 5), shift=numbers(made, 5, seed=1), factor=FACTOR,
+                  input_format=GIVEN, output_format=made, relu=relu)
     x = numbers(GIVEN, 3, 6, 5)
     given, wanted = ([block for image in images for block in blocks([image], elements)] for images in (x, layer(x)))
     assert stream(ScaleLayer(layer, elements=elements), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted

@@ -23,9 +23,11 @@ def test_plans_do_the_work_and_leave_in_time():
 
 def test_units_without_multipliers():
     form = Format(8, 4)
-    assert stream_plan(Pool("p", 3, (6, 4), Window((2, 2), (2, 2)), "max", form, form)).cycles == 24
-    assert stream_plan(Flatten("f", 3, (6, 4), "pixels", False, form)).cycles == 24, "blocks pass"
-    assert stream_plan(Flatten("f", 3, (6, 4), "channels", True, form)).cycles == 72
+    assert stream_plan(Pool("p", inputs=3, grid=(6, 4), window=Window((2, 2), (2, 2)), mode="max", input_format=form,
+                            output_format=form)).cycles == 24
+    assert stream_plan(Flatten("f", 3, grid=(6, 4), order="pixels", rows=False,
+                               input_format=form)).cycles == 24, "blocks pass"
+    assert stream_plan(Flatten("f", 3, grid=(6, 4), order="channels", rows=True, input_format=form)).cycles == 72
     norm = Scale("s", 3, *np.zeros((2, 3), np.int64), form, form, form)
     assert [(plan.multipliers, plan.cycles) for plan in scale_plans(norm, 10)] == [(1, 30), (2, 20), (4, 10)]
 
@@ -41,6 +43,8 @@ def test_tiles_take_fewer_multiplications():
 
 def test_pixels_side_by_side_in_a_pooling():
     form = Format(8, 4)
-    assert pooled_aside(Pool("p", 3, (6, 8), Window((2, 2), (2, 2)), "max", form, form), 4) == 2
-    assert pooled_aside(Pool("p", 3, (6, 8), Window((3, 3), (2, 2)), "max", form, form), 4) == 0, "they overlap"
-    assert pooled_aside(Flatten("f", 3, (6, 4), "pixels", False, form), 4) == 0
+    assert pooled_aside(Pool("p", inputs=3, grid=(6, 8), window=Window((2, 2), (2, 2)), mode="max", input_format=form,
+                             output_format=form), 4) == 2
+    assert pooled_aside(Pool("p", inputs=3, grid=(6, 8), window=Window((3, 3), (2, 2)), mode="max", input_format=form,
+                             output_format=form), 4) == 0, "they overlap"
+    assert pooled_aside(Flatten("f", 3, grid=(6, 4), order="pixels", rows=False, input_format=form), 4) == 0

@@ -58,7 +58,8 @@ def test_what_one_element_of_the_state_takes():
 
 def test_a_layer_without_an_array_is_refused():
     form = Format(8, 4)
-    scale = Scale("norm", 4, np.ones(4, np.int64), np.zeros(4, np.int64), form, form, form)
+    scale = Scale("norm", inputs=4, scale=np.ones(4, np.int64), shift=np.zeros(4, np.int64), factor=form,
+                  input_format=form, output_format=form)
     with pytest.raises(Refusal, match=re.escape("must have a unit for each layer, but has none for 'norm', a layer of "
                                                 "the kind 'scale'")):
         next(candidates(scale, 1))

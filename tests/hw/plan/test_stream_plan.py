@@ -10,12 +10,14 @@ from circulant.sim.golden.scale import Scale
 from circulant.sim.shape.window import Window
 
 FORM = Format(8, 4)
-POOL = Pool("pool", 3, (4, 6), Window((2, 2), (2, 2)), "max", FORM, FORM)
+POOL = Pool("pool", inputs=3, grid=(4, 6), window=Window((2, 2), (2, 2)), mode="max", input_format=FORM,
+            output_format=FORM)
 
 
 def scale(inputs):
     factors = FORM.quantize([0.5] * inputs)
-    return Scale("scale", inputs, factors, factors, FORM, FORM, FORM)
+    return Scale("scale", inputs=inputs, scale=factors, shift=factors, factor=FORM, input_format=FORM,
+                 output_format=FORM)
 
 
 def test_a_pooling_takes_a_block_in_each_cycle():
@@ -25,7 +27,7 @@ def test_a_pooling_takes_a_block_in_each_cycle():
 
 @pytest.mark.parametrize(("order", "rows", "cycles"), [("pixels", False, 24), ("channels", False, 72)])
 def test_a_flattening_out_of_order_takes_a_value_in_each_cycle(order, rows, cycles):
-    assert stream_plan(Flatten("flat", 3, (4, 6), order, rows, FORM)).cycles == cycles
+    assert stream_plan(Flatten("flat", 3, grid=(4, 6), order=order, rows=rows, input_format=FORM)).cycles == cycles
 
 
 def test_a_choice_never_limits():

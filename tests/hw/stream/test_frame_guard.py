@@ -97,8 +97,9 @@ def design(kind):
         chosen = quantize(model, np.random.default_rng(0).normal(0, 1, (20, SIZE)), **BITS)
     elif kind == "image":
         rng = np.random.default_rng(0)
-        conv = samples.float_model.Conv("conv", SIZE, 2, (2, 1), Window((2, 1)), rng.normal(0, 0.5, (2, 1, 3, K)),
-                                      np.zeros(2))
+        conv = samples.float_model.Conv("conv", inputs=SIZE, outputs=2, grid=(2, 1), window=Window((2, 1)),
+                                        weight=rng.normal(0, 0.5, (2, 1, 3, K)),
+                                      bias=np.zeros(2))
         flat = samples.float_model.Flatten("flatten", 2, (1, 1), "pixels")
         out = samples.float_model.Linear("out", 2, 3, rng.normal(0, 1, (3, 2, 1)), np.zeros(3))
         model, vectors = samples.float_model.Model("image", SIZE, False, (conv, flat, out), (SIZE, 2, 1)), 2

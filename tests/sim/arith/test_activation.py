@@ -40,8 +40,9 @@ def random_table(rng, method, input, output, reach, log_cells):
         start = start[np.append(True, rng.random(cells - 1) < 0.5)]
     slope = Format(int(rng.integers(2, 20)), max(0, int(rng.integers(-3, 20)) - input.frac))
     base = Format(int(rng.integers(1, 24)), min(output.frac + int(rng.integers(0, 4)), slope.frac + input.frac))
-    return Pwl("tanh", method, reach, input, output, slope, base, start,
-               *(rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base)))
+    slopes, bases = (rng.integers(form.lo, form.hi + 1, len(start)) for form in (slope, base))
+    return Pwl("tanh", method=method, reach=reach, input=input, output=output, slope_format=slope, base_format=base,
+               start=start, slope=slopes, base=bases)
 
 
 @repeatable(200)
@@ -50,7 +51,8 @@ def random_table(rng, method, input, output, reach, log_cells):
 def test_any_table_equals_plain_evaluation(method, in_width, in_frac, out_width, out_frac, reach, log_cells, seed):
     """Results may saturate, sums may be shifted to the left."""
     rng, input = np.random.default_rng(seed), Format(in_width, in_frac)
-    pwl = random_table(rng, method, input, Format(out_width, out_frac), max(reach, 1 - in_frac), log_cells)
+    pwl = random_table(rng, method, input, output=Format(out_width, out_frac), reach=max(reach, 1 - in_frac),
+                       log_cells=log_cells)
     x = np.append(rng.integers(input.lo, input.hi + 1, 20), [input.lo, input.hi, 0, -1])
     assert pwl(x).tolist() == [plain(pwl, int(v)) for v in x]
     assert pwl._computed(x).tolist() == pwl(x).tolist(), "what is looked up is what is computed"
@@ -58,10 +60,11 @@ def test_any_table_equals_plain_evaluation(method, in_width, in_frac, out_width,
 
 def test_plain_evaluation_by_hand():
     """From -1 at -4 with slope 1/4 to 0, then 0 + x/4 in the other form."""
-    tables = [Pwl("tanh", "lut", 2, Format(8, 3), Format(8, 7), Format(8, 8), Format(8, 7), np.array([-32, 0]),
-                  np.array([64, 64]), np.array([-128, 0])),
-              Pwl("tanh", "pwl", 2, Format(8, 3), Format(8, 7), Format(8, 8), Format(8, 7), np.array([-32]),
-                  np.array([64]), np.array([0]))]
+    tables = [Pwl("tanh", method="lut", reach=2, input=Format(8, 3), output=Format(8, 7), slope_format=Format(8, 8),
+                  base_format=Format(8, 7), start=np.array([-32, 0]),
+                  slope=np.array([64, 64]), base=np.array([-128, 0])),
+              Pwl("tanh", method="pwl", reach=2, input=Format(8, 3), output=Format(8, 7), slope_format=Format(8, 8),
+                  base_format=Format(8, 7), start=np.array([-32]), slope=np.array([64]), base=np.array([0]))]
     for x, y in ((0, 0), (8, 32), (-8, -32), (31, 124), (32, 124), (127, 124), (-32, -128), (-128, -128), (1, 4)):
         for pwl in tables:
             assert pwl(np.array(x)) == y == plain(pwl, x)
@@ -70,8 +73,8 @@ def test_plain_evaluation_by_hand():
 
 def test_sums_are_rounded_once():
     """Half a step of the base and half a step of the product make one step, and half a step rounds up."""
-    pwl = Pwl("tanh", "pwl", 2, Format(8, 3), Format(8, 4), Format(8, 2), Format(8, 5), np.array([-32]),
-              np.array([1]), np.array([1]))
+    pwl = Pwl("tanh", method="pwl", reach=2, input=Format(8, 3), output=Format(8, 4), slope_format=Format(8, 2),
+              base_format=Format(8, 5), start=np.array([-32]), slope=np.array([1]), base=np.array([1]))
     assert [int(pwl(np.array(x))) for x in (0, 1, -1, -2)] == [1, 1, 0, 0]  # 1/2, 1, 0, -1/2, halves upwards
 
 
@@ -102,13 +105,15 @@ def test_axes_are_kept(function, shape):
     ([-32, 1], 0, [0] * 33 + [1] * 31)])
 def test_cells(starts, cell_bits, cells):
     table = np.zeros(len(starts), np.int64)
-    pwl = Pwl("tanh", "pwl", 2, Format(8, 3), Format(8, 7), Format(8, 8), Format(8, 7), np.array(starts), table, table)
+    pwl = Pwl("tanh", method="pwl", reach=2, input=Format(8, 3), output=Format(8, 7), slope_format=Format(8, 8),
+              base_format=Format(8, 7), start=np.array(starts), slope=table, base=table)
     assert (pwl.cell_bits, pwl.cells) == (cell_bits, cells)
     assert pwl.ends.tolist() == [list(pair) for pair in zip(starts, [s - 1 for s in starts[1:]] + [31], strict=True)]
 
 
-TABLE = Pwl("tanh", "lut", 2, Format(8, 3), Format(8, 7), Format(8, 8), Format(8, 7), np.array([-32, -16, 0, 16]),
-            np.zeros(4, np.int64), np.zeros(4, np.int64))
+TABLE = Pwl("tanh", method="lut", reach=2, input=Format(8, 3), output=Format(8, 7), slope_format=Format(8, 8),
+            base_format=Format(8, 7), start=np.array([-32, -16, 0, 16]),
+            slope=np.zeros(4, np.int64), base=np.zeros(4, np.int64))
 
 
 @pytest.mark.parametrize(("changes", "sentence"), [

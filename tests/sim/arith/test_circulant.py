@@ -197,7 +197,8 @@ def test_saturation_and_shifts_to_the_left(formats, sign):
 def test_the_bias_is_added_before_saturation(bias, extreme):
     """An intermediate saturation would lose what the bias gives back."""
     form = Format(8, 0)
-    product = Product(np.array([[[2]]]), np.array([bias]), Format(4, 0), form, form, Format(12, 0), form, 16)
+    product = Product(np.array([[[2]]]), bias=np.array([bias]), weight=Format(4, 0), input=form, spectrum=form,
+                      product=Format(12, 0), output=form, twiddle_bits=16)
     assert product(np.array([100 if bias > 0 else -100])).tolist() == [extreme]
     assert product(np.array([-100 if bias > 0 else 100])).tolist() == [bias - 200 if bias > 0 else bias + 200]
 
@@ -207,7 +208,8 @@ def test_identity():
     form, wide = Format(8, 0), Format(20, 0)
     for turn in range(4):
         spectrum = pack(np.fft.rfft(np.roll([1, 0, 0, 0], turn)), 4).astype(np.int64)
-        product = Product(spectrum.reshape(1, 1, 4), np.zeros(4, np.int64), Format(4, 0), form, wide, wide, form, 16)
+        product = Product(spectrum.reshape(1, 1, 4), bias=np.zeros(4, np.int64), weight=Format(4, 0), input=form,
+                          spectrum=wide, product=wide, output=form, twiddle_bits=16)
         assert product(np.array([1, -2, 3, 100])).tolist() == np.roll([1, -2, 3, 100], turn).tolist()
 
 
@@ -302,8 +304,8 @@ def test_init_wrong_block_size(k):
 def test_init_wrong_bias_shape():
     product = make()
     with pytest.raises(Refusal, match=r"^The bias must have one value per row, \(8,\), not \(7,\); pad it with zeros$"):
-        Product(product.weights, product.bias[:7], product.weight, product.input, product.spectrum, product.product,
-                product.output, 16)
+        Product(product.weights, bias=product.bias[:7], weight=product.weight, input=product.input,
+                spectrum=product.spectrum, product=product.product, output=product.output, twiddle_bits=16)
 
 
 @pytest.mark.parametrize(("field", "value", "rule"), [

@@ -15,8 +15,9 @@ def played(lengths: list[int], streams: int, beats: int = 1) -> tuple[Job, Outco
     """A job of sequences of these steps, and what comes of its runs; a step is done in its own time for each stream."""
     steps = tuple(streams * length for length in lengths)
     runs = make(len(steps), False, max(steps), int(np.argmax(steps)))[:3]
-    job = Job("clk", "rst", "s", "m", beats, 1, 8, steps, (streams,) * len(steps), 1000, streams, runs,
-              np.zeros((0, 8), np.uint8))
+    job = Job("clk", reset="rst", input="s", output="m", input_beats=beats, output_beats=1, output_bytes=8, steps=steps,
+              results=(streams,) * len(steps), patience=1000, streams=streams, runs=runs,
+              beats=np.zeros((0, 8), np.uint8))
     recordings = []
     for run in runs:
         now, done, taken, came = 0, [], [], []

@@ -13,7 +13,8 @@ from tests.sim.cosim.accumulator import manifest, write
 @pytest.mark.parametrize("container_bits", [8, 16, 24, 32, 64])
 @pytest.mark.parametrize(("elements", "elements_per_beat"), [(1, 1), (5, 2), (8, 8), (3, 4)])
 def test_unpacking_is_the_inverse_of_packing(container_bits: int, elements: int, elements_per_beat: int) -> None:
-    port = Port("p", elements_per_beat, container_bits, container_bits, elements, -(-elements // elements_per_beat))
+    port = Port("p", elements_per_beat, container_bits=container_bits, width=container_bits, elements=elements,
+                beats=-(-elements // elements_per_beat))
     limit = 1 << (container_bits - 1)
     values = np.random.default_rng(1).integers(-limit, limit - 1, (4, 3, elements), endpoint=True)
     values[0, 0, 0], values[0, 1, 0] = -limit, limit - 1
@@ -25,12 +26,13 @@ def test_unpacking_is_the_inverse_of_packing(container_bits: int, elements: int,
 
 
 def test_an_element_lies_at_its_container_sign_extended() -> None:
-    beat = Port("p", 3, 16, 12, 3, 1).pack(np.array([1, -2, 0x7FF]))
+    beat = Port("p", 3, container_bits=16, width=12, elements=3, beats=1).pack(np.array([1, -2, 0x7FF]))
     assert int.from_bytes(beat.tobytes(), "little") == 0x07FF_FFFE_0001
 
 
 def test_unpacking_no_beat_gives_no_vector() -> None:
-    assert Port("p", 2, 16, 12, 5, 3).unpack(np.zeros((0, 3, 4), np.uint8)).shape == (0, 6)
+    assert Port("p", 2, container_bits=16, width=12, elements=5,
+                beats=3).unpack(np.zeros((0, 3, 4), np.uint8)).shape == (0, 6)
 
 
 def test_files_and_ports_are_read(tmp_path: Path) -> None:
@@ -38,7 +40,7 @@ def test_files_and_ports_are_read(tmp_path: Path) -> None:
     design = Manifest.load(folder)
     assert design.per_step
     assert design.images == (folder / "constants.hex", folder / "options.hex")
-    assert design.output == Port("m_axis", 4, 16, 16, 5, 2)
+    assert design.output == Port("m_axis", 4, container_bits=16, width=16, elements=5, beats=2)
 
 
 @pytest.mark.parametrize("name", ["constants.hex", "accumulator.v", "manifest.json"])

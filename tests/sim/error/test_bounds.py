@@ -38,8 +38,8 @@ def make(p, q, k, widths, seed, exact=0):
     product = fit(2 * k * np.abs(packed).sum(1).max(), product_bits)
     product = Format(product_bits, min(product.frac, spectrum.frac + weight.frac + exact))
     output = fit(2 * np.abs(dense(w)).sum(1).max() + np.abs(b).max(), output_bits)
-    return Product(weight.quantize(packed), output.quantize(b), weight, input_, spectrum, product, output,
-                   twiddle_bits), w, b
+    return Product(weight.quantize(packed), bias=output.quantize(b), weight=weight, input=input_, spectrum=spectrum,
+                   product=product, output=output, twiddle_bits=twiddle_bits), w, b
 
 
 def errors(product, w, b, x):
@@ -81,7 +81,7 @@ def test_holds_and_is_not_loose_for_many_blocks(k):
        st.integers(0, 2 ** 32))
 def test_always_holds(p, q, k, weight, input_, spectrum, product, output, twiddle, exact, seed):
     try:
-        made, w, b = make(p, q, k, (weight, input_, spectrum, product, output, twiddle), seed, exact)
+        made, w, b = make(p, q, k, widths=(weight, input_, spectrum, product, output, twiddle), seed=seed, exact=exact)
     except Refusal:
         return
     bound = product_error(made, w)
@@ -141,8 +141,9 @@ def test_matrix_is_the_exact_one_where_nothing_is_rounded(k):
 def test_integers_that_are_exact_have_half_a_step_for_the_bias(k):
     weights = np.random.default_rng(k).integers(-8, 8, (2, 3, k)).astype(float)
     form = Format(20, 0)
-    product = Product(spectra(weights).astype(np.int64), np.zeros(2 * k, np.int64), form, form, Format(24, 0),
-                      Format(40, 0), Format(40, int(np.log2(k))), 16)
+    product = Product(spectra(weights).astype(np.int64), bias=np.zeros(2 * k, np.int64), weight=form, input=form,
+                      spectrum=Format(24, 0),
+                      product=Format(40, 0), output=Format(40, int(np.log2(k))), twiddle_bits=16)
     assert product_error(product, weights) == pytest.approx(0.5 * product.output.step, abs=1e-6)
 
 

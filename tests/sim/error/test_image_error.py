@@ -17,8 +17,8 @@ RNG = np.random.default_rng(5)
 def conv(name, inputs, outputs, grid, *, k, size=3, relu=True, stride=(1, 1)):
     window = Window((size, size), stride, (size // 2, size // 2))
     shape = size * size, -(-outputs // k), -(-inputs // k), k
-    return float_model.Conv(name, inputs, outputs, grid, window, RNG.normal(0, 0.2, shape), RNG.normal(0, 0.1, outputs),
-                            relu)
+    return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=grid, window=window,
+                            weight=RNG.normal(0, 0.2, shape), bias=RNG.normal(0, 0.1, outputs), relu=relu)
 
 
 def linear(inputs, outputs, k):

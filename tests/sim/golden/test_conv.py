@@ -13,8 +13,8 @@ from tests.sim import definitions, samples
 def conv(inputs=5, outputs=7, k=4, grid=(5, 4), window=None, *, relu=False, **formats):
     window = window or Window((3, 2), (2, 1), (1, 1))
     blocks = -(-inputs // k)
-    return Conv("conv", inputs, outputs, grid, window, samples.product(
-        -(-outputs // k), window.positions * blocks, k, **formats), relu)
+    return Conv("conv", inputs=inputs, outputs=outputs, grid=grid, window=window, product=samples.product(
+        -(-outputs // k), window.positions * blocks, k, **formats), relu=relu)
 
 
 def pixel(layer, image, down, across):

@@ -9,7 +9,7 @@ IMAGES = np.random.default_rng(0).integers(-99, 99, (2, 3, 4, 5))
 
 
 def flatten(order, rows=False):
-    return Flatten("flatten", 5, (3, 4), order, rows, Format(8, 4))
+    return Flatten("flatten", 5, grid=(3, 4), order=order, rows=rows, input_format=Format(8, 4))
 
 
 @pytest.mark.parametrize(("order", "rows", "axes", "shape"), [

@@ -241,8 +241,8 @@ def test_hash_changes_with_every_field():
 def test_hash_is_the_same_on_every_machine():
     """Files of one machine are read on another: what the hash is made of is part of their format, with its version."""
     form = Format(8, 4)
-    product = Product(np.arange(-4, 4).reshape(1, 2, 4), np.arange(4), form, form, Format(10, 4), Format(16, 8), form,
-                      twiddle_bits=16)
+    product = Product(np.arange(-4, 4).reshape(1, 2, 4), bias=np.arange(4), weight=form, input=form,
+                      spectrum=Format(10, 4), product=Format(16, 8), output=form, twiddle_bits=16)
     assert Network("pinned", 7, False, (Linear("linear", 7, 3, product),)).hash == (
         "90f21f73235f5d60374f7ad7d86d568b1ec857d7991b31a626b8a1ca0fc722ea")
 

@@ -13,8 +13,8 @@ from circulant.sim.shape.window import Window
 
 def pool(mode, grid=(6, 5), window=None, output=(12, 8)):
     given = Format(10, 6)
-    return Pool("pool", 3, grid, window or Window((2, 2), (2, 2)), mode, given,
-                given if mode == "max" else Format(*output))
+    return Pool("pool", inputs=3, grid=grid, window=window or Window((2, 2), (2, 2)), mode=mode, input_format=given,
+                output_format=given if mode == "max" else Format(*output))
 
 
 IMAGES = np.random.default_rng(0).integers(-512, 512, (4, 6, 5, 3))
@@ -56,5 +56,7 @@ def test_refusals():
 def test_sums_beyond_int64_are_refused(output):
     given = Format(16, 8)
     with pytest.raises(Refusal, match=r"^Layer 'pool': the sums of 4 values must fit into 63 bits, but with the"):
-        Pool("pool", 1, (4, 4), Window((2, 2)), "average", given, output)
-    assert Pool("pool", 1, (4, 4), Window((2, 2)), "max", given, given)
+        Pool("pool", inputs=1, grid=(4, 4), window=Window((2, 2)), mode="average", input_format=given,
+             output_format=output)
+    assert Pool("pool", inputs=1, grid=(4, 4), window=Window((2, 2)), mode="max", input_format=given,
+                output_format=given)

@@ -8,7 +8,8 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.scale import Scale
 from circulant.sim.refusal import Refusal
 
-LAYER = Scale("norm", 3, np.array([100, -128, 7]), np.array([-20, 15, 0]), Format(8, 6), Format(10, 6), Format(9, 4))
+LAYER = Scale("norm", inputs=3, scale=np.array([100, -128, 7]), shift=np.array([-20, 15, 0]), factor=Format(8, 6),
+              input_format=Format(10, 6), output_format=Format(9, 4))
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -31,4 +32,5 @@ def test_refusals():
 @pytest.mark.parametrize("factor", [Format(48, 4), Format(8, 70), Format(8, -60)])
 def test_sums_beyond_int64_are_refused(factor):
     with pytest.raises(Refusal, match=r"^Layer 'scale': its sums must fit into 63 bits, but with the argument Format"):
-        Scale("scale", 1, np.array([1]), np.array([0]), factor, Format(16, 8), Format(16, 8))
+        Scale("scale", inputs=1, scale=np.array([1]), shift=np.array([0]), factor=factor, input_format=Format(16, 8),
+              output_format=Format(16, 8))

@@ -20,8 +20,8 @@ IMAGES = RNG.uniform(-1, 1, (12, 3, 8, 7))
 
 def conv(name, inputs, outputs, grid, k, window, relu=True):
     shape = (window.positions, -(-outputs // k), -(-inputs // k), k)
-    return float_model.Conv(name, inputs, outputs, grid, window, RNG.normal(0, 0.3, shape), RNG.normal(0, 0.3, outputs),
-                            relu)
+    return float_model.Conv(name, inputs=inputs, outputs=outputs, grid=grid, window=window,
+                            weight=RNG.normal(0, 0.3, shape), bias=RNG.normal(0, 0.3, outputs), relu=relu)
 
 
 def linear(name, inputs, outputs, k):
@@ -34,11 +34,13 @@ SAME, HALF = Window((3, 3), padding=(1, 1)), Window((2, 2), (2, 2))
 
 def small(order="channels"):
     """A residual network with everything that there is: 8 x 7 images of 3 channels."""
-    body = (conv("a", 6, 8, (8, 7), 4, Window((3, 3), (2, 2), (1, 1))), conv("b", 8, 8, (4, 4), 8, SAME, False),
+    body = (conv("a", 6, 8, grid=(8, 7), k=4, window=Window((3, 3), (2, 2), (1, 1))),
+            conv("b", 8, outputs=8, grid=(4, 4), k=8, window=SAME, relu=False),
             float_model.Scale("norm", 8, RNG.uniform(0.5, 1.5, 8), RNG.normal(0, 0.2, 8)))
-    shortcut = (conv("c", 6, 8, (8, 7), 2, Window((1, 1), (2, 2)), False),)
+    shortcut = (conv("c", 6, outputs=8, grid=(8, 7), k=2, window=Window((1, 1), (2, 2)), relu=False),)
     return float_model.Model("small", 3, False, (
-        conv("first", 3, 6, (8, 7), 1, SAME), float_model.Residual("sum", 6, (8, 7), body, shortcut, True),
+        conv("first", 3, 6, grid=(8, 7), k=1, window=SAME),
+        float_model.Residual("sum", 6, grid=(8, 7), body=body, shortcut=shortcut, relu=True),
         float_model.Pool("pool", 8, (4, 4), HALF, "max"),
         float_model.Pool("mean", 8, (2, 2), Window((2, 1)), "average"),
         float_model.Flatten("flatten", 8, (1, 2), order), linear("out", 16, 5, 4)), (3, 8, 7))
@@ -120,12 +122,15 @@ def test_data_of_wrong_shape(shape, message):
 def test_layers_that_do_not_fit():
     model = small()
     with pytest.raises(Refusal, match=r"^Layer 'pool' must take the images of 8 x 7 with 8 channels that come before"):
-        float_model.Model("bad", 3, False, (conv("first", 3, 8, (8, 7), 1, SAME), model.layers[2]), (3, 8, 7))
+        float_model.Model("bad", 3, False, (conv("first", 3, 8, grid=(8, 7), k=1, window=SAME), model.layers[2]),
+                          (3, 8, 7))
     with pytest.raises(Refusal, match=r"^Layer 'out' must take vectors, not the images of 8 x 7 with 16 channels"):
-        float_model.Model("bad", 3, False, (conv("first", 3, 16, (8, 7), 1, SAME), model.layers[-1]), (3, 8, 7))
+        float_model.Model("bad", 3, False, (conv("first", 3, 16, grid=(8, 7), k=1, window=SAME), model.layers[-1]),
+                          (3, 8, 7))
     with pytest.raises(Refusal, match=r"^Layer 'sum': both branches must give the same, not images of 8 x 7 with 4"):
         float_model.Model("bad", 3, False, (
-            float_model.Residual("sum", 3, (8, 7), (conv("a", 3, 4, (8, 7), 1, SAME),), ()),), (3, 8, 7))
+            float_model.Residual("sum", 3, (8, 7), (conv("a", 3, 4, grid=(8, 7), k=1, window=SAME),), ()),), (3, 8, 7))
     with pytest.raises(Refusal, match=r"^The layers of network 'bad' must have different names, but two are called"):
         float_model.Model("bad", 3, False, (float_model.Residual(
-            "sum", 3, (8, 7), (conv("a", 3, 3, (8, 7), 1, SAME),), (conv("a", 3, 3, (8, 7), 1, SAME),)),), (3, 8, 7))
+            "sum", 3, (8, 7), (conv("a", 3, 3, grid=(8, 7), k=1, window=SAME),),
+            (conv("a", 3, 3, grid=(8, 7), k=1, window=SAME),)),), (3, 8, 7))

@@ -203,7 +203,7 @@ def test_gru_wrong_block_size(field):
 
 
 def test_linear_wrong_block_size():
-    assert refusal(Linear, "head", 12, 12, np.zeros((1, 1, 12)), np.zeros(12)).startswith(
+    assert refusal(Linear, "head", 12, 12, weight=np.zeros((1, 1, 12)), bias=np.zeros(12)).startswith(
         "Block size must be a power of two from 1 to 64, not 12; ")
 
 

@@ -178,7 +178,7 @@ def test_samples_of_several_axes_are_vectors_of_all_their_values():
 @pytest.mark.parametrize(("sequence", "shape"), [(True, (5,)), (False, (2, 3)), (False, (1, 2, 3))])
 def test_model_wrong_shape(sequence, shape):
     layers = samples.model(5, 6, sequence=sequence).layers
-    assert refusal(Model, "stack", 5, sequence, layers, shape) == (
+    assert refusal(Model, "stack", 5, sequence, layers=layers, shape=shape) == (
         f"The shape of a sample of network 'stack' must be that of its 5 inputs, not {shape}; leave it out for "
         "sequences")
 

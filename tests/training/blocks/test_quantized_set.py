@@ -134,7 +134,7 @@ def test_a_product_of_small_blocks_is_the_golden_one(k, size, width, loud, x_wid
     """Their transforms only add, so that torch in float64 gives the golden integers, halves and saturation among them.
     """
     (p, q), input, output = size, Format(x_width, x_frac), Format(y_width, y_frac)
-    grid, first = on_a_grid(k, p, q, width, loud, seed)
+    grid, first = on_a_grid(k, p, q, width=width, loud=loud, seed=seed)
     golden = product(grid, first, input, output)
     rng = np.random.default_rng(seed + 1)
     x = torch.from_numpy(rng.normal(0, 0.5, (5, q * k)) * input.hi * input.step)
@@ -152,7 +152,7 @@ def test_a_product_of_great_blocks_is_as_near_as_is_derived(k, size, width, loud
                                                           seed):
     """Their twiddle factors are rounded in the golden model: the integers differ as far as `sim.error.bounds` says."""
     (p, q), input = size, Format(x_width, x_frac)
-    grid, first = on_a_grid(k, p, q, width, loud, seed)
+    grid, first = on_a_grid(k, p, q, width=width, loud=loud, seed=seed)
     golden = product(grid, first, input, Format(40, y_frac), twiddle)
     x = input.quantize(np.random.default_rng(seed + 1).normal(0, 0.5, (5, q * k)) * input.hi * input.step)
     with torch.no_grad():
@@ -169,6 +169,7 @@ def product(grid, first, input, output, twiddle=16):
     k, q = grid.block_size, weights.shape[1]
     spectrum = Format(input.width + int(np.log2(k)) + 1, input.frac)
     sums = Format(min(44, spectrum.width + grid.form.width + q.bit_length() + 1), input.frac + grid.form.frac)
-    made = Product(weights, np.zeros(grid.rows, np.int64), grid.form, input, spectrum, sums, output, twiddle)
+    made = Product(weights, bias=np.zeros(grid.rows, np.int64), weight=grid.form, input=input, spectrum=spectrum,
+                   product=sums, output=output, twiddle_bits=twiddle)
     assert made.reach <= sums.hi, "no sum saturates"
     return made

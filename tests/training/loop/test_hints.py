@@ -102,7 +102,7 @@ def course(hints, kind="reset_gru", epochs=6):
                                test_y=data.test_y[:32])
     settings = TrainingSettings(method="direct", dense_epochs=3, direct_epochs=epochs, distillation=1.0, hints=hints)
     model = build(ModelSettings(kind=kind, hidden=16), data.shape, data.classes)
-    return Trainer(model, data, task_of(data), settings, ("dense", "direct"), 4)
+    return Trainer(model, data, task=task_of(data), settings=settings, phases=("dense", "direct"), block_size=4)
 
 
 def test_the_maps_learn_along():

@@ -27,8 +27,9 @@ def spoken(count: int = 96, seed: int = 0) -> Dataset:
         x[i, np.arange(len(steps)), steps] = 1
         x[i, len(steps):] = 9.0  # padding that must not be seen
     cut = count * 2 // 3
-    return Dataset("spoken", x[:cut], y[:cut], x[cut:], y[cut:], 5, "ctc", lengths[:cut], lengths[cut:],
-                   symbols[:cut], symbols[cut:])
+    return Dataset("spoken", train_x=x[:cut], train_y=y[:cut], test_x=x[cut:], test_y=y[cut:], classes=5, task="ctc",
+                   train_lengths=lengths[:cut], test_lengths=lengths[cut:],
+                   train_target_lengths=symbols[:cut], test_target_lengths=symbols[cut:])
 
 
 class Labeller(nn.Module):
@@ -98,8 +99,8 @@ def test_a_last_step_is_never_padding():
     data = spoken()
     classes = [y[np.arange(len(y)), n - 1] for y, n in ((data.train_y, data.train_target_lengths),
                                                         (data.test_y, data.test_target_lengths))]
-    data = Dataset("last", data.train_x, classes[0], data.test_x, classes[1], 5, train_lengths=data.train_lengths,
-                   test_lengths=data.test_lengths)
+    data = Dataset("last", data.train_x, train_y=classes[0], test_x=data.test_x, test_y=classes[1], classes=5,
+                   train_lengths=data.train_lengths, test_lengths=data.test_lengths)
     history = fit(Last(), data, epochs=20, lr=0.03, batch=16)
     assert history[-1]["accuracy"] == 1.0
 
@@ -118,8 +119,8 @@ def test_a_model_that_asks_for_lengths_is_told():
 
 
 def test_label_smoothing():
-    data = Dataset("two", np.zeros((2, 3), np.float32), np.array([0, 1]), np.zeros((2, 3), np.float32),
-                   np.array([0, 1]), 3)
+    data = Dataset("two", np.zeros((2, 3), np.float32), train_y=np.array([0, 1]), test_x=np.zeros((2, 3), np.float32),
+                   test_y=np.array([0, 1]), classes=3)
     batch, outputs = Part(data, "train", CPU).take(torch.arange(2)), torch.randn(2, 3)
     wanted = nn.functional.cross_entropy(outputs, batch.y, label_smoothing=0.2)
     assert torch.equal(Classification(3, smoothing=0.2).loss(outputs, batch), wanted)
@@ -129,8 +130,8 @@ def test_outputs_of_the_wrong_shape():
     with pytest.raises(Refusal, match=r"^Sequences of 4 symbols and the blank must have outputs \(16, \d+, 5\), not"):
         fit(Last(), spoken(), epochs=1, lr=0.1, batch=16)
     rng = np.random.default_rng(0)
-    data = Dataset("points", rng.normal(size=(8, 4)).astype(np.float32), np.arange(8), np.zeros((8, 4), np.float32),
-                   np.arange(8), 8)
+    data = Dataset("points", rng.normal(size=(8, 4)).astype(np.float32), train_y=np.arange(8),
+                   test_x=np.zeros((8, 4), np.float32), test_y=np.arange(8), classes=8)
     with pytest.raises(Refusal, match=r"^A classification into 8 must have outputs \(N, 8\), not \(8, 7\); end"):
         fit(nn.Linear(4, 7), data, epochs=1, lr=0.1)
 
