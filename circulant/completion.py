@@ -1,4 +1,5 @@
 """Completion in shells: the command that prints the script, and the names that are offered."""
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from circulant.boards.device import devices
 from circulant.experiment import FILE, Data, shipped
 from circulant.schema import keys
 
-__all__ = ["completion", "data_sets", "device_names", "experiments", "runs", "sweeps"]
+__all__ = ["completion", "data_sets", "device_names", "experiments", "runs", "that_begin"]
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -17,13 +18,13 @@ Items = list[CompletionItem]
 
 def experiments(context: click.Context, parameter: click.Parameter, given: str) -> Items:
     """Shipped experiments, and run folders and files as the shell finds them."""
-    return [*_that_begin(shipped(), given), CompletionItem(given, type="file")]
+    return [*that_begin(shipped(), given), CompletionItem(given, type="file")]
 
 
 def runs(context: click.Context, parameter: click.Parameter, given: str) -> Items:
     """Run folders below the folder ``runs``, and folders as the shell finds them."""
     found = [str(path.parent) for path in sorted(Path("runs").glob(f"*/{FILE}"))]
-    return [*_that_begin(found, given), CompletionItem(given, type="dir")]
+    return [*that_begin(found, given), CompletionItem(given, type="dir")]
 
 
 def device_names(context: click.Context, parameter: click.Parameter, given: str) -> Items:
@@ -34,15 +35,8 @@ def device_names(context: click.Context, parameter: click.Parameter, given: str)
 
 def data_sets(context: click.Context, parameter: click.Parameter, given: str) -> Items:
     """Data sets and experiments, and files as the shell finds them."""
-    return [*_that_begin([*(keys(Data)["name"][0].choices or ()), *shipped()], given),
+    return [*that_begin([*(keys(Data)["name"][0].choices or ()), *shipped()], given),
             CompletionItem(given, type="file")]
-
-
-def sweeps(context: click.Context, parameter: click.Parameter, given: str) -> Items:
-    """Shipped sweeps, and files as the shell finds them."""
-    from circulant.sweep.grid import shipped as known
-
-    return [*_that_begin(known(), given), CompletionItem(given, type="file")]
 
 
 @click.command("completion", short_help="Completion for bash, zsh or fish")
@@ -63,5 +57,6 @@ def completion(shell: str) -> int:
     return 0
 
 
-def _that_begin(names: "list[str] | tuple[str, ...]", given: str) -> Items:
+def that_begin(names: Iterable[str], given: str) -> Items:
+    """Names that begin as what is given does."""
     return [CompletionItem(name) for name in names if name.startswith(given)]

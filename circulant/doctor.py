@@ -1,5 +1,4 @@
 """The command ``circulant doctor``: parts that are installed, parts that are missing, and the command that mends it."""
-import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -130,12 +129,12 @@ def _gpu() -> Finding:
     """The GPU that torch would train on; training works without one."""
     use = "faster training"
     if importlib.util.find_spec("torch") is None:
-        return Finding("CUDA", use, "", False, "pip install 'circulant[training]'")
-    torch = importlib.import_module("torch")
-    if torch.cuda.is_available():
-        return Finding("CUDA", use, f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}", False)
-    build = f"torch for CUDA {torch.version.cuda} finds no GPU" if torch.version.cuda else "torch is built without it"
-    return Finding("CUDA", f"{use}; {build}", "", False)
+        return Finding("CUDA", use, "", False)
+    from circulant import training
+
+    machine = training.machine()
+    return Finding("CUDA", use if machine["gpu"] else f"{use}; torch {machine['torch']} finds no GPU", machine["gpu"],
+                   False)
 
 
 def _cache() -> Finding:

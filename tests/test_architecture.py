@@ -41,8 +41,8 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits schema experiment run completion arguments doctor report rates sweep commands cli "
-                 "__main__",
+    "circulant": "progress extras exits schema experiment run completion arguments doctor report rates sweep commands "
+                 "cli __main__",
     "circulant.training": "archive models data blocks task capture scoring conversion loop store",
     "circulant.sim": "refusal arith child files public shape artifact real vectors golden configuration error quantize "
                      "design cosim",

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 
 from circulant.arguments import JSON, say
-from circulant.completion import sweeps
+from circulant.completion import that_begin
 from circulant.exits import FAILED, WRONG
 from circulant.progress import Bars
 from circulant.sim import artifact
@@ -23,10 +24,15 @@ WIDE = 140
 """Characters of a line that is not for a terminal."""
 
 
+def _known(context: click.Context, parameter: click.Parameter, given: str) -> list[CompletionItem]:
+    """Shipped sweeps, and files as the shell finds them."""
+    return [*that_begin(shipped(), given), CompletionItem(given, type="file")]
+
+
 @click.command("sweep", short_help="Block sizes × bit widths × multipliers: a table and a Pareto picture",
                epilog=f"SWEEP is a shipped one ({', '.join(shipped())}) or a .toml file; its keys stand in "
                       "docs/sweep.md.")
-@click.argument("source", metavar="SWEEP", shell_complete=sweeps)
+@click.argument("source", metavar="SWEEP", shell_complete=_known)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results; without it runs/sweep-NAME.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,

@@ -76,8 +76,8 @@ def test_one_run_or_none_is_refused(call, finished, tmp_path):
     assert call("compare", finished.folder)[::2] == (2, (
         f"A comparison must have at least two runs, not {finished.folder} alone; name another run folder\n"))
     assert call("compare", finished.folder, tmp_path)[::2] == (2, (
-        f"A run must be a folder with experiment.toml in it, but {tmp_path} is none; name a folder that `circulant run` "
-        "wrote\n"))
+        f"A run must be a folder with experiment.toml in it, but {tmp_path} is none; name a folder that "
+        "`circulant run` wrote\n"))
 
 
 def test_an_unfinished_run_is_refused_with_the_command_to_run(call, finished, other):
