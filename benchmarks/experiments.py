@@ -54,7 +54,7 @@ ALONE = ("training.dense_epochs=0", "model.dropout=0.1")
 
 @dataclass(frozen=True)
 class Target:
-    """What a row has to reach: a score itself, a loss against the dense model of the same budget, or both.
+    """The goal of a row: a score itself, a loss against the dense model of the same budget, or both.
 
     Parameters:
         score: an accuracy of at least this, or an error rate below it.
@@ -108,7 +108,7 @@ class Row:
 
     @property
     def target(self) -> Target:
-        """What it has to reach."""
+        """The bound that it has to reach."""
         return TARGETS.get((self.experiment, self.label), Target())
 
     def folder(self, seed: int, below: Path = FOLDER) -> Path:

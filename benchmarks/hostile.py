@@ -40,7 +40,7 @@ VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 3, 63, 65, 1 << 24, 1 << 31, -1 << 31, 1 << 62, -1 << 63, 10 ** 30, 0.5, -0.0,
     1e300, "", "x", "gru", "conv", "../x", "a\nb\u0000", "\ud800", "ä" * 5000, [], [[]], [0], [1, 1], {},
     {"width": 0, "frac": 0})
-"""What takes the place of a field."""
+"""Values that take the place of a field."""
 
 TOKENS = ("NaN", "Infinity", "-Infinity", "1e999", "9" * 4300, "-" + "1" * 50_000, "[" * 100_000 + "]" * 100_000,
           '{"a":' * 5000 + "1" + "}" * 5000, "0x10", "nul", '"\\ud800"', "[1,]")
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a reader did: "refused", or "taken" where the damage was harmless; else "traceback" or "hang"."""
+    """The answer of a reader: "refused", or "taken" where the damage was harmless; else "traceback" or "hang"."""
 
     verdict: str
     words: str
@@ -85,7 +85,7 @@ def damaged(folder: Path, place: Path, rng: np.random.Generator) -> Generator[Ca
 
 
 def check(case: Case, seconds: float = SECONDS) -> Outcome:
-    """What the readers of the damaged file make of it, in this process; only in its main thread."""
+    """The answers of the readers of the damaged file, in this process; only in its main thread."""
     def late(number: int, frame: FrameType | None) -> None:
         raise _Late
 

@@ -1,5 +1,5 @@
-"""What Yosys makes of designs, against what `circulant.hw.plan.families` estimates: look-up tables and flip-flops of
-designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
+"""Logic that Yosys makes of designs, against what `circulant.hw.plan.families` estimates: look-up tables and flip-flops
+of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial

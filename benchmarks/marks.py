@@ -1,4 +1,4 @@
-"""What stands between two marks of a document is written by a benchmark, the rest by hand."""
+"""Sections between two marks of a document, written by a benchmark; the rest is written by hand."""
 from pathlib import Path
 
 import click

@@ -1,4 +1,4 @@
-"""What is known of a row's training: its run folder, or the record of it that the repository keeps.
+"""Records of a row's training: its run folder, or the record of it that the repository keeps.
 
 A run folder is gone with the machine that it was made on. A kept record says the same without the weights.
 """
@@ -57,7 +57,7 @@ def _experiment(row: Row, seed: int) -> Any:
 
 
 def _tables(experiment: Any) -> dict[str, Any]:
-    """What a training obeys: not where its dense baseline lies, nor what its circulant model would, were there one."""
+    """Settings of a training: not where its dense baseline lies, nor what its circulant model would, were there one."""
     tables: dict[str, Any] = experiment.tables(TABLES)
     settings = experiment.training
     inherits = settings.method == "direct" and settings.start != "random" and (settings.dense_epochs or settings.dense)

@@ -155,7 +155,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _orderings(found: Mapping[str, Any]) -> list[str]:
-    """What E-RNN says of block sizes and cells, beside what was measured."""
+    """E-RNN's statements about block sizes and cells, beside what was measured."""
     lines = [line for units in ("", "-256") for line in (*_later_layers(found, units), *_cells(found, units))]
     return ["## Orderings of E-RNN", "", *lines, ""] if lines else []
 

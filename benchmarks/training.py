@@ -1,4 +1,4 @@
-"""What training costs beside that of an ordinary model: an epoch of ADMM, one with Muon, a block-circulant Linear.
+"""The cost of training beside that of an ordinary model: an epoch of ADMM, one with Muon, a block-circulant Linear.
 
 Both sides of a ratio are measured in turns in one process, each by its median, and the ratio is the median of those of
 the turns, so that what else the machine does falls on both. With one thread (OMP_NUM_THREADS=1) it is processor time,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from circulant.experiment import Experiment, Model
+from circulant.experiment import Experiment
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.configuration import ADDRESS_BITS, Configuration, StateShape
@@ -16,6 +16,7 @@ from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_image_layers, float_layers
 from circulant.sim.real.float_model import Model as Reference
 from circulant.sim.shape.window import Window
+from circulant.training.settings import ModelSettings
 
 __all__ = ["networks", "victim"]
 
@@ -68,7 +69,7 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
 def victim(folder: Path, *, torch: bool = True) -> Path:
     """Write the run folder; without what torch reads, it takes less than a second."""
     rng = np.random.default_rng(5)
-    run, made = Run(folder, Experiment("victim", model=Model(hidden=8))), networks(rng)
+    run, made = Run(folder, Experiment("victim", model=ModelSettings(hidden=8))), networks(rng)
     network, inputs = made.pop("recurrent"), rng.uniform(-1, 1, (7, 5, 4))
     artifact.atomic_bytes(run.path("model.pt"), b"weights")
     if torch:

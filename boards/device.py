@@ -38,7 +38,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a design takes of a resource.
+    """The share of a resource that a design takes.
 
     Parameters:
         used, held: by the design and by the device.
@@ -74,7 +74,7 @@ NAMES = {"dsps": "DSP blocks", "block_rams": "block RAMs", "luts": "look-up tabl
 
 @dataclass(frozen=True)
 class Fit:
-    """What a design takes of a device that it fits, by resource."""
+    """The use of a device that a design fits, by resource."""
 
     device: Device
     taken: dict[str, Taken]
@@ -113,7 +113,7 @@ def device(name: str) -> Device:
 
 
 def fits(device: Device, found: "Inventory") -> Fit:
-    """What a design takes of a device. Look-up tables and flip-flops are estimated, where its logic was counted.
+    """The use of a device by a design. Look-up tables and flip-flops are estimated, where its logic was counted.
 
     Raises:
         Refusal: when it takes more than there is, or has memories for which there is no place: every resource that it

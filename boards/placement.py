@@ -167,6 +167,6 @@ def critical(report: dict[str, Any]) -> Critical:
 
 
 def utilization(log: str) -> dict[str, tuple[int, int]]:
-    """What is used of a device and what there is of it, from the log of nextpnr."""
+    """Used and existing cells of a device, by kind, from the log of nextpnr."""
     return {name: (int(used), int(held)) for name, used, held in re.findall(
         r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", log, re.M) if int(used)}

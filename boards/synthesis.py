@@ -61,7 +61,7 @@ _KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What Yosys made of a design.
+    """The cells that Yosys made of a design.
 
     Parameters:
         products: multiplications of two variables in the Verilog.
@@ -90,7 +90,7 @@ class Synthesis:
 
 
 def manifest(folder: str | Path) -> dict[str, Any]:
-    """What the manifest of a design says.
+    """The statements of a design's manifest.
 
     Raises:
         Refusal: when the folder holds no design, or a file of it was changed.

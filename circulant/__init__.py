@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from circulant.hw import Design, generate
+    from circulant.kit import write_kit
     from circulant.sim.cosim import Verification, verify
     from circulant.sim.golden.network import Network
     from circulant.sim.refusal import Refusal, ToolError
@@ -29,7 +30,7 @@ __all__ = [
     "load_data", "Dataset",
     "inspect", "ConversionReport", "compress", "initialise", "train_admm", "export",
     "Network", "Vectors",
-    "generate", "Design",
+    "generate", "Design", "write_kit",
     "verify", "Verification",
     "Refusal", "ToolError",
 ]
@@ -39,7 +40,7 @@ _HOME = {
     "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
     "train_admm": "training", "export": "training",
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
-    "generate": "hw", "Design": "hw",
+    "generate": "hw", "Design": "hw", "write_kit": "kit",
     "verify": "sim.cosim", "Verification": "sim.cosim",
     "Refusal": "sim.refusal", "ToolError": "sim.refusal",
 }

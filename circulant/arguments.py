@@ -1,4 +1,4 @@
-"""What a command line says: which run is meant, and the size of its design. The frame of every command of a run."""
+"""Arguments of a command line: which run is meant, and the size of its design. The frame of every command of a run."""
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -79,7 +79,7 @@ SIZE = [
 
 
 def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, target: str) -> tuple[str, ...]:
-    """What --multipliers and --device say, as ``key=value``.
+    """Settings of --multipliers and --device, as ``key=value``.
 
     Raises:
         Refusal: when --set says it too, or nothing is built from multipliers.

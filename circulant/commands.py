@@ -10,6 +10,7 @@ from circulant.arguments import say, step
 from circulant.exits import WRONG
 from circulant.progress import Bars, leads
 from circulant.run.run_folder import Run
+from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal
 
 __all__ = ["COMMANDS"]
@@ -69,9 +70,10 @@ def train(this: Run, bars: Bars, resume: bool, find_rate: bool, as_json: bool) -
     if ended:
         click.echo(f"The training of {this.folder} is finished; there is nothing to resume", err=True)
     scores = done[done["metric"]]
-    dense = f"{scores['dense']:.2%} dense" if "dense" in scores else "no dense baseline"
+    metric = done["metric"]
+    dense = f"{shown(metric, scores['dense'])} dense" if "dense" in scores else "no dense baseline"
     say({"file": this.path("model.pt"), **_without(done, "history")}, as_json,
-        f"{this.path('model.pt')}: {steps.words(done['metric'])} {scores['circulant']:.2%} block-circulant, {dense}")
+        f"{this.path('model.pt')}: {words(metric)} {shown(metric, scores['circulant'])} block-circulant, {dense}")
     return 0
 
 
@@ -85,9 +87,10 @@ def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     if not leads():
         return 0
     bars.close()
+    metric = found["metric"]
     lines = [f"{each['rate']:g}: " + (
-        f"loss {each['loss']:.4f}, {found['metric'].replace('_', ' ')} {each[found['metric']]:.2%}"
-        if each["loss"] is not None else "the loss is not finite") for each in found["tried"]]
+        f"loss {each['loss']:.4f}, {words(metric)} {shown(metric, each[metric])}" if each["loss"] is not None else
+        "the loss is not finite") for each in found["tried"]]
     say(found, as_json, *lines, f"{this.path('rates.png')}: "
         f"{rates.closing(found['tried'], found['held_out'], found['epochs'])}")
     return 0
@@ -105,8 +108,9 @@ def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:
     done = steps.quantize(this, bars, like=like)
     bars.close()
     _widths(done, as_json)
+    metric = done["metric"]
     say({"file": this.path("network.json"), **_without(done)}, as_json,
-        f"{this.path('network.json')}: {steps.words(done['metric'])} {done[done['metric']]['quantized']:.2%} quantized")
+        f"{this.path('network.json')}: {words(metric)} {shown(metric, done[metric]['quantized'])} quantized")
     return 0
 
 
@@ -197,7 +201,7 @@ def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _widths(done: dict[str, Any], as_json: bool) -> None:
-    """What was picked, every tensor against its format, and which of them the calibration said nothing of."""
+    """The bit widths picked, every tensor against its format, and tensors that the calibration never exercised."""
     from circulant.run.quantization import picked_table, ranges_table
 
     console = Console(soft_wrap=not sys.stdout.isatty())

@@ -6,8 +6,9 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from circulant.boards.device import devices
-from circulant.experiment import FILE, Data, shipped
-from circulant.schema import keys
+from circulant.experiment import FILE, shipped
+from circulant.sim.settings import keys
+from circulant.training.settings import DataSettings
 
 __all__ = ["completion", "data_sets", "device_names", "experiments", "runs", "that_begin"]
 
@@ -35,7 +36,7 @@ def device_names(context: click.Context, parameter: click.Parameter, given: str)
 
 def data_sets(context: click.Context, parameter: click.Parameter, given: str) -> Items:
     """Data sets and experiments, and files as the shell finds them."""
-    return [*that_begin([*(keys(Data)["name"][0].choices or ()), *shipped()], given),
+    return [*that_begin([*(keys(DataSettings)["name"][0].choices or ()), *shipped()], given),
             CompletionItem(given, type="file")]
 
 

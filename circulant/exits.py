@@ -39,7 +39,7 @@ def code_of(error: BaseException) -> int:
 
 
 def end_of(error: BaseException) -> End:
-    """What the command line makes of an error.
+    """The message and exit status of an error.
 
     The traceback of an unexpected one goes to stderr where CIRCULANT_DEBUG is set, and else into a file.
     """

@@ -15,13 +15,14 @@ from typing import Any
 import tomlkit
 
 from circulant.boards.device import devices
-from circulant.schema import Table, key, keys, read
 from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.settings import Table, key, keys, read, title
+from circulant.training.settings import CompressionSettings, DataSettings, ModelSettings, TrainingSettings
 
 __all__ = [
-    "Board", "Compression", "Data", "Experiment", "Hardware", "Model", "Quantization", "Simulation", "Training",
+    "Board", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
     "load", "parse", "reference", "save", "shipped",
 ]
 
@@ -35,113 +36,10 @@ DEFAULT = "digits-gru"
 
 
 @dataclass(frozen=True)
-class Data(Table):
-    """What the network learns. Each data set takes some of these options and refuses the others; see data.md."""
+class Training(TrainingSettings):
+    __doc__ = TrainingSettings.__doc__
 
-    name: str = key("digits", "data set",
-                    choices=("digits", "mnist", "cifar10", "fsdd", "speechocean762", "timit", "npz"))
-    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
-    seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
-                    low=0, high=2**31 - 1)
-    subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
-    test_subset: int = key(0, "test samples to keep", low=1, high=10**9, zero="all")
-    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
-                        low=1, high=10**9, zero="none")
-    layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
-                      choices=("auto", "image", "flat", "rows"))
-    longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")
-    steps: int = key(0, "sequences are cut to so many steps, or padded with zeros in front", low=1, high=10**6,
-                     zero="as they are")
-    bands: int = key(0, "mel bands of a step", low=1, high=256, zero="the data set's own number")
-    deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
-                      choices=("auto", "none", "first", "second"))
-    normalise: str = key("auto", "mean 0 and variance 1 over each sample, or over the train part",
-                         choices=("auto", "none", "sample", "train"))
-    stack: int = key(1, "successive frames that make one step", low=1, high=64)
-    phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
-
-
-@dataclass(frozen=True)
-class Model(Table):
-    """The network, before compression."""
-
-    kind: str = key("gru", "the network; docs/models.md has their layers", choices=(
-        "gru", "lstm", "reset_gru", "labeller", "crnn", "mlp", "lenet5", "lenet_caffe", "cnn", "vgg", "resnet8"))
-    hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
-    layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
-    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers; channels "
-                                  "of each convolution of a cnn, in place of width", low=1, high=65536)
-    cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=("gru", "lstm", "reset_gru"))
-    projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
-    peephole: bool = key(False, "whether an lstm has peepholes")
-    bidirectional: bool = key(False, "whether recurrent layers go both ways")
-    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
-                         high=0.9)
-    front: int = key(0, "outputs of a fully connected layer in front of the recurrent ones of a labeller, at each step",
-                     low=1, high=4096, zero="none")
-    width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
-    window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
-    dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
-
-
-@dataclass(frozen=True)
-class Compression(Table):
-    """How the matrices become block-circulant."""
-
-    block_size: int | dict[str, int] = key(
-        8, "block size k of every matrix, or of the named ones (the others stay dense)",
-        low=1, high=64, power_of_two=True)
-
-
-@dataclass(frozen=True)
-class Training(Table):
-    """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
-
-    method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
-                      "directly, by training its first columns alone", choices=("admm", "direct"))
-    start: str = key("auto", "what direct training starts from: the dense baseline, or random first columns; auto "
-                     "takes the baseline where there is one", choices=("auto", "dense", "random"))
     dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
-    dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
-    admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
-    retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
-    direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
-    learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
-    retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
-    rate_scaling: str = key("none", "factor of a matrix' learning rate with adam or adamw: √k of its block size, or "
-                            "that times 256 / inputs", choices=("none", "block", "block-inputs"))
-    batch_size: int = key(32, "examples of one step", low=1, high=65536)
-    rho: float | dict[str, float] = key(1e-2, "penalty ρ that ADMM starts with, of every matrix or by name",
-                                        low=1e-9, high=1000000)
-    rho_schedule: str = key("geometric", "whether ρ grows at each update, follows the balance of the residuals, or "
-                            "stays", choices=("geometric", "balance", "constant"))
-    rho_growth: float = key(1.1, "factor by which ρ changes at an update", low=1, high=100)
-    rho_max: float = key(1.0, "ρ grows no further", low=1e-9, high=1000000)
-    admm_interval: int = key(1, "epochs between two updates of ADMM's Z and U", low=1, high=10000)
-    tolerance: float = key(1e-3, "ADMM stops when both residuals of every matrix are below it", low=1e-12, high=1)
-    optimizer: str = key("adam", "optimizer of every phase; muon turns the steps of matrices into orthonormal ones",
-                         choices=("adam", "adamw", "muon", "sgd"))
-    weight_decay: float = key(0.0, "weight decay", low=0, high=10)
-    clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
-    label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
-    distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",
-                              low=0, high=1)
-    hints: float = key(0.0, "weight of the distance from what the recurrent layers of that baseline give, besides",
-                       low=0, high=100)
-    augment: str = key("none", "variants of the training samples, drawn anew each time: images mirrored, moved by up "
-                       "to two pixels, or both; sequences whose steps begin at another frame, or also masked",
-                       choices=("none", "flip", "shift", "flip-shift", "delay", "mask"))
-    decay: str = key("cosine", "how the learning rate falls within each phase", choices=("cosine", "step", "none"))
-    warmup_epochs: int = key(0, "epochs over which the learning rate rises at first", low=0, high=10000)
-    device: str = key("auto", "where the training runs; auto takes a GPU where there is one",
-                      choices=("auto", "cpu", "cuda"))
-    precision: str = key("auto", "type of the products in training; auto is the GPU's fastest, and float32 on a CPU",
-                         choices=("auto", "float32", "bfloat16", "float16"))
-    evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
-                               low=1, high=10000)
-    checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
-    tensorboard: bool = key(False, "write curves for TensorBoard")
-    seed: int = key(0, "seed of initial weights and of the order of examples", low=0, high=2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -216,13 +114,14 @@ class Board(Table):
 
 @dataclass(frozen=True)
 class Simulation(Table):
-    """What is played through the Verilog."""
+    """The vectors and disturbances that are played through the Verilog."""
 
     samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
                           "resets", low=1, high=10**9, zero="all")
 
 
-TABLES: tuple[type[Table], ...] = (Data, Model, Compression, Training, Quantization, Hardware, Board, Simulation)
+TABLES: tuple[type[Table], ...] = (
+    DataSettings, ModelSettings, CompressionSettings, Training, Quantization, Hardware, Board, Simulation)
 
 
 @dataclass(frozen=True)
@@ -235,9 +134,9 @@ class Experiment:
     """
 
     name: str = DEFAULT
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
-    compression: Compression = field(default_factory=Compression)
+    data: DataSettings = field(default_factory=DataSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    compression: CompressionSettings = field(default_factory=CompressionSettings)
     training: Training = field(default_factory=Training)
     quantization: Quantization = field(default_factory=Quantization)
     hardware: Hardware = field(default_factory=Hardware)
@@ -249,7 +148,7 @@ class Experiment:
         return {name: asdict(getattr(self, name)) for name in (_BY_NAME if names is None else names)}
 
 
-_BY_NAME = {table.__name__.lower(): table for table in TABLES}
+_BY_NAME = {title(table): table for table in TABLES}
 
 
 def shipped() -> tuple[str, ...]:

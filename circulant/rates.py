@@ -12,6 +12,7 @@ from circulant.report.plots import COLORS, png, style
 from circulant.run.preparation import baseline, inspected
 from circulant.run.run_folder import Run
 from circulant.sim import artifact
+from circulant.sim.metrics import words
 from circulant.sim.refusal import Refusal
 
 __all__ = ["best", "closing", "find_rate"]
@@ -82,7 +83,7 @@ def best(tried: Tried) -> float:
 
 
 def closing(tried: Tried, held: int, epochs: int) -> str:
-    """What was found, and how to take it."""
+    """The rate with the least loss, in words, and how to take it."""
     rate = best(tried)
     edge = {tried[0]["rate"]: "least", tried[-1]["rate"]: "greatest"}.get(rate)
     return (f"of {len(tried)} rates {rate:g} has the least loss on {held} training samples held out, after {epochs} "
@@ -101,5 +102,5 @@ def _picture(tried: Tried, metric: str) -> bytes:
         axes.set_xticks([each["rate"] for each in tried], [f"{each['rate']:g}" for each in tried])
         axes.minorticks_off()
         axes.set_xlabel("learning rate")
-        style(axes, f"{name.replace('_', ' ')}, held out")
+        style(axes, f"{words(name)}, held out")
     return png(figure)

@@ -1,16 +1,18 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.resource_count import ResourceCount, count_resources
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
+from circulant.hw.ports import port_list
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
+from circulant.sim.arith.fixed import Format
+from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
@@ -36,7 +38,7 @@ class Design:
     plans: list[Plan]
     verilog: str
     images: dict[str, str]
-    manifest: dict[str, Any]
+    manifest: Json
 
     KIND = design.KIND
     VERSION = design.VERSION
@@ -126,8 +128,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCount,
-              images: list[str]) -> dict[str, Any]:
-    def port(prefix: str, form: Any, block: int, elements: int) -> dict[str, Any]:
+              images: list[str]) -> Json:
+    def port(prefix: str, form: Format, block: int, elements: int) -> Json:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),
                 "format": form.as_json(), "elements": elements, "beats": -(-elements // block)}
 
@@ -141,7 +143,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
                                                       strict=True)]
     return {
         "name": network.name, "network": network.hash, "top": TOP, "verilog": ["top.v"], "images": images,
-        "clock": "clk", "reset": "rst",
+        "clock": "clk", "reset": "rst", "ports": port_list(top.signature),
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
@@ -156,5 +158,5 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCo
     } | more
 
 
-def _times(entry: dict[str, Any], times: int) -> dict[str, Any]:
+def _times(entry: Json, times: int) -> Json:
     return entry | {name: entry[name] * times for name in ("cycles", "floor")}

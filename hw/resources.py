@@ -1,4 +1,4 @@
-"""What a design takes of a device, from its plan alone: every memory, every product, hence block RAMs and DSP blocks.
+"""Resources of a design, from its plan alone: every memory, every product, hence block RAMs and DSP blocks.
 
 Where a memory lies is not up to a tool: `target.ram_style` says it. How many block RAMs it fills there follows from
 their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
@@ -27,7 +27,7 @@ class Prediction:
 
 def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
             reloadable: bool = False) -> Prediction:
-    """What a network takes of a device of a family, as ``generate`` makes it with ``plans`` and these options."""
+    """The demand of a network on a device of a family, as ``generate`` makes it with ``plans`` and these options."""
     found = FAMILIES[family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
     return Prediction(found.dsps, found.block_rams)
 

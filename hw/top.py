@@ -1,13 +1,13 @@
 """The accelerator: the layers in a row between two AXI4-Stream ports."""
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.image import texts
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers import argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.plan.plan import Plan, repeats
@@ -17,7 +17,7 @@ from circulant.hw.stream.frame_guard import FrameGuard
 from circulant.hw.stream.link import link
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.reverse import Limit
-from circulant.hw.unit import Site, chain, unelaborated
+from circulant.hw.unit import Site, Unit, chain, unelaborated
 from circulant.sim.configuration import ADDRESS_BITS, WORD
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
@@ -39,7 +39,7 @@ def container_bits(width: int) -> int:
     return 8 * -(-width // 8)
 
 
-def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: Config | None) -> list[Any]:
+def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: Config | None) -> list[Unit]:
     """The layers' units.
 
     Parameters:
@@ -113,7 +113,7 @@ class Top(wiring.Component):
         """Texts of the memory images by file name, those that elaboration collects."""
         return texts([image for unit in self.units for image in unit.images])
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         network, units = self._network, self.units
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
@@ -151,7 +151,8 @@ class Top(wiring.Component):
             self._configure(m, self.config, head, between)
         return m
 
-    def _configure(self, m: Module, config: Config, head: Any, between: list[Any]) -> None:
+    def _configure(self, m: Module, config: Config, head: stream.Interface,
+                   between: list[stream.Interface]) -> None:
         """The port; held, nothing enters but a beat that is on its way in. It comes behind all memories."""
         m.submodules.config = config
         entering = Signal()
@@ -172,7 +173,7 @@ class Top(wiring.Component):
             if getattr(unit, "keeps", False):
                 m.d.comb += config.resuming.eq(unit.resuming)  # The first one's; all agree while nothing is under way.
 
-    def _sequences(self, m: Module, first: Any, final: Any) -> tuple[Signal, Value]:
+    def _sequences(self, m: Module, first: stream.Interface, final: stream.Interface) -> tuple[Signal, Value]:
         """Whether a sequence has begun to enter the first layer, and whether one has not left the final one: what a
         bidirectional layer keeps of it comes out only if the whole of it gets in."""
         inside, whole = Signal(), Signal(IN_FLIGHT)

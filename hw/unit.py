@@ -9,21 +9,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Any
+from typing import Protocol
 
-from amaranth.hdl import UnusedElaboratable
+from amaranth.hdl import Signal, UnusedElaboratable
+from amaranth.lib import stream
 
 from circulant.hw.array.layer_programs import without_hardware
+from circulant.hw.array.parts import Parts
+from circulant.hw.array.plans import Plan
+from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
 from circulant.sim.golden.layers import Layer
 
-__all__ = ["Site", "chain", "loadable", "unelaborated", "unit"]
+__all__ = ["Site", "Unit", "chain", "loadable", "unelaborated", "unit"]
 
 
 @dataclass(frozen=True)
 class Site:
-    """What surrounds a unit.
+    """The surroundings of a unit.
 
     Parameters:
         k: values of a block that comes, for a unit that takes blocks of any size.
@@ -47,8 +51,31 @@ class Site:
         return self.config is not None and self.steps is None
 
 
+class Unit(Protocol):
+    """Component of a layer.
+
+    Members:
+        i, o: streams of blocks of what comes and of what leaves.
+        busy: of a reloadable design: a vector or a step is under way.
+        resuming: of one whose states can be saved: streams whose next step is not the first of its sequence.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+    busy: Signal
+    resuming: Signal
+
+    @property
+    def parts(self) -> Parts:
+        """Memories and products that it is made of."""
+
+    @property
+    def images(self) -> list[Image]:
+        """Memories with given contents."""
+
+
 @singledispatch
-def unit(layer: Layer, plan: Any, site: Site) -> Any:
+def unit(layer: Layer, plan: Plan, site: Site) -> Unit:
     """The unit of a layer: a component with streams ``i`` and ``o``, its ``parts``, and its ``images``.
 
     Raises:
@@ -63,13 +90,13 @@ def loadable(layer: Layer) -> bool:
     return False
 
 
-def chain(layers: Sequence[Layer], plans: Sequence[Any], site: Site) -> list[Any]:
+def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site) -> list[Unit]:
     """Units in a row.
 
     Parameters:
         site: that of the first unit; those behind it take its blocks, and what it ``gives`` side by side.
     """
-    found: list[Any] = []
+    found: list[Unit] = []
     for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
         behind = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
         here = replace(site, wanted=behind[0].block_size if behind and behind[0] else 1,

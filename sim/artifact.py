@@ -23,8 +23,11 @@ from circulant.sim.files.arrays import read_arrays
 from circulant.sim.files.schema import SHA, Int, Rule, Table, Text, require, shown
 from circulant.sim.refusal import Refusal, unusable
 
-__all__ = ["DEPTH", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash", "read_json",
-           "read_npz", "replaced_folder", "write_json", "write_npz"]
+__all__ = ["DEPTH", "Json", "atomic_bytes", "atomic_text", "digest", "digest_arrays", "naming", "npz_hash",
+           "read_json", "read_npz", "replaced_folder", "write_json", "write_npz"]
+
+Json = dict[str, Any]
+"""Object of a JSON document: values by their keys."""
 
 DEPTH = 60
 """Brackets within brackets of a JSON document."""
@@ -40,14 +43,25 @@ def naming(path: str | Path) -> Iterator[None]:
     """A block that writes ``path``.
 
     Raises:
-        Refusal, ToolError: in place of an error of the operating system, which names a temporary file or nothing.
+        Refusal, ToolError: in place of an error of the operating system; it names ``path`` where that names a
+            temporary, a folder around it or nothing, and the file that it names where that is another one.
     """
     try:
         yield
     except OSError as error:
         if error.errno is None:
             raise
-        raise unusable(path, error) from None
+        raise unusable(_subject(path, error), error) from None
+
+
+def _subject(path: str | Path, error: OSError) -> str | Path:
+    """The file that an error is of, as far as a user knows it."""
+    if not isinstance(error.filename, str | bytes):
+        return path
+    named, target = os.path.abspath(os.fsdecode(error.filename)), os.path.realpath(path)
+    ours = any(part.startswith(temporaries.prefix(os.path.basename(target))) for part in Path(named).parts)
+    around = Path(target).is_relative_to(named) or Path(named).is_relative_to(target)
+    return path if ours or around or Path(os.path.abspath(path)).is_relative_to(named) else os.fsdecode(error.filename)
 
 
 def atomic_bytes(path: str | Path, data: bytes) -> None:

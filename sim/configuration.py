@@ -40,7 +40,7 @@ _STATE = Table({"layer": NAME, "part": Choice(("y", "c")), "size": SIZE, "block_
 CONFIGURATION = Table({"windows": Listing(Table(
     {"name": NAME, "first": Int(0, (1 << ADDRESS_BITS) - 1), "words": Int(1, 1 << ADDRESS_BITS),
      "width": Int(1, 1 << 16), "state": Null(_STATE)}, open=True))}, open=True)
-"""What may stand in a manifest."""
+"""The rules of a manifest's entry."""
 
 
 class Operation(NamedTuple):
@@ -201,7 +201,7 @@ class Configuration:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any], where: str | Path = "manifest.json") -> "Configuration":
-        """What `as_json` gave.
+        """The configuration that `as_json` gave.
 
         Parameters:
             where: it comes from.

@@ -33,7 +33,7 @@ MANIFEST = Table({
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
 }, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT},
     open=True)
-"""What is read of a manifest; it says more, for people."""
+"""The rules of the part of a manifest that is read; it says more, for people."""
 
 
 def hashes(contents: Mapping[str, bytes]) -> dict[str, str]:

@@ -32,12 +32,12 @@ def public(call: T) -> T: ...
 
 
 @overload
-def public(*, more: type | None = None, called: Mapping[str, str] | None = None, kinds: bool = True
-           ) -> Callable[[T], T]: ...
+def public(*, more: type | None = None, called: Mapping[str, str] | None = None,
+           idle: Mapping[str, str] | None = None, kinds: bool = True) -> Callable[[T], T]: ...
 
 
-def public(call: Any = None, *, more: type | None = None, called: Mapping[str, str] | None = None, kinds: bool = True
-           ) -> Any:
+def public(call: Any = None, *, more: type | None = None, called: Mapping[str, str] | None = None,
+           idle: Mapping[str, str] | None = None, kinds: bool = True) -> Any:
     """A function or a dataclass whose arguments are checked against names and annotations before anything else happens.
 
     Types are checked, not values: any number may stand for another kind of number, numbers of numpy count as numbers,
@@ -46,41 +46,50 @@ def public(call: Any = None, *, more: type | None = None, called: Mapping[str, s
     Parameters:
         more: a dataclass whose fields the function takes as further keywords.
         called: those of the fields which it takes by another name, with that name.
+        idle: those of the fields which would do nothing there, with the reason.
         kinds: whether types are checked; not for what says all that is wrong with them at once.
 
     Raises:
         Refusal: by the call, for an argument that is unknown (with the nearest name), missing, or of a wrong type.
     """
+    words = {name: f"; here that is {other}" for name, other in (called or {}).items()}
+    words |= {name: f", which does nothing there: {why}" for name, why in (idle or {}).items()}
+    further = None if more is None else [
+        field.name for field in dataclasses.fields(more) if field.name not in words]
     if call is None:
-        return lambda function: _checked(function, more, called or {}, kinds)
-    return _checked(call, more, called or {}, kinds)
+        return lambda function: _checked(function, further, words, kinds)
+    return _checked(call, further, words, kinds)
 
 
-def _checked(documented: Any, more: Any, aliases: Mapping[str, str], kinds: bool) -> Any:
+def _checked(documented: Any, further: list[str] | None, words: Mapping[str, str], kinds: bool) -> Any:
     if isinstance(documented, type):
-        made = _call(vars(documented)["__init__"], documented.__name__, more, aliases, kinds)
+        made = _call(vars(documented)["__init__"], documented.__name__, further, words, kinds)
         setattr(documented, "__init__", made)  # noqa: B010 - mypy minds an assignment.
         return documented
-    return _call(documented, documented.__qualname__, more, aliases, kinds)
+    return _call(documented, documented.__qualname__, further, words, kinds)
 
 
-def _call(function: Callable[..., Any], title: str, more: Any, aliases: Mapping[str, str], kinds: bool
+def _call(function: Callable[..., Any], title: str, further: list[str] | None, words: Mapping[str, str], kinds: bool
           ) -> Callable[..., Any]:
+    """A function whose arguments are checked.
+
+    Parameters:
+        further: keywords that it takes besides those which it names.
+        words: what stands behind the name of a keyword that it does not take.
+    """
     signature = inspect.signature(function)
     hints = cache(lambda: typing.get_type_hints(function))
     names = [name for name, parameter in signature.parameters.items()
              if parameter.kind is not parameter.VAR_KEYWORD and name not in ("self", "cls")]
-    legal = names if more is None else [
-        *names, *(field.name for field in dataclasses.fields(more) if field.name not in aliases)]
-    opened = more is None and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    legal = [*names, *(further or ())]
+    opened = further is None and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tuple(map(_plain, args)), {name: _plain(value) for name, value in kwargs.items()}
         if not opened and (unknown := [name for name in kwargs if name not in legal]):
             name = unknown[0]
-            way = (f"; here that is {aliases[name]}" if name in aliases else
-                   nearest(name, legal) or f"; it takes {', '.join(legal)}")
+            way = words.get(name) or nearest(name, legal) or f"; it takes {', '.join(legal)}"
             raise Refusal(f"{title} must be given arguments that it knows, not {name!r}{way}")
         try:
             bound = signature.bind(*args, **kwargs)
@@ -170,7 +179,7 @@ NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a te
 
 
 def _words(hint: Any) -> str:
-    """What may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
+    """Words for what may be given: "a Dataset", "a text or a Path", "an array of numbers"."""
     options = _options(hint)
     if _arrays(options):
         return "an array of numbers"

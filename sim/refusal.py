@@ -1,4 +1,4 @@
-"""What is said to a user whose input is refused, and to one whose tools fail."""
+"""Errors for a user whose input is refused, and for one whose tools fail."""
 import difflib
 import errno
 import os
@@ -35,7 +35,7 @@ def nearest(word: str, legal: Iterable[str]) -> str:
 
 
 def unusable(path: str | os.PathLike[str], error: OSError) -> Refusal | ToolError:
-    """What an error of the operating system at a file or folder means: another path, more room, or a broken machine."""
+    """The error for one of the operating system at a file or folder: another path, more room, or a broken machine."""
     why = error.strerror or type(error).__name__
     if error.errno in PATHS:
         return Refusal(f"{path} cannot be used: {why}; choose another path")

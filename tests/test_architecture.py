@@ -15,10 +15,12 @@ FOLDERS = {"circulant": ROOT / "circulant"} | {
 """The folders by package: circulant/ holds a relative link to each of the others."""
 
 OURS = {
-    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.sim", "circulant.sim.cosim",
-                  "circulant.hw", "circulant.hw.c", "circulant.boards"},
-    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.sim"},
-    "circulant.training.data": {"circulant.training.data", "circulant.sim"},
+    "circulant": {"circulant", "circulant.training", "circulant.training.data", "circulant.training.settings",
+                  "circulant.sim", "circulant.sim.cosim", "circulant.hw", "circulant.hw.c", "circulant.boards"},
+    "circulant.training": {"circulant.training", "circulant.training.data", "circulant.training.settings",
+                           "circulant.sim"},
+    "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
+    "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
     "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
@@ -32,6 +34,7 @@ THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
+    "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
@@ -41,12 +44,12 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits schema experiment run completion arguments doctor report rates sweep commands "
-                 "cli __main__",
-    "circulant.training": "archive models data blocks task capture scoring conversion loop store",
-    "circulant.sim": "refusal arith child files public shape artifact real vectors golden configuration error quantize "
-                     "design cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan top design resources reload_words",
+    "circulant": "progress extras exits experiment kit run completion arguments doctor report rates sweep commands cli "
+                 "__main__",
+    "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
+    "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
+                     "configuration error quantize design cosim",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
     "circulant.boards": "absorb device levels tools budget synthesis placement",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
@@ -85,7 +88,7 @@ def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
 
 
 def violations(source: str, package: str) -> list[str]:
-    """What a file of ``package`` imports and must not."""
+    """Imports of a file of ``package`` that it must not have."""
     found = []
     for line, module in imported(ast.parse(source), package):
         ours, root = owner(module), module.partition(".")[0]
@@ -121,7 +124,7 @@ def room(module: str, package: str) -> str:
 
 
 def backward(source: str, module: str, package: str) -> list[str]:
-    """What a module imports of its own package that stands behind it in the order."""
+    """Imports of a module from its own package that stand behind it in the order."""
     order, here, found = ORDER[package].split(), room(module, package), []
     for line, name in imported(ast.parse(source), module.rpartition(".")[0]):
         there = room(name, package) if f"{name}.".startswith(f"{package}.") else ""
@@ -170,6 +173,8 @@ def test_imports_follow_the_picture(path):
     ("circulant.sim.cosim", "from circulant.hw.design import Design", "circulant.hw"),
     ("circulant.hw", "import circulant.training.data", "circulant.training.data"),
     ("circulant.training.data", "import torch", "torch"),
+    ("circulant.training.settings", "import torch", "torch"),
+    ("circulant.training.settings", "from circulant.training.models.models import MODELS", "circulant.training"),
     ("circulant.training.data", "from circulant.training.models.models import build", "circulant.training"),
     ("circulant.hw", "try:\n    import torch.nn\nexcept ImportError:\n    pass", "torch"),
     ("circulant.hw", "import importlib\nimportlib.import_module('torch')", "torch"),
@@ -254,15 +259,45 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value.value
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def without_a_noun(source: str) -> list[str]:
+    """Docstrings of a file that begin with no noun."""
+    return [f"line {line}: {text.splitlines()[0]}" for line, text in docstrings(ast.parse(source))
+            if text.startswith(("Of ", "That ", "Those ", "What "))]
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))],
+                         ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_docstring_begins_with_what_it_describes(path):
-    found = [f"line {line}: {text.splitlines()[0]}" for line, text in docstrings(ast.parse(path.read_text("utf-8")))
-             if text.startswith(("Of ", "That ", "Those "))]
-    assert found == []
+    assert without_a_noun(path.read_text("utf-8")) == []
+
+
+def test_a_docstring_without_a_noun_is_seen():
+    assert without_a_noun('"""A module."""\ndef f():\n    """What it gives.\n\n    More."""\nN = 1\n"""Of a."""') == [
+        "line 7: Of a.", "line 3: What it gives."]
+
+
+MOST_ANY = 60
+"""Occurrences of `typing.Any` in hw/ at the most, imports counted."""
+
+
+def any_count(source: str) -> int:
+    """How often a file says ``Any``, in its imports too."""
+    return sum(getattr(node, "id", getattr(node, "name", None)) == "Any" for node in ast.walk(ast.parse(source))
+               if isinstance(node, ast.Name | ast.alias))
+
+
+def test_hardware_says_what_it_takes():
+    counts = {str(path.relative_to(ROOT)): any_count(path.read_text("utf-8")) for path in SOURCES
+              if path.is_relative_to(ROOT / "hw")}
+    assert sum(counts.values()) <= MOST_ANY, {path: count for path, count in counts.items() if count}
+
+
+def test_each_any_is_counted():
+    assert any_count("from typing import Any, Self\ndef f(x: Any) -> dict[str, Any]: ...\nAnything = 1  # Any") == 3
 
 
 def exports(tree: ast.Module) -> list[list[str]]:
-    """What each ``__all__ = […]`` of a module lists."""
+    """Names that each ``__all__ = […]`` of a module lists."""
     return [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
             and [getattr(target, "id", None) for target in node.targets] == ["__all__"]]
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.rates import try_rates
     from circulant.training.loop.runtime import machine
-    from circulant.training.loop.settings import TrainingSettings
     from circulant.training.loop.train import Trained, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
-    from circulant.training.models.models import ModelSettings, SequenceClassifier, build
+    from circulant.training.models.models import SequenceClassifier, build
     from circulant.training.scoring import score
+    from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
     from circulant.training.task.task import Task, task_of
 
@@ -66,11 +66,11 @@ _HOME = {
     "loop.muon": ("Muon",),
     "loop.rates": ("try_rates",),
     "loop.runtime": ("machine",),
-    "loop.settings": ("TrainingSettings",),
     "loop.train": ("Trained", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
-    "models.models": ("ModelSettings", "SequenceClassifier", "build"),
+    "models.models": ("SequenceClassifier", "build"),
     "scoring": ("score",),
+    "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),
     "task.task": ("Task", "task_of"),
 }

@@ -1,4 +1,4 @@
-"""What `torch.save` wrote, read without trust: plain values and tensors alone, and none larger than the file."""
+"""Archives that `torch.save` wrote, read without trust: plain values and tensors alone, none larger than the file."""
 import io
 import zipfile
 from pathlib import Path

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize import margins
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
@@ -25,6 +27,8 @@ class Judged(NamedTuple):
     Members:
         inputs: float64 arrays (N, …).
         metric: of a list of outputs (N, …) for them.
+        estimate: of lists of outputs of a model and of its quantized network, the points of the metric that unseen data
+            lose; see `sim.quantize.margins`.
         valid: by array the outputs (N, T) that count, where sequences have several lengths and give one each step;
             None where all do.
         lengths: by array those of its sequences (N,); None where all have T steps.
@@ -32,16 +36,23 @@ class Judged(NamedTuple):
 
     inputs: list[NDArray]
     metric: Callable[[Sequence[NDArray]], float]
+    estimate: Callable[[Sequence[NDArray], Sequence[NDArray]], float]
     valid: list[NDArray | None]
     lengths: list[Lengths | None]
 
 
-def score(vectors: Vectors, data: Dataset) -> float:
-    """The metric of the outputs of test vectors, which are those of the whole test part.
+def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | None = None) -> float:
+    """The metric of the outputs of a network's test vectors, which are those of the whole test part.
+
+    Parameters:
+        task: of the metric; None for that of the data set.
 
     Raises:
-        Refusal: when the vectors have other samples than the test part, or other lengths.
+        Refusal: when the vectors are of another network, or have other samples than the test part, or other lengths.
     """
+    if vectors.network != network.hash:
+        raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
+                      f"{vectors.network[:12]}; make them with network.vectors(data.test_x)")
     given, due = vectors.steps, data.test_lengths
     if due is None:
         due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
@@ -49,7 +60,7 @@ def score(vectors: Vectors, data: Dataset) -> float:
         raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {data.name!r}, with its "
                       f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
                       "them with network.vectors(data.test_x, lengths=data.test_lengths)")
-    return task_of(data).score(vectors.outputs, data)
+    return (task or task_of(data)).score(vectors.outputs * network.output_format.step, data)
 
 
 def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:
@@ -69,10 +80,18 @@ def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:
     batches = [part.take(some) for some in chosen.split(len(chosen) if lengths is None else BATCH)]
 
     def metric(outputs: Sequence[NDArray]) -> float:
-        counts = np.sum([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)], 0)
-        return float(counts[0] / counts[1])
+        return task.figure([task.tally(torch.from_numpy(y), each) for y, each in zip(outputs, batches, strict=True)])
+
+    def estimate(exact: Sequence[NDArray], found: Sequence[NDArray]) -> float:
+        pairs = [(e[slice(None) if counted is None else counted], f[slice(None) if counted is None else counted])
+                 for e, f, counted in zip(exact, found, valid, strict=True)]
+        if task.kind == "regression":
+            flat = [np.concatenate([each[at].reshape(-1, task.classes) for each in pairs]) for at in (0, 1)]
+            return margins.added(*flat)
+        taken = margins.taken_labels if task.kind == "multi-label" else margins.taken
+        return margins.lost(np.concatenate([taken(*pair).reshape(-1) for pair in pairs]))
 
     steps = [None if each.lengths is None else each.lengths.numpy() for each in batches]
-    return Judged([np.asarray(each.x, np.float64) for each in batches], metric,
-                  [None if known is None or not task.pads else np.arange(each.x.shape[1]) < known[:, None]
-                   for known, each in zip(steps, batches, strict=True)], steps)
+    valid = [None if known is None or not task.pads else np.arange(each.x.shape[1]) < known[:, None]
+             for known, each in zip(steps, batches, strict=True)]
+    return Judged([np.asarray(each.x, np.float64) for each in batches], metric, estimate, valid, steps)

@@ -14,8 +14,9 @@ from circulant.sim.files.schema import Anything, Flag, Int, Listing, Mapped, Num
 from circulant.sim.refusal import Refusal
 from circulant.training import archive
 from circulant.training.blocks.constraint import compress
-from circulant.training.loop.train import Trained, TrainingSettings
-from circulant.training.models.models import ModelSettings, build
+from circulant.training.loop.train import Trained
+from circulant.training.models.models import build
+from circulant.training.settings import ModelSettings, TrainingSettings
 
 __all__ = ["load_trained", "save_trained"]
 

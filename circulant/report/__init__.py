@@ -1,1 +1,1 @@
-"""What people see of a run: report, plots, tables."""
+"""The part of a run that people see: report, plots, tables."""

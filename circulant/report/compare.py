@@ -1,11 +1,13 @@
 """Several runs side by side: their figures, the better ones marked, and the keys of their experiments that differ."""
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
 
 from circulant.report.page import render, settings
+from circulant.sim import metrics
 
 __all__ = ["Line", "differences", "lines", "page", "table"]
 
@@ -46,11 +48,11 @@ LOWER = ("phone_error_rate", "mse", "mae", "rmse", "loss")
 
 def lines(runs: Sequence[Figures]) -> list[Line]:
     """The figures of all runs, from their reports."""
-    found = [_line(f"{metric.replace('_', ' ')}, {words}", [_score(each, metric, stage) for each in runs], ".2%",
-                   -1 if metric in LOWER else 1)
+    found = [_line(f"{metrics.words(metric)}, {words}", [_score(each, metric, stage) for each in runs],
+                   partial(metrics.shown, metric), -1 if metric in LOWER else 1)
              for metric in dict.fromkeys(each["metric"] for each in runs)
              for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized"))]
-    found += [_line(name, [each[part][key] for each in runs], form, better)
+    found += [_line(name, [each[part][key] for each in runs], partial(_formatted, form), better)
               for name, ((part, key), form, better) in FIGURES.items()]
     sizes = [", ".join(f"{size}" for size in sorted({matrix["block_size"] for matrix in
                                                      each["compression"]["matrices"].values()})) for each in runs]
@@ -91,13 +93,17 @@ def page(names: Sequence[str], runs: Sequence[Figures], links: Sequence[str]) ->
                   wrong=[name for name, run in zip(names, runs, strict=True) if run["verification"]["mismatches"]])
 
 
-def _line(name: str, values: Sequence[float | None], form: str, better: int) -> Line:
+def _formatted(form: str, value: float) -> str:
+    return format(value, form)
+
+
+def _line(name: str, values: Sequence[float | None], told: Callable[[float], str], better: int) -> Line:
     known = [value for value in values if value is not None]
-    told = tuple("" if value is None else format(value, form) for value in values)
+    written = tuple("" if value is None else told(value) for value in values)
     if not better or len(set(known)) < 2:
-        return Line(name, told)
+        return Line(name, written)
     choose: Callable[..., float] = max if better > 0 else min
-    return Line(name, told, tuple(at for at, value in enumerate(values) if value == choose(known)))
+    return Line(name, written, tuple(at for at, value in enumerate(values) if value == choose(known)))
 
 
 def _score(run: Figures, metric: str, stage: str) -> float | None:

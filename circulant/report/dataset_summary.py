@@ -1,4 +1,4 @@
-"""What a data set holds, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
+"""Contents of a data set, in figures, in words and in a picture: sizes, shapes, lengths, classes."""
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from circulant.experiment import DEFAULT, Data, load, shipped
+from circulant.experiment import DEFAULT, load, shipped
 from circulant.report.plots import COLORS, png, style
-from circulant.schema import keys
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.settings import choices
+from circulant.training.settings import DataSettings
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
@@ -32,7 +33,7 @@ def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
     Raises:
         Refusal: when it is none of them, or as `circulant.experiment.load`.
     """
-    names = keys(Data)["name"][0].choices
+    names = choices(DataSettings, "name")
     if source.endswith(".npz"):
         table = {"name": "npz", "path": source}
     elif source in names:
@@ -49,7 +50,8 @@ def options_of(source: str, overrides: Iterable[str] = ()) -> dict[str, Any]:
 def figures(data: "Dataset") -> dict[str, Any]:
     """Every figure: of the whole set its name, task and classes, and of each part samples, shape, bytes and values.
 
-    ``counts`` has how often each class is a target; ``lengths`` and ``target_lengths`` have least, median, greatest and
+    ``counts`` has how often each class or label is a target, and in its place ``targets`` has least, mean, deviation
+    and greatest of each number of a regression; ``lengths`` and ``target_lengths`` have least, median, greatest and
     sum, where the set has such.
     """
     return {"name": data.name, "task": data.task, "classes": data.classes, "symbols": list(data.symbols),
@@ -59,7 +61,8 @@ def figures(data: "Dataset") -> dict[str, Any]:
 def words(held: dict[str, Any]) -> str:
     """The figures as lines for people."""
     blank = ", of which 0 is the blank" if held["task"] == "ctc" else ""
-    lines = [f"{held['name']}: {held['task']}, {held['classes']} classes{blank}"]
+    what = {"regression": "outputs", "multi-label": "labels"}.get(held["task"], "classes")
+    lines = [f"{held['name']}: {held['task']}, {held['classes']} {what}{blank}"]
     if held["symbols"]:
         lines.append("  names    " + " ".join(held["symbols"][:NAMED]) + (" …" if len(held["symbols"]) > NAMED else ""))
     for part in PARTS:
@@ -72,8 +75,14 @@ def words(held: dict[str, Any]) -> str:
                 lengths = one[name]
                 lines.append(f"           {lengths['least']} … {lengths['greatest']} {unit} each, median "
                              f"{lengths['median']:g}, {lengths['sum']:,} in all")
+        for at, each in enumerate(one.get("targets", [])[:NAMED]):
+            lines.append(f"           target {at}: {each['least']:.4g} … {each['greatest']:.4g}, mean "
+                         f"{each['mean']:.4g} ± {each['deviation']:.4g}")
+        if "counts" not in one:
+            continue
         counts = one["counts"][1:] if held["task"] == "ctc" else one["counts"]
-        lines.append(f"           {min(counts):,} … {max(counts):,} targets of a class")
+        lines.append(f"           {min(counts):,} … {max(counts):,} targets of a "
+                     f"{'label' if what == 'labels' else 'class'}")
     lines.append(f"  digest   {held['digest']}")
     return "\n".join(lines)
 
@@ -94,7 +103,12 @@ def picture(data: "Dataset") -> bytes:
 def _part(data: "Dataset", part: str) -> dict[str, Any]:
     x = getattr(data, f"{part}_x")
     found = {"samples": len(x), "shape": list(x.shape[1:]), "bytes": x.nbytes, "least": float(x.min()),
-             "greatest": float(x.max()), "counts": _counts(data, part).tolist()}
+             "greatest": float(x.max())}
+    if data.task == "regression":
+        found["targets"] = [{"least": float(y.min()), "greatest": float(y.max()), "mean": float(y.mean(dtype=float)),
+                             "deviation": float(y.std(dtype=float))} for y in _targets(data, part).T]
+    else:
+        found["counts"] = _counts(data, part).tolist()
     for name in ("lengths", "target_lengths"):
         lengths = getattr(data, f"{part}_{name}")
         if lengths is not None:
@@ -104,11 +118,20 @@ def _part(data: "Dataset", part: str) -> dict[str, Any]:
 
 
 def _counts(data: "Dataset", part: str) -> NDArray[np.int64]:
-    """How often each class is a target; padding is none."""
-    y, lengths = getattr(data, f"{part}_y"), getattr(data, f"{part}_target_lengths")
-    if lengths is not None:
-        y = y[np.arange(y.shape[1]) < lengths[:, None]]
-    return np.bincount(y, minlength=data.classes)
+    """How often each class or label is a target; padding is none."""
+    y = _targets(data, part)
+    return y.sum(0) if data.task == "multi-label" else np.bincount(y, minlength=data.classes)
+
+
+def _targets(data: "Dataset", part: str) -> NDArray[Any]:
+    """Targets that count: (M,) classes, or (M, outputs)."""
+    y = getattr(data, f"{part}_y")
+    lengths = getattr(data, f"{part}_{'target_lengths' if data.task == 'ctc' else 'lengths'}")
+    if data.task != "ctc" and not data.per_step:
+        return y
+    if lengths is None:
+        return y.reshape(-1, *y.shape[2:])
+    return y[np.arange(y.shape[1]) < lengths[:, None]]
 
 
 def _histogram(axes: Axes, lengths: dict[str, NDArray[np.int64]], title: str) -> None:
@@ -121,6 +144,12 @@ def _histogram(axes: Axes, lengths: dict[str, NDArray[np.int64]], title: str) ->
 
 
 def _classes(axes: Axes, data: "Dataset") -> None:
+    if data.task == "regression":
+        for part, color in (("train", COLORS["dense"]), ("test", COLORS["admm"])):
+            axes.hist(_targets(data, part).reshape(-1), 60, color=color, alpha=0.6, label=part)
+        style(axes, f"targets of {data.name}")
+        axes.legend(frameon=False, fontsize=8)
+        return
     first = 1 if data.task == "ctc" else 0
     at = np.arange(first, data.classes)
     for part, color, shift in (("train", COLORS["dense"], -0.2), ("test", COLORS["admm"], 0.2)):

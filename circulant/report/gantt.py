@@ -1,4 +1,4 @@
-"""What each layer of a design got and when its units work: a Gantt chart of a step, a table, and what limits it.
+"""Share and schedule of each layer of a design: a Gantt chart of a step, a table, and what limits it.
 
 Everything comes from the entries ``layers`` of a design's manifest, as `circulant.hw.plan.cost` computed them.
 """

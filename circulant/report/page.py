@@ -2,6 +2,7 @@
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -12,6 +13,7 @@ from circulant.report import gantt
 from circulant.report.summary import rows, told
 from circulant.run.quantization import loss
 from circulant.run.run_folder import Run
+from circulant.sim import metrics
 
 __all__ = ["FILES", "files", "page", "render", "settings"]
 
@@ -42,6 +44,7 @@ def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes], linked: Sequ
                   pictures={name: base64.b64encode(png).decode() for name, png in pictures.items()},
                   layers=gantt.rows(figures["hardware"]["layers"]), settings=list(settings(figures["experiment"])),
                   picked=loss(figures["picking"]) if figures.get("picking") else "",
+                  metric=metrics.words(figures["metric"]), shown=partial(metrics.shown, figures["metric"]),
                   clock=f"Throughput and latency are the cycles that were measured, at a clock of {clock['mhz']:g} MHz "
                         "that is assumed: this design was not placed and routed.")
 

@@ -10,6 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from circulant.sim import metrics
+
 __all__ = ["COLORS", "INK", "draw", "png", "style"]
 
 PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
@@ -51,7 +53,7 @@ def _training(history: Sequence[Mapping[str, Any]], metric: str) -> Figure:
             for part, dash in (("primal", "-"), ("dual", "--")):
                 values = [max(entry[part], 1e-12) for _, entry in epochs]
                 residuals.plot([at for at, _ in epochs], values, dash, color=COLORS[phase], label=part)
-    scores = f"test {metric.replace('_', ' ')}"
+    scores = f"test {metrics.words(metric)}"
     for axes, title in ((loss, "training loss"), (score, scores), (residuals, "residuals of ADMM")):
         style(axes, title)
         axes.set_xlabel("epoch")
@@ -69,8 +71,9 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     values = [scores[stage] for stage in stages]
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
-    title = f"test {report['metric'].replace('_', ' ')} of each stage"
-    if report["metric"] == "accuracy" and (least := math.floor(20 * min(values) - 1) / 20) > 0:
+    metric = report["metric"]
+    title = f"test {metrics.words(metric)} of each stage"
+    if metric == "accuracy" and (least := math.floor(20 * min(values) - 1) / 20) > 0:
         axes.plot(stages, values, "o", color=COLORS["dense"], markersize=9)  # Bars would have to begin at zero.
         axes.set_ylim(least, 1 + (1 - least) / 8)
         axes.set_xlim(-0.5, len(stages) - 0.5)
@@ -78,9 +81,10 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     else:
         axes.bar(stages, values, width=0.55, color=COLORS["dense"])
     for stage, value in zip(stages, values, strict=True):
-        axes.annotate(f"{value:.2%}", (stage, value), xytext=(0, 7), textcoords="offset points", ha="center",
-                      fontsize=9, color=INK)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.annotate(metrics.shown(metric, value), (stage, value), xytext=(0, 7), textcoords="offset points",
+                      ha="center", fontsize=9, color=INK)
+    if metric in metrics.PARTS:
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     style(axes, title)
     return figure
 

@@ -82,7 +82,7 @@ def compression(matrices: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
 
 
 def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, Any]) -> dict[str, Any]:
-    """What the circuit takes and how fast it is; with a device, also the share of it.
+    """Resources and speed of the circuit; with a device, also the share of it.
 
     A floor is ⌈multiplications / multipliers in the circuit⌉ cycles. The floor of a step counts what is done at each
     step, that of a sequence also what is done once; single vectors have one step, sequences of different lengths the

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from circulant.boards.device import NAMES, rounded
 from circulant.run.quantization import loss
+from circulant.sim import metrics
 
 __all__ = ["rows", "speed", "summary", "told"]
 
@@ -32,9 +33,10 @@ def told(taken: Mapping[str, Any]) -> str:
 def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Names and values of the summary."""
     weights, hw, check, clock = (figures[part] for part in ("compression", "hardware", "verification", "clock"))
+    metric = figures["metric"]
     for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
-        if stage in figures[figures["metric"]]:
-            yield f"{figures['metric'].replace('_', ' ')}, {words}", f"{figures[figures['metric']][stage]:.2%}"
+        if stage in figures[metric]:
+            yield f"{metrics.words(metric)}, {words}", metrics.shown(metric, figures[metric][stage])
     if "rmse" in figures["outcome"]:
         yield "error, quantized", f"{figures['outcome']['rmse']:.4g} RMS, {figures['outcome']['worst']:.4g} at most"
     if picking := figures.get("picking"):

@@ -1,10 +1,11 @@
-"""What a training is given before it starts: a look at its network, and a dense baseline of another run."""
+"""Preparation of a training before it starts: a look at its network, and a dense baseline of another run."""
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import Experiment, Model, load
+from circulant.experiment import Experiment, load
 from circulant.sim.refusal import Refusal
+from circulant.training.settings import ModelSettings
 
 __all__ = ["baseline", "inspected", "require_one_size"]
 
@@ -57,6 +58,6 @@ def baseline(experiment: Experiment, folder: Path) -> Any:
     return training.load_trained(folder / "model.pt").dense
 
 
-def _with_weights(model: Model) -> Model:
-    """What decides which weights a model has."""
+def _with_weights(model: ModelSettings) -> ModelSettings:
+    """The settings that decide which weights a model has."""
     return replace(model, dense=(), dropout=0.0)

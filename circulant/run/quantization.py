@@ -12,7 +12,7 @@ from rich.table import Table
 from circulant.progress import Show, silent
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
-from circulant.sim.quantize import margins
+from circulant.sim.metrics import shown
 from circulant.sim.quantize.bitwidth_cost import CostModel, weight_bits
 from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_bitwidths
 from circulant.sim.quantize.bitwidth_space import FIELDS
@@ -23,7 +23,7 @@ from circulant.sim.real.float_model import Model
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
-    from circulant.training.loop.settings import TrainingSettings
+    from circulant.training.settings.training import TrainingSettings
     from circulant.training.task.task import Task
 
 __all__ = ["Golden", "calibration", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
@@ -56,7 +56,7 @@ class Golden:
 
 
 def widths(table: Mapping[str, Any]) -> Widths:
-    """What [quantization] says of widths: an integer for every tensor of a kind, a table for those of named layers.
+    """The widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
 
     Raises:
         Refusal: when a width is out of its range.
@@ -107,7 +107,8 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
             rate=table["finetune_rate"], progress=lambda phase, epoch, epochs, metrics: show(
-                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, {metrics.get(task.metric, math.nan):.2%}"))
+                PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
+                f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
@@ -125,7 +126,7 @@ def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any]
 
 def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping[str, Any],
                  folder: str | Path | None) -> Evaluations:
-    """What a network loses on the samples of the table."""
+    """The loss of a network on the samples of the table."""
     from circulant.training.scoring import judge
 
     judged = judge(task, data, table["pick_on"], table["samples"])
@@ -139,9 +140,7 @@ def _evaluations(reference: Model, data: "Dataset", task: "Task", table: Mapping
                  for (x, lengths), y in zip(parts, exact, strict=True)]
         if table["pick_by"] == "metric":
             return sign * (judged.metric(found) - best)
-        taken = [margins.taken(*pair) for pair in zip(exact, found, strict=True)]
-        return margins.lost(np.concatenate([part[slice(None) if valid is None else valid].reshape(-1)
-                                            for part, valid in zip(taken, judged.valid, strict=True)]))
+        return judged.estimate(exact, found)
 
     few, lengths = parts[len(parts) // 2]
     steps = few.shape[1] if few.ndim == 3 else 1
@@ -163,7 +162,7 @@ def score(network: Network, data: "Dataset") -> float:
     """The metric of a golden network on the test part."""
     from circulant import training
 
-    return training.score(network.vectors(data.test_x, lengths=data.test_lengths), data)
+    return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
 
 
 def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +179,7 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
 
 
 def loss(picking: Mapping[str, Any]) -> str:
-    """What the picked widths lose, in words."""
+    """The loss of the picked widths, in words."""
     how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
     return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
 

@@ -1,4 +1,4 @@
-"""What may stand in the records of a run: what later steps and the report read of them."""
+"""Rules for the records of a run: what later steps and the report read of them."""
 from collections.abc import Mapping
 from typing import Any
 

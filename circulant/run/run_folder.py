@@ -28,7 +28,7 @@ CHECKPOINT = "checkpoint"
 
 
 class Step(NamedTuple):
-    """What a step obeys and leaves.
+    """The settings that a step obeys and the files that it leaves.
 
     Members:
         name: of the command.

@@ -12,6 +12,7 @@ from typing import Any
 from circulant.boards.device import device, fit_of
 from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
+from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.outcomes import outcome
@@ -20,11 +21,12 @@ from circulant.run.quantization import Golden, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
+from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
 
 __all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
-           "simulate", "train", "vectors_of", "words"]
+           "simulate", "train", "vectors_of"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -81,8 +83,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     curves = training.Curves(run.path("tensorboard")) if tables["training"]["tensorboard"] and leads() else None
 
     def progress(phase: str, epoch: int, epochs: int, metrics: dict[str, Any]) -> None:
-        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
-        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{''.join(known)}")
+        known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
+        show(PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}{known}")
         save(run.experiment, kept)
         if curves is not None:
             curves(phase, epoch, epochs, metrics)
@@ -90,6 +92,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     base = tables["training"].pop("dense")
     dense = baseline(run.experiment, Path(base)) if base else None
     data = training.load_data(**tables["data"], progress=show if leads() else None)
+    metric = training.task_of(data).metric
     parts = inspected(run.experiment, data)
     if exports:
         require_one_size(run.experiment, data)
@@ -120,11 +123,6 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     })
     shutil.rmtree(kept, ignore_errors=True)
     return done
-
-
-def words(metric: str) -> str:
-    """The name of a metric for people."""
-    return metric.replace("_", " ")
 
 
 def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
@@ -160,7 +158,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     network.save(run.folder)
-    task, quantized = training.task_of(data), training.score(vectors, data)
+    task, quantized = training.task_of(data), training.score(network, vectors, data)
     show("ranges", 0, 0)
     few = None if data.test_lengths is None else data.test_lengths[:RANGED]
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]
@@ -175,7 +173,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
 
 
 def generate(run: Run, show: Show = silent) -> dict[str, Any]:
-    """Verilog: the folder ``hardware`` and ``generation.json``.
+    """Verilog with its integration kit: the folder ``hardware`` and ``generation.json``.
 
     Raises:
         Refusal: when the design exceeds the device of the board.
@@ -184,12 +182,14 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         from circulant.hw import generate as design_of
     quantized = require(run, "quantize")
     run.require_writable()
-    network = network_of(run, quantized)
+    network, vectors = network_of(run, quantized), vectors_of(run, quantized)
     start, tables = time.perf_counter(), run.experiment.tables()
     show("Verilog", 0, 0)
     design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment, network)})
     fit_of(run.experiment.board.device, design.manifest["resources"])
+    vectors = network.with_argmax().chosen(vectors) if run.experiment.hardware.argmax else vectors
     design.write(run.path("hardware"))
+    write_kit(run.path("hardware"), vectors)
     return record(run, "generate", {
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,

@@ -21,17 +21,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import LIMIT, Compression, Experiment, Hardware, Quantization, load
+from circulant.experiment import LIMIT, Experiment, Hardware, Quantization, load
 from circulant.experiment import shipped as experiments
-from circulant.schema import keys
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.settings import keys, title
+from circulant.training.settings import CompressionSettings
 
 __all__ = ["AXES", "MEASURES", "Point", "Sweep", "plain", "read", "shipped"]
 
-AXES = {"block_size": Compression, "weight_bits": Quantization, "activation_bits": Quantization,
+AXES = {"block_size": CompressionSettings, "weight_bits": Quantization, "activation_bits": Quantization,
         "multipliers": Hardware}
-"""What a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
+"""Keys that a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
 
 MEASURES = {"plan": "the exact prediction", "verilog": "multipliers and memory counted in the generated Verilog",
             "simulate": "cycles measured under Verilator, every output bit compared with the golden model"}
@@ -63,7 +64,8 @@ class Point:
         if self.experiment.training.dense:
             return None
         alone = replace(self.experiment.training, method="admm", admm_epochs=0, retrain_epochs=0)
-        return Point(f"{self.label}, dense", replace(self.experiment, compression=Compression(1), training=alone))
+        return Point(f"{self.label}, dense", replace(self.experiment, compression=CompressionSettings(1),
+                                                            training=alone))
 
     @property
     def training(self) -> dict[str, Any]:
@@ -204,6 +206,6 @@ def _experiment(source: Any, folder: Path, overrides: list[str]) -> Experiment:
 
 def _moved(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
     for name, value in values.items():
-        table = AXES[name].__name__.lower()
+        table = title(AXES[name])
         experiment = replace(experiment, **{table: replace(getattr(experiment, table), **{name: value})})
     return experiment

@@ -6,7 +6,7 @@ __all__ = ["COSTS", "front", "fronts", "loss"]
 
 COSTS = {"memory": ("weight bits", lambda row: row["weight_memory_bits"]),
          "work": ("cycles × multipliers", lambda row: row["cycles_per_step"] * row["multipliers"])}
-"""What an accuracy is bought with: how to call it, and its value in a row."""
+"""The prices of an accuracy: how to call it, and its value in a row."""
 
 
 def front(costs: Sequence[tuple[float, ...]]) -> list[int]:

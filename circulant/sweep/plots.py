@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from circulant.report.plots import INK, png, style
+from circulant.sim import metrics
 from circulant.sweep.pareto import COSTS, fronts
 
 __all__ = ["draw", "images"]
@@ -62,11 +63,11 @@ def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], mine: list[int], cost:
         axes.set_ylim(min(scores) - 0.008, min(max(scores), min(scores) + NEAR) + 0.005)
     low, high = axes.get_ylim()
     beyond = sum(not low <= score <= high for score in scores)
+    metric = str(rows[mine[0]]["metric"])
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(lambda y, _: f"{y:.1%}")
+    axes.yaxis.set_major_formatter(lambda y, _: metrics.shown(metric, y, 1))
     axes.set_xlabel(words + (f"; {beyond} of {len(mine)} points are outside" if beyond else ""), fontsize=8)
-    metric = str(rows[mine[0]]["metric"]).replace("_", " ")
-    style(axes, f"{rows[mine[0]]['experiment']}: {metric} of the golden model")
+    style(axes, f"{rows[mine[0]]['experiment']}: {metrics.words(metric)} of the golden model")

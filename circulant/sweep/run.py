@@ -16,7 +16,7 @@ from circulant.sweep.work import Found, epochs, evaluate, failure, train
 __all__ = ["Row", "run"]
 
 Row = dict[str, Any]
-"""What a point is and what was found: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
+"""Settings and findings of a point: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
 
 
 def run(sweep: Sweep, *, jobs: int = 1, show: Show = silent) -> list[Row]:

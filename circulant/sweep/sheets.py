@@ -9,6 +9,7 @@ import jinja2
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from circulant.sim.metrics import shown, words
 from circulant.sweep.pareto import fronts
 
 __all__ = ["COLUMNS", "comma_separated", "failures", "markdown", "page", "terminal"]
@@ -105,7 +106,7 @@ def _counted(rows: Rows) -> str:
 
 
 def _notes(rows: Rows) -> str:
-    metrics = sorted({str(row["metric"]).replace("_", " ") for row in rows if row.get("metric")})
+    metrics = sorted({words(str(row["metric"])) for row in rows if row.get("metric")})
     where = {"plan": "predicted exactly from the schedule", "verilog": "predicted exactly from the schedule, and the "
              "multipliers counted in the Verilog", "simulate": "measured under Verilator"}[rows[0]["measure"]]
     return (f"*float*, *circulant* and *quantized* are the {' or '.join(metrics) or 'metric'} of the dense baseline, "
@@ -122,14 +123,14 @@ def _marked(row: Mapping[str, Any]) -> list[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    return [_cell(column, row.get(column, "")) for column in COLUMNS]
+    return [_cell(column, row.get(column, ""), row.get("metric", "")) for column in COLUMNS]
 
 
-def _cell(column: str, value: Any) -> str:
+def _cell(column: str, value: Any, metric: str) -> str:
     if value == "":
         return ""
     if column in ("dense", "circulant", "quantized"):
-        return f"{value:.2%}"
+        return shown(metric, value)
     return value if isinstance(value, str) else f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
 

@@ -1,4 +1,4 @@
-"""What a sweep has computed, kept in the user's cache folder under the hash of everything that it depends on.
+"""The results of a sweep, kept in the user's cache folder under the hash of everything that it depends on.
 
 A training depends on the tables of its experiment, on the data themselves and on the versions of circulant and torch;
 a point also on the trained model, and on the sources of the golden model and of the generators. Failures are not kept.
@@ -58,7 +58,7 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
 
 
 def figures(key: str) -> dict[str, Any] | None:
-    """What `keep` kept, or None where there is nothing or it is damaged."""
+    """The object that `keep` kept, or None where there is nothing or it is damaged."""
     try:
         return dict(artifact.read_json(_path(key), KIND, VERSION, _FIGURES)["figures"])
     except Refusal:

@@ -1,4 +1,4 @@
-"""What a worker does: train the model of a point, and evaluate the points that share a golden network.
+"""The work of a process: train the model of a point, and evaluate the points that share a golden network.
 
 Everything is looked up in the store first. Nothing is raised but interruptions: what fails is a result with a reason.
 """
@@ -19,13 +19,14 @@ from circulant.extras import TRAINING, extras
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
-from circulant.run.steps import budget, words
+from circulant.run.steps import budget
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.network import Layer, Network
 from circulant.sim.golden.residual import Residual
+from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.shape.kinds import within
@@ -55,7 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def failure(error: Exception) -> Found:
-    """What is found of a point that failed."""
+    """The findings of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 
@@ -92,13 +93,13 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
     folder = store.training_folder(tables, data.digest())
     if (kept := _kept(folder)) is not None:
         return kept
-    start, done = time.perf_counter(), 0
+    start, done, metric = time.perf_counter(), 0, training.task_of(data).metric
 
     def progress(phase: str, epoch: int, total: int, metrics: dict[str, Any]) -> None:
         nonlocal done
         done += 1
-        known = [f", {words(name)} {metrics[name]:.2%}" for name in ("accuracy", "phone_error_rate") if name in metrics]
-        note(done, f"{phase} {epoch} of {total}{''.join(known)}")
+        known = f", {words(metric)} {shown(metric, metrics[metric])}" if metric in metrics else ""
+        note(done, f"{phase} {epoch} of {total}{known}")
 
     require_one_size(point.experiment, data)
     inspected(point.experiment, data).require_exportable()
@@ -200,7 +201,7 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
         network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
                            **widths(bits).as_dict())
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
-    return network, vectors, training.score(vectors, data)
+    return network, vectors, training.score(network, vectors, data)
 
 
 def _weights(network: Network) -> Found:

@@ -1,13 +1,11 @@
 """Sigmoid and tanh: one table read, one multiplication, an argument per cycle; equals `sim.arith.activation.Pwl`."""
-from typing import Any
-
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fixed import saturate
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom
+from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
@@ -55,7 +53,7 @@ class Activation(wiring.Component):
         self._image, self._config = image, config
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         pwl = self._pwl
         bits, rounded = pwl.input_bits, pwl.shift > pwl.lift

@@ -1,6 +1,5 @@
 """FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a register per level, a block per cycle."""
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -8,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import Registers
 from circulant.sim.arith import fft
 
@@ -22,7 +22,7 @@ def fft_latency(k: int) -> int:
 
 @dataclass(frozen=True)
 class FftShape:
-    """What both transforms of a block have in common.
+    """Sizes that both transforms of a block have in common.
 
     Parameters:
         k: block size.
@@ -85,7 +85,7 @@ class ForwardFft(wiring.Component):
         """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
         return self._shape.latency + 1
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
 
@@ -154,7 +154,7 @@ class InverseFft(wiring.Component):
         """Cycles from an accepted input to its output, without stalls."""
         return self._shape.latency
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
 

@@ -6,14 +6,13 @@ stream, or three where there is no recurrent one: one that is read, one that com
 lie two second vectors, if any: what the pointwise unit gives for a product of its own.
 """
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, fft_latency
-from circulant.hw.emit.target import instances
+from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block, delay
 from circulant.sim.arith.circulant import Product
 
@@ -140,7 +139,7 @@ class Banks(wiring.Component):
             **({"restart": In(1)} if reloadable else {}),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape = self.shape
         x_ffts, x_bank, x_address, x_written = self._input(m, platform)
@@ -152,7 +151,8 @@ class Banks(wiring.Component):
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
         m.d.comb += [each.o.ready.eq(~(comes & (own_bank == x_bank))) for each in x_ffts]
         spectrum = self.spectra.shape().elem_shape
-        group, zero, address = (delay(m, getattr(self, name), 1, name=name) for name in ("group", "zero", "address"))
+        group, zero, address = (delay(m, value, 1, name=name) for name, value in (
+            ("group", self.group), ("zero", self.zero), ("address", self.address)))
         for bank in range(shape.columns):
             m.submodules[f"bank_{bank}"] = mem = memory.Memory(shape=spectrum, depth=shape.depth, init=[])
             write, read = mem.write_port(), mem.read_port()
@@ -181,7 +181,7 @@ class Banks(wiring.Component):
                 found.append(last & here if shape.second_blocks else last)
         return Cat(*found).any() if found else Const(0)
 
-    def _input(self, m: Module, platform: Any) -> tuple[list[Any], Signal, Signal, Signal]:
+    def _input(self, m: Module, platform: Platform) -> tuple[list[ForwardFft], Signal, Signal, Signal]:
         """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
         shape, x = self.shape, self.shape.x
         beats = shape.x_blocks // shape.aside
@@ -210,7 +210,7 @@ class Banks(wiring.Component):
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
         return transforms, bank, address, written
 
-    def _own(self, m: Module, platform: Any, h: Product) -> tuple[Value, Value, Value, Any]:
+    def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, data.View]:
         """Transform and count the layer's own blocks; returns when, where and what is written."""
         shape, other = self.shape, {}
         if shape.second is not None:

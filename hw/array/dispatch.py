@@ -4,8 +4,6 @@ AHEAD of the next step comes first, so that its input's share is summed up while
 vector's product of this step; then MAIN of the next one, which waits for it. With several streams the second vector is
 given time: MAIN of the next stream goes before it. A step that cannot start yet keeps nothing waiting.
 """
-from typing import Any
-
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -13,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.sequencer import command
+from circulant.hw.emit.target import Platform
 
 __all__ = ["PLACES", "Dispatch", "reload_members", "step_layout"]
 
@@ -21,12 +20,12 @@ PLACES = 8
 
 
 def step_layout(streams: int) -> data.StructLayout:
-    """What a step is like: the first or the last of its sequence, and of which stream."""
+    """Marks of a step: the first or the last of its sequence, and of which stream."""
     return data.StructLayout({"first": 1, "last": 1, "stream": range(max(2, streams))})
 
 
-def reload_members(streams: int) -> dict[str, Any]:
-    """What a reloadable design adds to a `Dispatch`."""
+def reload_members(streams: int) -> dict[str, wiring.Member]:
+    """The members that a reloadable design adds to a `Dispatch`."""
     return {"busy": Out(1), "turn": Out(range(max(2, streams))), "resuming": Out(streams),
             "restart": In(1), "resume": In(streams)}
 
@@ -72,7 +71,7 @@ class Dispatch(wiring.Component):
             **(reload_members(banks.streams) if reloadable else {}),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, commands = self._banks, self._program.commands
         starting = AHEAD if commands[AHEAD] else MAIN

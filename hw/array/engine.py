@@ -1,14 +1,12 @@
 """The spectral engine: vectors in, rows of pre-activations out. Every layer is one of these and what it does with rows.
 
-    i ───► banks ───► array ───► chains ───► o0, o1, …
+    i ───► banks ───► array ───► chains ───► o[0], o[1], …
     own ─►  ▲          ▲
             └ sequencer┘◄ dispatch
 
 Nothing in it waits for anything but a step's input at its start and room for its output; what comes when follows from
 the program.
 """
-from typing import Any
-
 from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -20,6 +18,7 @@ from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import connect
 
@@ -40,7 +39,7 @@ class Engine(wiring.Component):
     Members:
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         own: see `Banks`.
-        o0, o1, …: rows, see `chain_output`.
+        o: rows of each chain, see `chain_output`.
         steps, fetched, ends, skipped, leaves: see `Dispatch`.
         busy, turn, resuming, restart, resume: of a reloadable design, see `Dispatch` and `Banks`.
     """
@@ -51,11 +50,10 @@ class Engine(wiring.Component):
         reloadable = config is not None
         self._banks = Banks(banks, reloadable=reloadable)
         self._dispatch = Dispatch(program, banks=banks, blocks=blocks, room=room, reloadable=reloadable)
-        self._chains = [f"o{c}" for c in range(program.shape.chains)]
         super().__init__({
             "i": self._banks.signature.members["i"],
             "own": self._banks.signature.members["own"],
-            **{chain: Out(chain_output(program)) for chain in self._chains},
+            "o": Out(chain_output(program)).array(program.shape.chains),
             "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
             **(reload_members(banks.streams) if reloadable else {}),
@@ -64,11 +62,11 @@ class Engine(wiring.Component):
     def rows(self, m: Module, *, stage: int) -> RowBuffers:
         """Memories for the rows of a stage, connected; not yet a submodule."""
         rows = RowBuffers(self._program, stage=stage)
-        for c, chain in enumerate(self._chains):
-            wiring.connect(m, getattr(self, chain), getattr(rows, f"i{c}"))
+        for chain, taken in zip(self.o, rows.i, strict=True):
+            wiring.connect(m, chain, taken)
         return rows
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         program, banks, dispatch = self._program, self._banks, self._dispatch
         shape = banks.shape
@@ -79,13 +77,15 @@ class Engine(wiring.Component):
         connect(m, wiring.flipped(self.i), banks.i)
         wiring.connect(m, wiring.flipped(self.own), banks.own)
         wiring.connect(m, dispatch.go, sequencer.go)
-        for chain in self._chains:
-            wiring.connect(m, getattr(array, chain), wiring.flipped(getattr(self, chain)))
+        wiring.connect(m, sequencer.issue, array.issue)
+        for chain, given in zip(array.o, self.o, strict=True):
+            wiring.connect(m, chain, wiring.flipped(given))
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
         m.d.comb += [
             dispatch.inputs.eq(banks.inputs), dispatch.last.eq(banks.last),
             dispatch.done.eq(sequencer.done), dispatch.command.eq(sequencer.command),
-            *(getattr(dispatch, name).eq(getattr(self, name)) for name in ("fetched", "ends", "skipped", "leaves")),
+            dispatch.fetched.eq(self.fetched), dispatch.ends.eq(self.ends), dispatch.skipped.eq(self.skipped),
+            dispatch.leaves.eq(self.leaves),
             self.steps.eq(dispatch.steps),
             sequencer.have.eq(banks.have), sequencer.second.eq(dispatch.second),
             banks.address.eq(sequencer.address), banks.group.eq(sequencer.group),
@@ -94,8 +94,6 @@ class Engine(wiring.Component):
             banks.done_h.eq(ends[MAIN] & ~sequencer.zero), banks.done_second.eq(ends[SECOND]),
             array.spectra.eq(banks.spectra),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
-            *(getattr(array, name).eq(getattr(sequencer, name))
-              for name in ("weight", "number", "valid", "phase", "slot", "first", "ends")),
         ]
         if self._config is not None:
             m.d.comb += [

@@ -5,17 +5,17 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
                                   └─► …
 """
 
-from typing import Any
 
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.issue import issue_signature
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 
@@ -65,11 +65,10 @@ class LaneArray(wiring.Component):
         config: see `Rom`.
 
     Members:
-        weight, number, valid, slot, first, ends: of the group of columns that is read in this cycle, see `Sequencer`.
-        phase: of the products of that group.
+        issue: the group of columns that is read in this cycle, see `issue_signature`.
         second: its step is every second one.
         spectra: that group, two cycles later.
-        o0, o1, …: rows, see `chain_output`.
+        o: rows of each chain, see `chain_output`.
     """
 
     def __init__(self, *, name: str, program: Program, config: Config | None = None) -> None:
@@ -84,16 +83,11 @@ class LaneArray(wiring.Component):
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
         super().__init__(
             {
-                "weight": In(range(max(2, program.cycles))),
-                "number": In(range(max(2, len(program.passes)))),
-                "valid": In(1),
-                "slot": In(range(max(2, program.slots))),
-                "first": In(1),
-                "ends": In(1),
-                "phase": In(range(max(2, shape.fold))),
+                "issue": In(issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
+                                            fold=shape.fold)),
                 "second": In(1),
                 "spectra": In(data.ArrayLayout(spectrum, shape.columns)),
-                **{f"o{c}": Out(chain_output(program)) for c in range(shape.chains)},
+                "o": Out(chain_output(program)).array(shape.chains),
             }
         )
 
@@ -102,25 +96,25 @@ class LaneArray(wiring.Component):
         """Cycles from the last group of columns of a pass to its first row, see `array_latency`."""
         return array_latency(self.row.k, self.row.columns)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        program, row, shape = self._program, self.row, self._program.shape
+        program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
         operands = Signal(row.operands, reset_less=True)
-        phase = delay(m, self.phase, 2, name="phase")
+        phase = delay(m, issue.phase, 2, name="phase")
         part = delay(m, phase, row.latency - 2, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
-        add = delay(m, self.valid, row.latency, name="add", reset_less=False)
+        add = delay(m, issue.valid, row.latency, name="add", reset_less=False)
         slot, first = (
-            delay(m, value, row.latency, name=name) for name, value in (("slot", self.slot), ("first", self.first))
+            delay(m, value, row.latency, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
         )
-        load = delay(m, self.ends, row.latency, name="load", reset_less=False)
+        load = delay(m, issue.ends, row.latency, name="load", reset_less=False)
         start = delay(m, load, 3, name="start", reset_less=False)
         number, second = (
             delay(m, value, 3 + row.latency, name=name)
-            for name, value in (("number", self.number), ("second", self.second))
+            for name, value in (("number", issue.number), ("second", self.second))
         )
 
         rows = instances(m, platform, "row", MacRow, shape.rows, shape=row)
@@ -140,7 +134,7 @@ class LaneArray(wiring.Component):
                 image = weight_image(self._name, program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
-                m.d.comb += [rom.en.eq(1), rom.addr.eq(self.weight), Value.cast(lanes.w[c]).eq(weights)]
+                m.d.comb += [rom.en.eq(1), rom.addr.eq(issue.weight), Value.cast(lanes.w[c]).eq(weights)]
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [
@@ -149,5 +143,5 @@ class LaneArray(wiring.Component):
                 chain.second.eq(second),
                 chain.sums.eq(rows[c].sums),
             ]
-            wiring.connect(m, chain.o, wiring.flipped(getattr(self, f"o{c}")))
+            wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
         return m

@@ -21,14 +21,14 @@ IN_TURN = ROWS, ROWS, ROWS
 
 
 def without_hardware(layer: Layer) -> Refusal:
-    """What is said of a kind of layer that a generator does not know."""
+    """The refusal of a kind of layer that a generator does not know."""
     return Refusal(f"The hardware must have a unit for each layer, but has none for {layer.name!r}, a layer of the "
                    f"kind {layer.kind!r}; the golden model computes it")
 
 
 @singledispatch
 def matrices(layer: Layer) -> list[Matrix]:
-    """What the array computes for a layer.
+    """The matrices that the array multiplies with for a layer.
 
     Raises:
         Refusal: when the layer has no array of its own.

@@ -5,13 +5,13 @@ A complex product with a constant (c + jd) takes three real multiplications: ``s
 once per row of the matrix, behind the array.
 """
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import tree
 from circulant.sim.arith.circulant import multiplications
 
@@ -41,7 +41,7 @@ def row_latency(columns: int) -> int:
 
 @dataclass(frozen=True)
 class MacRowShape:
-    """What all rows of an array have in common.
+    """Sizes that all rows of an array have in common.
 
     Parameters:
         k: block size.
@@ -141,7 +141,7 @@ class MacRow(wiring.Component):
             "sums": Out(shape.sums),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape = self._shape
         drain = Signal(shape.sums, reset_less=True)
@@ -149,8 +149,9 @@ class MacRow(wiring.Component):
         m.d.comb += self.sums.eq(drain)
         # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
         add, slot, first, load, part = (
-            Signal.like(getattr(self, name), name=f"row_{name}", attrs={"keep": 1})
-            for name in ("add", "slot", "first", "load", "part"))
+            Signal.like(value, name=f"row_{name}", attrs={"keep": 1})
+            for name, value in (("add", self.add), ("slot", self.slot), ("first", self.first), ("load", self.load),
+                                ("part", self.part)))
         loads = Signal(name="row_loads", attrs={"keep": 1})
         m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load), loads.eq(load)]
         if shape.fold > 1:
@@ -186,8 +187,8 @@ class MacRow(wiring.Component):
                 products[j].append(product)
         return products
 
-    def _accumulators(self, m: Module, total: Any, *, add: Value, address: Value) -> Any:
-        """What the slot holds; it takes the total in a cycle that adds."""
+    def _accumulators(self, m: Module, total: data.View, *, add: Value, address: Value) -> data.View:
+        """The sum that the slot holds; it takes the total in a cycle that adds."""
         shape = self._shape
         if shape.slots * shape.fold == 1:
             held = Signal(total.shape(), reset_less=True)

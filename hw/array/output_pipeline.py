@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -16,7 +15,7 @@ from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay, per_matrix
 
@@ -116,7 +115,7 @@ class OutputPipeline(wiring.Component):
         """Cycles from ``start`` to the first row, see `pipeline_latency`."""
         return pipeline_latency(self._fft.k)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         passes, number, slot, second = self._slots(m)
         matrix = Signal(range(max(2, len(self._products))))
@@ -145,8 +144,11 @@ class OutputPipeline(wiring.Component):
         matrix = delay(m, clips, steps - 2, name="matrix")
         final = delay(m, matrix, 1, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
-        m.d.comb += [getattr(self.o, name).eq(routed[name]) for name, _ in route_layout(self._program)]
-        m.d.comb += [self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second"))]
+        m.d.comb += [
+            self.o.valid.eq(routed.valid), self.o.completes.eq(routed.completes), self.o.matrix.eq(routed.matrix),
+            self.o.kind.eq(routed.kind), self.o.address.eq(routed.address),
+            self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second")),
+        ]
         shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
         for j in range(self._fft.k):
             width = self._fft.inverse_width + 1 + max(0, -min(shifts))
@@ -181,7 +183,7 @@ class OutputPipeline(wiring.Component):
             numbers += [s1 - s3, s1 + s2]
         return numbers
 
-    def _image(self, m: Module, address: Value) -> tuple[Any, Value]:
+    def _image(self, m: Module, address: Value) -> tuple[data.View, Value]:
         """Route and biases of a row, two cycles after its address."""
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
@@ -191,6 +193,6 @@ class OutputPipeline(wiring.Component):
         return data.View(layout, word[width:]), word[:width]
 
 
-def _chosen(keys: Sequence[Any], matrix: Value, make: Callable[[Any], Value]) -> Value:
-    """What ``make`` says for the matrix's key; made once where all keys are equal."""
+def _chosen(keys: Sequence[int], matrix: Value, make: Callable[[int], Value]) -> Value:
+    """The value that ``make`` gives for the matrix's key; made once where all keys are equal."""
     return make(keys[0]) if len(set(keys)) == 1 else per_matrix([make(key) for key in keys], matrix)

@@ -1,7 +1,7 @@
-"""What units are made of: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
+"""Parts of units: memories, and products of two variables. Each unit states its own, `circulant.hw.resources`
 adds them up."""
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from amaranth.hdl import Shape
 
@@ -12,6 +12,7 @@ from circulant.hw.array.program import Program
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import ram_style
+from circulant.hw.stream.pipeline import Queue
 
 __all__ = ["Memory", "Parts", "Product", "array_parts", "engine_images", "engine_parts", "queue_memory"]
 
@@ -90,6 +91,6 @@ def engine_images(name: str, program: Program) -> list[Image]:
     return [*array_images(name, program), program_image(program, f"{name}_program")]
 
 
-def queue_memory(queue: Any) -> Memory:
+def queue_memory(queue: Queue) -> Memory:
     """The memory of a `circulant.hw.stream.pipeline.Queue`."""
     return Memory(1, Shape.cast(queue.o.payload.shape()).width, queue.depth - 1)

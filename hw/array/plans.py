@@ -1,6 +1,6 @@
-"""What a layer gets: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
+"""Shares of layers: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Protocol
 
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import ArrayShape, Program
@@ -8,15 +8,31 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 
-__all__ = ["LayerPlan", "PairPlan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
+__all__ = ["LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
 
 
+class Plan(Protocol):
+    """Plan of a layer of any kind."""
+
+    @property
+    def multipliers(self) -> int:
+        """Multipliers that it takes."""
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of a step, a vector or an image."""
+
+    @property
+    def streams(self) -> int:
+        """Sequences that are interleaved."""
+
+
 @dataclass(frozen=True)
 class LayerPlan:
-    """What a layer with one array gets.
+    """Array and multipliers of a layer with one array.
 
     Parameters:
         shape: its array.
@@ -55,7 +71,7 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What the two directions of a bidirectional layer get, which work at the same time.
+    """Plans of the two directions of a bidirectional layer, which work at the same time.
 
     Parameters:
         blocks: of an output vector, that leave one after the other.
@@ -103,10 +119,10 @@ class ScalePlan:
 
 @dataclass(frozen=True)
 class ResidualPlan:
-    """What the layers of two branches get, which work at the same time."""
+    """Plans of the layers of two branches, which work at the same time."""
 
-    body: tuple[Any, ...]
-    shortcut: tuple[Any, ...]
+    body: tuple[Plan, ...]
+    shortcut: tuple[Plan, ...]
     streams: int = 1
 
     @property
@@ -114,5 +130,5 @@ class ResidualPlan:
         return sum(each.multipliers for each in (*self.body, *self.shortcut))
 
     @property
-    def cycles(self) -> int:
+    def cycles(self) -> float:
         return max((each.cycles for each in (*self.body, *self.shortcut)), default=0)

@@ -4,7 +4,6 @@ Every gate has a memory of its own, cut into banks where several chains carry ro
 written by one chain only. Two steps fit: while one is read, the next one may come.
 """
 
-from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
@@ -12,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import Program
+from circulant.hw.emit.target import Platform
 
 __all__ = ["LATENCY", "RowBuffers"]
 
@@ -27,7 +27,7 @@ class RowBuffers(wiring.Component):
         stage: whose matrices are kept.
 
     Members:
-        i0, i1, …: the chains.
+        i: rows of each chain, see `chain_output`.
         fetch: read the next block, in a cycle with ``ready``.
         block: number of that block.
         waiting: whole blocks that came and were not fetched.
@@ -43,7 +43,7 @@ class RowBuffers(wiring.Component):
         self.blocks = max(matrix.blocks for _, matrix in self._chosen)
         super().__init__(
             {
-                **{f"i{c}": In(chain_output(program)) for c in range(program.shape.chains)},
+                "i": In(chain_output(program)).array(program.shape.chains),
                 "fetch": In(1),
                 "block": Out(range(max(2, self.blocks))),
                 "waiting": Out(range(2 * self.blocks + 1)),
@@ -54,9 +54,9 @@ class RowBuffers(wiring.Component):
             }
         )
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        chains = [getattr(self, f"i{c}") for c in range(self._program.shape.chains)]
+        chains = self.i
         second = Signal()
         complete = Signal(len(chains))
         m.d.comb += [

@@ -1,13 +1,12 @@
 """The counter over a program: an issue per cycle, once its data is there and the drain will be free."""
-from typing import Any
-
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.issue import issue_signature
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom
+from circulant.hw.emit.target import Platform, Rom
 
 __all__ = ["Sequencer", "command", "program_image", "program_word"]
 
@@ -34,9 +33,9 @@ def program_image(program: Program, image: str) -> Image:
     layout, words = program_word(program), []
     for issues in program.commands:
         for n, issue in enumerate(issues):
-            fields = {name: getattr(issue, name) for name in ("number", "group", "need", "first", "ends")}
-            slot = program.passes[issue.number].slot
-            word = layout.const(fields | {"slot": slot, "done": n == len(issues) - 1})
+            word = layout.const({
+                "number": issue.number, "slot": program.passes[issue.number].slot, "group": issue.group,
+                "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
 
@@ -56,10 +55,8 @@ class Sequencer(wiring.Component):
         have: blocks of the recurrent and of the second vector that can be read in the next cycle.
         command, zero: of the command at work.
         group, address: the group of columns of this cycle, and where the banks have it.
-        weight: address of the weights.
-        number, slot: of the pass; where its sums grow.
-        valid, phase: block products are issued, or with a fold a part of their products.
-        first, ends, done: they start a pass, end it, end the command.
+        issue: for the array, see `issue_signature`.
+        done: the issue ends the command.
     """
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
@@ -72,52 +69,52 @@ class Sequencer(wiring.Component):
             "second": In(3),
             "command": Out(layout.members["command"]),
             "zero": Out(1),
-            "address": Out(range(depth)),
-            "weight": Out(range(max(2, program.cycles))),
-            **{name: Out(self._word.members[name]) for name in ("number", "slot", "group", "first")},
-            "valid": Out(1), "phase": Out(range(max(2, program.shape.fold))), "ends": Out(1), "done": Out(1),
+            "address": Out(range(depth)), "group": Out(self._word.members["group"]),
+            "issue": Out(issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
+                                         fold=program.shape.fold)),
+            "done": Out(1),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        program = self._program
+        program, issue = self._program, self.issue
         image = program_image(program, self._image)
         words = image.words
         m.submodules.rom = rom = Rom(**image._asdict())
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
-        word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(self.weight)
+        word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
         active, clear, base = Signal(), Signal(), Signal.like(self.address)
         draining, drained = Signal(range(max(2, program.shape.slots))), Signal()
         fold, slots = program.shape.fold, program.shape.slots
         whole, moves = Signal(), Signal()
-        accepts, following = Signal(), Signal.like(self.weight)
+        accepts, following = Signal(), Signal.like(issue.weight)
         given = self.go.payload
         starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
         begins, thirds, fourths = (
-            Array([Const(place, self.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
+            Array([Const(place, issue.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
         m.d.comb += [
-            self.valid.eq(active & ((self.phase != 0) | clear)),
-            whole.eq(self.phase == fold - 1),
-            moves.eq(self.valid & whole),
-            self.ends.eq(moves & word.ends),
+            issue.valid.eq(active & ((issue.phase != 0) | clear)),
+            whole.eq(issue.phase == fold - 1),
+            moves.eq(issue.valid & whole),
+            issue.ends.eq(moves & word.ends),
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            following.eq(Mux(accepts, begins[given.command], self.weight + moves)),
+            following.eq(Mux(accepts, begins[given.command], issue.weight + moves)),
             rom.en.eq(accepts | moves),
             rom.addr.eq(Mux(accepts, thirds[given.command], ahead)),
             self.address.eq(base + word.group),
-            *(getattr(self, name).eq(word[name]) for name in ("number", "group", "first")),
-            self.slot.eq(word.slot),
+            issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(word.first),
+            issue.slot.eq(word.slot),
         ]
         if program.joined:
             turned = (word.slot >= program.joined) & (word.slot < 2 * program.joined)
             with m.If(turned & self.second.bit_select(self.command, 1)):
-                m.d.comb += self.slot.eq(word.slot - program.joined)
-        m.d.sync += self.weight.eq(following)
+                m.d.comb += issue.slot.eq(word.slot - program.joined)
+        m.d.sync += issue.weight.eq(following)
         with m.If(rom.en):
             m.d.sync += [
                 ahead.eq(Mux(accepts, fourths[given.command], ahead + 1)),
@@ -126,16 +123,16 @@ class Sequencer(wiring.Component):
             ]
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
-        m.d.comb += drained.eq(Mux(self.ends, slots <= fold, draining <= fold))
+        m.d.comb += drained.eq(Mux(issue.ends, slots <= fold, draining <= fold))
         ending = Array([Const(int(bool(issues) and issues[0].ends), 1) for issues in program.commands])[given.command]
         m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(
             moves, *(self._enough(next_word.need) & (drained | ~next_word.ends) for next_word in (behind, word)))))
         if fold > 1:
-            with m.If(self.valid):
-                m.d.sync += self.phase.eq(Mux(whole, 0, self.phase + 1))
+            with m.If(issue.valid):
+                m.d.sync += issue.phase.eq(Mux(whole, 0, issue.phase + 1))
         with m.If(draining != 0):
             m.d.sync += draining.eq(draining - 1)
-        with m.If(self.ends):
+        with m.If(issue.ends):
             m.d.sync += draining.eq(slots - 1)
         with m.If(self.done):
             m.d.sync += active.eq(0)

@@ -1,7 +1,6 @@
 """From a network to a folder of C: ``<name>.c``, ``<name>.h``, ``test.c``, ``Makefile``, ``manifest.json``."""
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from circulant.hw.c.unit import render, table
 from circulant.hw.c.value import storage
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -34,7 +34,7 @@ class CDesign:
     network: Network
     name: str
     files: dict[str, str]
-    manifest: dict[str, Any]
+    manifest: Json
 
     KIND = "circulant-c-design"
     VERSION = 1
@@ -81,7 +81,7 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
     files = {f"{source.name}.c": source.code, f"{source.name}.h": source.header,
              "test.c": _test(source, vectors), "Makefile": render("Makefile.j2", name=source.name)}
 
-    def port(form: Format, elements: int) -> dict[str, Any]:
+    def port(form: Format, elements: int) -> Json:
         return {"format": form.as_json(), "elements": elements, "type": storage(form)}
 
     per = "step" if network.per_step else "sequence" if network.sequence else "vector"

@@ -76,7 +76,7 @@ def _bin(product: Product) -> Value:
 
 
 def _spectrum(product: Product) -> Value:
-    """What becomes of it in the format of the spectrum."""
+    """The same spectrum in its own format."""
     return _bin(product).half_up(product.input.frac - product.spectrum.frac).clip(product.spectrum.width)
 
 

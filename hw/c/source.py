@@ -1,12 +1,12 @@
 """The C of a whole network: its layers in a row, and the functions that a user calls."""
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from circulant.hw.c import argmax, gru, linear, lstm
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
+from circulant.sim.artifact import Json
 from circulant.sim.golden.network import Network
 
 __all__ = ["Source"]
@@ -53,8 +53,8 @@ class Source:
             head=_calls(stages[:behind], "x"), tail=_calls(stages[behind:], before, end))
 
     @property
-    def common(self) -> dict[str, Any]:
-        """What the templates of whole files are given."""
+    def common(self) -> Json:
+        """Values that the templates of whole files are given."""
         network = self.network
         return {"name": self.name, "NAME": self.name.upper(), "title": re.sub(r"[^\w .,+-]", "_", network.name),
                 "hash": network.hash, "sequence": network.sequence, "per_step": network.per_step}

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
@@ -19,7 +18,7 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     return _TEMPLATES.get_template(template).render(**values)
 
 
@@ -75,7 +74,7 @@ def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
 
 @dataclass
 class Unit:
-    """What the layers of one file share. A function or table is added once, under its name.
+    """The parts that the layers of one file share. A function or table is added once, under its name.
 
     Parameters:
         name: prefix of everything public.

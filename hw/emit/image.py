@@ -25,7 +25,7 @@ class Image(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What ``$readmemh`` reads: a word a line."""
+        """The text that ``$readmemh`` reads: a word a line."""
         digits, mask = -(-self.width // 4), (1 << self.width) - 1
         return "".join(f"{word & mask:0{digits}x}\n" for word in self.words)
 

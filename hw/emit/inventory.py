@@ -1,4 +1,4 @@
-"""What a generated design is made of, counted in the RTLIL that it is written from, through its hierarchy: products
+"""Parts of a generated design, counted in the RTLIL that it is written from, through its hierarchy: products
 with the widths of their operands, memories with their shapes and places, registers, and bits of logic by kind.
 
 It holds for every kind of layer, since it reads what was generated; `circulant.hw.resources` foresees the same from a
@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+
+from circulant.sim.artifact import Json
 
 __all__ = ["LOGIC", "Inventory", "Inventories"]
 
@@ -53,13 +54,13 @@ class Inventory:
             for key, count in its.items():
                 mine[key] += count * times  # type: ignore[index]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         return {"products": [[count, *key] for key, count in sorted(self.products.items())],
                 "memories": [[count, *key] for key, count in sorted(self.memories.items())],
                 "logic": {kind: self.logic[kind] for kind in LOGIC}}
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> "Inventory":
+    def from_json(cls, entry: Json) -> "Inventory":
         return cls(Counter({(a, b): count for count, a, b in entry["products"]}),
                    Counter({(words, width, style): count for count, words, width, style in entry["memories"]}),
                    Counter(entry["logic"]))

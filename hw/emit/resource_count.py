@@ -1,4 +1,4 @@
-"""What a generated design is made of, counted in its Verilog through the hierarchy: multiplications and memory bits."""
+"""Parts of a generated design, counted in its Verilog through the hierarchy: multiplications and memory bits."""
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -7,13 +7,13 @@ of that is plain Amaranth, for its simulator.
 """
 import gc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, is_dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from amaranth.back import rtlil
-from amaranth.hdl import ClockSignal, Fragment, Instance, Module, ResetSignal, Signal, Value
+from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Signal, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -24,7 +24,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
 from circulant.hw.emit.yosys import Yosys
 
-__all__ = ["Rom", "VerilogTarget", "separate_module", "instances", "packed", "ram_style"]
+__all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed", "ram_style"]
 
 def _memory(name: str, writable: bool) -> str:
     """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
@@ -66,11 +66,20 @@ def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) 
     return "distributed" if asynchronous or depth <= 64 else "block"
 
 
+class Window(Protocol):
+    """The window of a memory: with ``write`` the word ``index`` becomes ``word``; see
+    `circulant.hw.reload.config.MemoryWindow`."""
+
+    write: Value
+    index: Value
+    word: Value
+
+
 class Windows(Protocol):
     """The configuration port as a memory sees it: `circulant.hw.reload.config.Config`."""
 
-    def claim(self, name: str, *, words: int, width: int) -> Any:
-        """The window of a memory: ``write``, the word ``index`` becomes ``word``."""
+    def claim(self, name: str, *, words: int, width: int) -> Window:
+        """The window of a memory."""
 
 
 class VerilogTarget:
@@ -95,7 +104,7 @@ class VerilogTarget:
             raise ValueError(f"A memory image must have a name of its own, not {name!r} twice")
         return image.file
 
-    def get_memory(self, mem: memory.Memory) -> Any:
+    def get_memory(self, mem: memory.Memory) -> Fragment:
         """Elaborate a memory of Amaranth, those of its own library included, with its style; Amaranth's hook.
 
         Raises:
@@ -144,7 +153,7 @@ class VerilogTarget:
             gc.collect()  # All that Amaranth has made, while Yosys is at work on the last text.
             return "\n".join([yosys.verilog(), *self._texts.values()])
 
-    def _rtlil(self, component: wiring.Component, elaboratable: Any, name: str) -> str:
+    def _rtlil(self, component: wiring.Component, elaboratable: Elaboratable | Fragment, name: str) -> str:
         """It is given to Yosys at once, where one runs."""
         way = {In: PortDirection.Input, Out: PortDirection.Output}
         ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
@@ -156,8 +165,14 @@ class VerilogTarget:
         return text
 
 
-def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component], count: int,
-              **parameters: Any) -> list[Any]:
+C = TypeVar("C", bound=wiring.Component)
+
+Platform = VerilogTarget | None
+"""Platform that a unit is elaborated for: Verilog; None in a simulation."""
+
+
+def instances(m: Module, platform: Platform, name: str, kind: type[C], count: int,
+              **parameters: object) -> list[C]:
     """Add ``count`` components ``kind(**parameters)`` as submodules ``name``_0, ``name``_1, …
 
     In simulation each is a component of its own; for Verilog all are instances of one module, which is named after the
@@ -179,7 +194,7 @@ def instances(m: Module, platform: Any, name: str, kind: type[wiring.Component],
     return interfaces
 
 
-def separate_module(platform: Any, component: wiring.Component, module: str) -> Any:
+def separate_module(platform: Platform, component: wiring.Component, module: str) -> Elaboratable:
     """The component, for Verilog as an instance of a module of its own, which is written while what follows is
     elaborated. It must have no signals but its ports in common with others."""
     if not isinstance(platform, VerilogTarget):
@@ -187,15 +202,16 @@ def separate_module(platform: Any, component: wiring.Component, module: str) -> 
     return _instance(module, component.signature, component, platform.write(component, module))
 
 
-def _instance(module: str, signature: wiring.Signature, interface: Any, controls: Sequence[str]) -> Instance:
+def _instance(module: str, signature: wiring.Signature, interface: wiring.PureInterface,
+              controls: Sequence[str]) -> Instance:
     domain = {"clk": ClockSignal(), "rst": ResetSignal()}
-    ports: dict[str, Any] = {f"i_{name}": domain[name] for name in controls}
+    ports: dict[str, Value] = {f"i_{name}": domain[name] for name in controls}
     for path, member, value in signature.flatten(interface):
         ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
     return Instance(module, **ports)
 
 
-def _module_name(kind: type[wiring.Component], parameters: dict[str, Any]) -> str:
+def _module_name(kind: type[wiring.Component], parameters: Mapping[str, object]) -> str:
     values = []
     for value in parameters.values():
         values += list(astuple(value)) if is_dataclass(value) and not isinstance(value, type) else [value]
@@ -230,7 +246,7 @@ class Rom(wiring.Component):
         self._address = max(1, (len(words) - 1).bit_length())
         super().__init__({"en": In(1), "addr": In(self._address), "data": Out(width)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         depth, writer = len(self._words), None
         if self._config is not None:

@@ -126,7 +126,7 @@ def _single_bit(value: str, widths: dict[str, int]) -> bool:
 
 
 def _without_groups(value: str) -> str:
-    """What stands in brackets of any kind is one operand: () stays for a single bit, {} for a concatenation."""
+    """A value with each group in brackets as one operand: () stays for a single bit, {} for a concatenation."""
     while True:
         shorter = re.sub(r"\$signed\([^(){}]*\)", "wide", value)
         shorter = re.sub(r"\{[^(){}]*\}", "wide", shorter)
@@ -185,7 +185,7 @@ def _instances(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[str]:
-    """What belongs to the line before it, or behind it, beside it."""
+    """Lines, each beside the one before or behind it that it belongs to."""
     held = ""
     for line in lines:
         bare = line.strip()

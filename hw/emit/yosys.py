@@ -34,7 +34,7 @@ attrmap -modattr -remove generator -remove top -remove src -remove amaranth.hier
 write_verilog -norename -noparallelcase
 delete *
 """
-"""What amaranth.back.verilog.convert does, but for the processes and the initial values."""
+"""The passes of amaranth.back.verilog.convert, but for the processes and the initial values."""
 
 SHORT = """\
 read_rtlil <<rtlil
@@ -154,5 +154,5 @@ class Yosys:
 
 
 def _last(words: str) -> str:
-    """What Yosys said last, in one line."""
+    """The last words of Yosys, in one line."""
     return " ".join(words.split("\n")[-5:]).strip() or "it said nothing"

@@ -1,6 +1,4 @@
 """The class that a network names, as a unit at its end: a tree over a block of outputs, and the best block so far."""
-from typing import Any
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,6 +7,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.golden.argmax import Argmax
@@ -48,7 +47,7 @@ class ArgmaxLayer(wiring.Component):
     def images(self) -> list[Image]:
         return []
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, width = self._layer, self._k, self._layer.input_format.width
         beats = -(-layer.inputs // k)

@@ -6,8 +6,6 @@
 The backward layer begins when the last step of a sequence has come; by then the forward layer has begun with the next
 one. What it returns for every step is turned round again, and the forward layer's outputs wait for it.
 """
-from typing import Any
-
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import PairPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.stream.join import Join, fork
 from circulant.hw.stream.pipeline import block, connect
@@ -69,7 +68,7 @@ class BidirectionalLayer(wiring.Component):
     def images(self) -> list[Image]:
         return [image for each in self._directions.values() for image in each.images]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, steps = self._layer, self._most, self._steps
         m.submodules.reversed_input = turned = Reverse(
@@ -93,20 +92,21 @@ class BidirectionalLayer(wiring.Component):
         connect(m, join.o, wiring.flipped(self.o))
         return m
 
-    def _into(self, m: Module, direction: str) -> Any:
+    def _into(self, m: Module, direction: str) -> stream.Interface:
         """The input of a direction, in blocks of the layer's input."""
         unit, layer = self._directions[direction], self._layer
         return self._reblocked(m, f"{direction}_input", layer.inputs, width=layer.input_format.width,
                                k_in=self._most, k_out=self._k[direction], sink=unit.i)
 
-    def _out_of(self, m: Module, direction: str) -> Any:
+    def _out_of(self, m: Module, direction: str) -> stream.Interface:
         """The output of a direction, in blocks of the layer's output."""
         unit, layer = self._directions[direction], self._layer.directions[direction]
         return self._reblocked(m, f"{direction}_output", layer.outputs, width=layer.output_format.width,
                                k_in=self._k[direction], k_out=self._most, source=unit.o)
 
     def _reblocked(self, m: Module, name: str, size: int, width: int, k_in: int, k_out: int, *,
-                   source: Any = None, sink: Any = None) -> Any:
+                   source: stream.Interface | None = None,
+                   sink: stream.Interface | None = None) -> stream.Interface:
         if k_in == k_out:
             return source or sink
         m.submodules[name] = width_converter = WidthConverter(size=size, width=width, k_in=k_in, k_out=k_out)
@@ -120,8 +120,9 @@ class BidirectionalLayer(wiring.Component):
 @unit.register
 def _(layer: Bidirectional, plan: PairPlan, site: Site) -> BidirectionalLayer:
     assert site.steps is not None
-    return BidirectionalLayer(layer, forward=unit(layer.forward, plan.forward, site),
-                              backward=unit(layer.backward, plan.backward, site), steps=site.steps)
+    forward, backward = unit(layer.forward, plan.forward, site), unit(layer.backward, plan.backward, site)
+    assert isinstance(forward, RecurrentLayer) and isinstance(backward, RecurrentLayer)
+    return BidirectionalLayer(layer, forward=forward, backward=backward, steps=site.steps)
 
 
 @loadable.register

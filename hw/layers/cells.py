@@ -1,14 +1,15 @@
 """The pointwise parts of the cells, one element per cycle: from pre-activations and state to the next state and y."""
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any
+from typing import Generic, TypeVar
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Signal, Value, ValueLike, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import Activation
 from circulant.hw.arith.fixed import round_shift, saturate
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.arith.activation import Pwl
@@ -20,8 +21,12 @@ from circulant.sim.golden.lstm import GATES, Lstm
 __all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
 
 
-class Cell(wiring.Component, ABC):
-    """What a `Pointwise` unit computes for one element, an element per cycle.
+L = TypeVar("L", Gru, Lstm)
+"""Kind of the layer that a cell belongs to."""
+
+
+class Cell(wiring.Component, ABC, Generic[L]):
+    """The function that a `Pointwise` unit computes of one element, an element per cycle.
 
     Members:
         those of ``rows``, ``memories`` and ``outputs``; ``next``, what the memory ``own`` takes, if there is one.
@@ -32,8 +37,9 @@ class Cell(wiring.Component, ABC):
     own = "state"
     """The memory that takes ``next``; "" without one."""
 
-    def __init__(self, layer: Any, *, name: str, config: Config | None = None) -> None:
-        self._layer, self._name, self._config = layer, name, config
+    def __init__(self, layer: L, *, name: str, config: Config | None = None) -> None:
+        self._layer: L = layer
+        self._name, self._config = name, config
         pre, memories = signed(layer.pre_format.width), self.memories(layer)
         super().__init__({
             **{row: In(pre) for row in self.rows}, **{memory: In(signed(width)) for memory, width in memories.items()},
@@ -44,40 +50,40 @@ class Cell(wiring.Component, ABC):
     """Whether ``own`` is a state beside what the layer gives, which nobody else keeps."""
 
     @classmethod
-    def multiplications(cls, layer: Any) -> int:
+    def multiplications(cls, layer: L) -> int:
         """Products of two variables of an element: one in each activation, and those of gates and peepholes."""
         return len(cls.tables(layer)) + len(cls.factors(layer))
 
     @staticmethod
     @abstractmethod
-    def tables(layer: Any) -> list[tuple[str, Pwl]]:
+    def tables(layer: L) -> list[tuple[str, Pwl]]:
         """Name of the table and function of each activation."""
 
     @staticmethod
     @abstractmethod
-    def factors(layer: Any) -> list[tuple[int, int]]:
+    def factors(layer: L) -> list[tuple[int, int]]:
         """Bits of both factors of each product beside those of activations."""
 
     @staticmethod
     @abstractmethod
-    def latency(layer: Any) -> int:
+    def latency(layer: L) -> int:
         """Cycles from the operands to all outputs."""
 
     @staticmethod
-    def memories(layer: Any) -> dict[str, int]:
+    def memories(layer: L) -> dict[str, int]:
         """Operands that are kept from earlier, with their widths."""
         return {"state": layer.output_format.width}
 
     @staticmethod
-    def outputs(layer: Any) -> dict[str, int]:
+    def outputs(layer: L) -> dict[str, int]:
         """Results, with their widths; the layer's or the second vector is ``y``."""
         return {"y": layer.sigmoid.output.width}
 
     @staticmethod
-    def _more(layer: Any) -> dict[str, Any]:
+    def _more(layer: L) -> dict[str, wiring.Member]:
         return {}
 
-    def _activation(self, m: Module, pwl: Pwl, x: Any, *, name: str, table: str) -> Any:
+    def _activation(self, m: Module, pwl: Pwl, x: ValueLike, *, name: str, table: str) -> Signal:
         m.submodules[name] = unit = Activation(pwl, image=f"{self._name}_{table}", config=self._config)
         m.d.comb += unit.x.eq(x)
         return unit.y
@@ -99,13 +105,13 @@ def _(layer: Gru) -> list[type[Cell]]:
     return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
 
 
-def _register(m: Module, value: Any, width: int, name: str) -> Signal:
+def _register(m: Module, value: ValueLike, width: int, name: str) -> Signal:
     register = Signal(signed(width), name=name, reset_less=True)
     m.d.sync += register.eq(value)
     return register
 
 
-class GruCell(Cell):
+class GruCell(Cell[Gru]):
     """A GRU with the reset gate after the matrix; y and next are both h, ``latency`` cycles later."""
 
     rows = ("r", "z", "nx", "nh")
@@ -126,7 +132,7 @@ class GruCell(Cell):
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
         return 2 * Activation.latency + 5
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         width, state = layer.pre_format.width, layer.output_format
@@ -141,7 +147,7 @@ class GruCell(Cell):
         return m
 
 
-def _updated(m: Module, n: Any, z: Any, h: Any, state: Format) -> Signal:
+def _updated(m: Module, n: Value, z: Value, h: Value, state: Format) -> Signal:
     """n + z (h - n), three cycles later."""
     difference = _register(m, h - n, state.width + 1, "difference")
     update = _register(m, delay(m, z, 1, name="z_late") * difference, 2 * state.width + 1, "update")
@@ -149,7 +155,7 @@ def _updated(m: Module, n: Any, z: Any, h: Any, state: Format) -> Signal:
     return _register(m, saturate(total, state.width), state.width, "value")
 
 
-class ResetCell(Cell):
+class ResetCell(Cell[Gru]):
     """The gates of a GRU with the reset gate before the matrix: y is r * h; gate is z, for the candidate."""
 
     rows = ("r", "z")
@@ -174,7 +180,7 @@ class ResetCell(Cell):
     def outputs(layer: Gru) -> dict[str, int]:
         return {"y": layer.output_format.width, "gate": layer.output_format.width}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, state = self._layer, self._layer.output_format
         r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
@@ -185,7 +191,7 @@ class ResetCell(Cell):
         return m
 
 
-class CandidateCell(Cell):
+class CandidateCell(Cell[Gru]):
     """Candidate and update of a GRU with the reset gate before the matrix; y and next are both h."""
 
     rows = ("n",)
@@ -209,7 +215,7 @@ class CandidateCell(Cell):
     def memories(layer: Gru) -> dict[str, int]:
         return {"state": layer.output_format.width, "gate": layer.output_format.width}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh")
@@ -219,7 +225,7 @@ class CandidateCell(Cell):
         return m
 
 
-class LstmCell(Cell):
+class LstmCell(Cell[Lstm]):
     """An LSTM; y is m, next is c, both ``latency`` cycles later (c waits for m)."""
 
     rows = GATES
@@ -247,10 +253,10 @@ class LstmCell(Cell):
         return {"state": layer.cell.width}
 
     @staticmethod
-    def _more(layer: Lstm) -> dict[str, Any]:
+    def _more(layer: Lstm) -> dict[str, wiring.Member]:
         return {} if layer.peephole is None else {f"p{g}": In(signed(layer.peephole_format.width)) for g in "ifo"}
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, a = self._layer, Activation.latency
         gate, cell = layer.sigmoid.output, layer.cell
@@ -269,7 +275,7 @@ class LstmCell(Cell):
         m.d.comb += [self.y.eq(value), self.next.eq(delay(m, c, peek + a + 2, name="c_wait"))]
         return m
 
-    def _sigmoid(self, m: Module, gate: str, pre: Any, c: Any, late: int) -> Any:
+    def _sigmoid(self, m: Module, gate: str, pre: Value, c: Value, late: int) -> Signal:
         """Sigmoid of the pre-activation and what the gate sees of c; its peephole comes ``late`` cycles before it."""
         layer = self._layer
         if layer.peephole is not None:

@@ -1,6 +1,5 @@
 """A convolution: lines of spectra, the array of the spectral engine, and a queue that its pixels always fit into."""
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -9,6 +8,7 @@ from amaranth.lib.wiring import Out
 from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.parts import Parts, array_parts, queue_memory
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.line_buffer import LineBuffer, LineBufferShape
 from circulant.hw.layers.tile import TileShape
 from circulant.hw.layers.tile_conv import TileConvLayer
@@ -21,7 +21,7 @@ __all__ = ["ConvLayer", "ConvPlan"]
 
 @dataclass(frozen=True)
 class ConvPlan:
-    """What a convolution gets.
+    """Array, multipliers and cycles of a convolution.
 
     Parameters:
         shape: its array, and how the kernel meets it.
@@ -78,7 +78,7 @@ class ConvLayer(wiring.Component):
     def images(self) -> list[Image]:
         return array_images(self._shape.layer.name, self._program)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, layer, lines, array, queue = self._shape, self._shape.layer, self._lines, self._array, self._queue
         m.submodules.lines, m.submodules.array, m.submodules.queue = lines, array, queue
@@ -88,24 +88,22 @@ class ConvLayer(wiring.Component):
         m.d.comb += [
             lines.room.eq(promised <= queue.depth - self._beats),
             array.spectra.eq(lines.spectra),
-            *(getattr(array, name).eq(getattr(lines, name))
-              for name in ("weight", "number", "valid", "phase", "first", "ends")),
         ]
+        wiring.connect(m, lines.issue, array.issue)
         m.d.sync += promised.eq(promised + Mux(lines.starts, self._beats, 0) - (queue.o.valid & queue.o.ready))
 
         down, across = layer.output_grid
         beat, pixel = Signal(range(max(2, self._beats))), Signal(range(max(2, down * across)))
         ends, final = Signal(), Signal()
-        m.d.comb += [queue.i.valid.eq(array.o0.valid), ends.eq(beat == self._beats - 1),
+        m.d.comb += [queue.i.valid.eq(array.o[0].valid), ends.eq(beat == self._beats - 1),
                      final.eq(ends & (pixel == down * across - 1)), queue.i.payload.last.eq(final)]
-        with m.If(array.o0.valid):
+        with m.If(array.o[0].valid):
             m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
             with m.If(ends):
                 m.d.sync += pixel.eq(Mux(final, 0, pixel + 1))
         k = layer.product.block_size
         left = layer.outputs - (self._beats - 1) * k * shape.chains  # channels of the last block
-        for c in range(shape.chains):
-            chain = getattr(array, f"o{c}")
+        for c, chain in enumerate(array.o):
             for j in range(k):
                 value: Value = chain.data[j]
                 if layer.relu:

@@ -3,7 +3,6 @@
 In the order of the pixels, blocks pass as they are. In any other one, values are kept, then read one by one.
 """
 import math
-from typing import Any
 
 from amaranth.hdl import Array, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -12,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom
+from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.stream.link import into
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import Ram
@@ -83,7 +82,7 @@ class FlattenLayer(wiring.Component):
                  for pixel, channel in (divmod(at, layer.inputs) for at in layer.permutation)]
         return [Image(order, lane_bits + word_bits, f"{layer.name}_order")]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, k_out = self._layer, self._k, self._k_out
         if in_order(layer):

@@ -7,7 +7,7 @@ as zero.
 """
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
@@ -16,9 +16,11 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.arith.fixed import constant_product
+from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.line_shape import LineShape, Walk
 from circulant.hw.array.parts import Memory
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
-from circulant.hw.emit.target import instances
+from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block, delay
 from circulant.hw.stream.storage import Ram
 from circulant.sim.golden.conv import Conv
@@ -83,9 +85,9 @@ class LineBufferShape:
         return 2 * window.kernel[0] + window.stride[0]
 
     @property
-    def walk(self) -> Conv:
-        """What the kernel moves over: grid, output_grid, window, and the blocks of a pixel."""
-        return self.layer
+    def walk(self) -> Walk:
+        """The image that the kernel moves over."""
+        return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.layer.blocks)
 
     @property
     def block(self) -> data.StructLayout:
@@ -97,8 +99,8 @@ class LineBufferShape:
         """Layout of a block's spectrum, as the lines hold it."""
         return data.ArrayLayout(signed(self.layer.product.spectrum.width), self.layer.product.block_size)
 
-    def transform(self, m: Module, platform: Any) -> Any:
-        """From blocks to spectra: a component with streams i and o, added to the module."""
+    def transform(self, m: Module, platform: Platform) -> ForwardFft:
+        """The way from blocks to spectra, added to the module."""
         product = self.layer.product
         (transform,) = instances(
             m, platform, "fft", ForwardFft, 1,
@@ -125,47 +127,88 @@ class LineBufferShape:
         return program
 
 
+class _Pixel(NamedTuple):
+    """The output pixel to start next: where its kernel lies, and the events of its start.
+
+    Members:
+        top, left: line and column of the image that the kernel begins with, negative in the padding.
+        bases: address of each line of the kernel.
+        seen: all that the kernel sees has come.
+        starts, row_ends, image_ends: it starts in this cycle, as the last one of a row, or of the image.
+    """
+
+    top: Signal
+    left: Signal
+    bases: list[Signal]
+    seen: Signal
+    starts: Signal
+    row_ends: Signal
+    image_ends: Signal
+
+
+class _Group(NamedTuple):
+    """The group of kernel positions and blocks that is read in this cycle.
+
+    Members:
+        turn, part: of the kernel positions, and of the blocks of a pixel.
+        offset: address of the kernel's first column within a line.
+        rows: address of each line of the kernel.
+        inside_rows, inside_columns: whether they lie within the image.
+    """
+
+    turn: Signal
+    part: Signal
+    offset: Signal
+    rows: list[Signal]
+    inside_rows: Signal
+    inside_columns: Signal
+
+
 class LineBuffer(wiring.Component):
     """Line buffer, and the walk of the kernel over it: a group of columns per cycle, without a gap while pixels are
     there and there is room for what comes of them.
 
     Parameters:
-        shape: a `LineBufferShape` or a `circulant.hw.layers.tile.TileShape`.
+        shape: of a convolution, of tiles of one, or of a pooling.
 
     Members:
         i: stream of blocks of pixels, the last one of an image is marked; that mark is not looked at.
         room: whether an output pixel may be started.
         starts: one is.
-        weight, number, valid, phase, first, ends: for the `LaneArray`.
-        spectra: of the columns, two cycles later.
+        issue: for the `LaneArray`, see `issue_signature`.
+        spectra: of the columns, `LineBuffer.LATENCY` cycles later.
     """
 
-    def __init__(self, shape: Any) -> None:
+    LATENCY = 2
+    """Cycles from an issue to its spectra: the lines, a register."""
+
+    def __init__(self, shape: LineShape) -> None:
         self._shape = shape
         super().__init__({
             "i": In(stream.Signature(shape.block)),
             "room": In(1), "starts": Out(1),
-            "weight": Out(range(max(2, shape.cycles // shape.fold))), "number": Out(range(max(2, shape.passes))),
-            "valid": Out(1), "phase": Out(range(max(2, shape.fold))), "first": Out(1), "ends": Out(1),
+            "issue": Out(issue_signature(cycles=shape.cycles // shape.fold, passes=shape.passes, fold=shape.fold)),
             "spectra": Out(data.ArrayLayout(shape.spectrum, shape.positions * shape.blocks)),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        shape, layer, window = self._shape, self._shape.walk, self._shape.walk.window
-        (height, width), (down, across) = layer.grid, layer.output_grid
-        inner = shape.turns[1]
-        line, depth = width * inner, width * inner * shape.lines
+        shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window
+        (height, width), (down, across) = walk.grid, walk.output_grid
+        line = width * shape.turns[1]
+        depth = line * shape.lines
 
-        # The pixel to start next: its place, the lines of its kernel rows, and whether what it sees has come.
+        # The pixel to start next: its place, and the lines of its kernel rows.
         x, y = Signal(range(max(2, across))), Signal(range(max(2, down)))
         top, left = Signal(range(-window.padding[0] - 1, down * window.stride[0] + 1), init=-window.padding[0]), Signal(
             range(-window.padding[1] - 1, across * window.stride[1] + 1), init=-window.padding[1])
         bases = [Signal(range(depth), name=f"base_{r}", init=(r - window.padding[0]) % shape.lines * line)
                  for r in range(window.kernel[0])]
         starts, image_ends, row_ends, freed = Signal(), Signal(), Signal(), Signal(range(height + 1))
+
+        # Whether what it sees has come: whole lines of this image, and the pixels of the one behind them.
         done, column = self._writer(m, platform, line, depth, freed)
-        come = Signal(signed((height + shape.lines + 2).bit_length() + 2))  # whole lines of this image that have come
+        come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
         bottom, right = top + window.kernel[0] - 1, left + window.kernel[1] - 1
         last_line, last_column = (Mux(place > size - 1, size - 1, place)
                                   for place, size in ((bottom, height), (right, width)))
@@ -179,6 +222,8 @@ class LineBuffer(wiring.Component):
             self.starts.eq(starts),
         ]
         m.d.sync += come.eq(come + done - Mux(image_ends, height, 0))
+
+        # The move to the next pixel: within a row, to the next row, to the next image.
         with m.If(starts):
             m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1])]
         with m.If(row_ends):
@@ -187,8 +232,12 @@ class LineBuffer(wiring.Component):
         with m.If(image_ends):
             m.d.sync += [y.eq(0), top.eq(-window.padding[0])]
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
-        self._walk(m, starts, seen=seen, row_ends=row_ends, image_ends=image_ends, freed=freed, bases=bases, top=top,
-                   left=left)
+
+        # Its groups, what they read, and the lines that are free behind them.
+        pixel = _Pixel(top, left, bases, seen, starts, row_ends, image_ends)
+        group, finishes = self._walk(m, pixel)
+        self._read(m, group)
+        self._free(m, pixel, finishes, freed)
         return m
 
     @property
@@ -203,10 +252,12 @@ class LineBuffer(wiring.Component):
         for place in places:
             m.d.sync += place.eq(Mux(place >= depth - step, place - (depth - step), place + step))
 
-    def _writer(self, m: Module, platform: Any, line: int, depth: int, freed: Value) -> tuple[Signal, Signal]:
+    def _writer(self, m: Module, platform: Platform, line: int, depth: int, freed: Value) -> tuple[Signal, Signal]:
         """Transform and store; returns whether a line is whole now, and how many pixels of the one behind it are."""
-        shape, layer = self._shape, self._shape.walk
-        height, width = layer.grid
+        shape, walk = self._shape, self._shape.walk
+        height, width = walk.grid
+
+        # The transform, which waits while all lines are held.
         transform = shape.transform(m, platform)
         held = Signal(signed((shape.lines + height + 1).bit_length() + 2))
         writes, place = Signal(), Signal(range(depth))
@@ -216,16 +267,20 @@ class LineBuffer(wiring.Component):
             transform.i.valid.eq(self.i.valid), self.i.ready.eq(transform.i.ready),
             transform.i.payload.eq(self.i.payload.data), transform.o.ready.eq(held < shape.lines),
             writes.eq(transform.o.valid & transform.o.ready),
-            pixel.eq(writes & (turn * shape.blocks + bank == layer.blocks - 1)),
+            pixel.eq(writes & (turn * shape.blocks + bank == walk.blocks - 1)),
             done.eq(pixel & (column == width - 1)),
         ]
         m.d.sync += held.eq(held + done - freed)
+
+        # The place of the next block: bank after bank, part after part, pixel after pixel.
         with m.If(writes):
             m.d.sync += bank.eq(bank + 1)
             with m.If((bank == shape.blocks - 1) | pixel):
                 m.d.sync += [bank.eq(0), turn.eq(turn + 1), place.eq(Mux(place == depth - 1, 0, place + 1))]
         with m.If(pixel):
             m.d.sync += [turn.eq(0), column.eq(Mux(done, 0, column + 1))]
+
+        # The lines: each bank once for each kernel position that is read in a cycle.
         self._rams = []
         for n in range(shape.positions):
             for b in range(shape.blocks):
@@ -235,23 +290,24 @@ class LineBuffer(wiring.Component):
                 self._rams.append(ram)
         return done, column
 
-    def _walk(self, m: Module, starts: Signal, seen: Value, row_ends: Value, image_ends: Value, freed: Value,
-              bases: list[Signal], top: Value, left: Value) -> None:
-        """All groups of the pixel that was started last, and the next one behind it."""
-        shape, layer, window = self._shape, self._shape.walk, self._shape.walk.window
-        (height, width), (outer, inner), fold = layer.grid, shape.turns, shape.fold
-        busy, finishes = Signal(), Signal()
-        phase = Signal.like(self.phase)
+    def _walk(self, m: Module, pixel: _Pixel) -> tuple[_Group, Signal]:
+        """Issue all groups of the pixel that was started last, pass after pass, and start the next one behind it
+        without a gap; returns the group of this cycle, and whether it is the last one of its pixel."""
+        shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window
+        (height, width), (outer, inner), issue = walk.grid, shape.turns, self.issue
+        phase, weight = Signal.like(issue.phase), Signal.like(issue.weight)
         turn, part, number = (Signal(range(max(2, count))) for count in (outer, inner, shape.passes))
-        weight = Signal.like(self.weight)
-        whole, group_ends = Signal(), Signal()
-        m.d.comb += [
-            whole.eq(phase == fold - 1),
-            group_ends.eq(busy & whole & (part == inner - 1) & (turn == outer - 1)),
-            finishes.eq(group_ends & (number == shape.passes - 1)),
-            starts.eq((~busy | finishes) & seen & self.room),
-        ]
-        with m.If(busy):
+        whole, group_ends, finishes = Signal(), Signal(), Signal()
+        m.d.comb += whole.eq(phase == shape.fold - 1)
+
+        def start() -> None:
+            """Start the next pixel, once what it sees is there."""
+            with m.If(pixel.seen & self.room):
+                m.d.comb += pixel.starts.eq(1)
+                m.next = "ISSUE"
+
+        def advance() -> None:
+            """Count: a phase of the fold, a part of the blocks, a turn of the positions, a pass."""
             m.d.sync += phase.eq(Mux(whole, 0, phase + 1))
             with m.If(whole):
                 m.d.sync += [weight.eq(weight + 1), part.eq(Mux(part == inner - 1, 0, part + 1))]
@@ -259,48 +315,77 @@ class LineBuffer(wiring.Component):
                     m.d.sync += turn.eq(Mux(turn == outer - 1, 0, turn + 1))
             with m.If(group_ends):
                 m.d.sync += number.eq(number + 1)
-            with m.If(finishes):
-                m.d.sync += [busy.eq(0), weight.eq(0), number.eq(0)]
-        rows = [Signal.like(base, name=f"row_{r}") for r, base in enumerate(bases)]
+
+        with m.FSM(name="walk") as fsm:
+            with m.State("WAIT"):
+                start()
+            with m.State("ISSUE"):
+                m.d.comb += [
+                    group_ends.eq(whole & (part == inner - 1) & (turn == outer - 1)),
+                    finishes.eq(group_ends & (number == shape.passes - 1)),
+                ]
+                advance()
+                with m.If(finishes):
+                    m.d.sync += [weight.eq(0), number.eq(0)]
+                    m.next = "WAIT"
+                    start()
+
+        # The pixel under way: the lines of its kernel, and which rows and columns of it lie in the image.
+        rows = [Signal.like(base, name=f"row_{r}") for r, base in enumerate(pixel.bases)]
         inside_rows, inside_columns = Signal(window.kernel[0]), Signal(window.kernel[1])
         offset = Signal(signed(1 + max(width, window.padding[1] + 1).bit_length() + inner.bit_length() + 1))
-        # What the rows to come do not see any more is free when the last pixel of a row has been read.
+        with m.If(pixel.starts):
+            m.d.sync += [
+                offset.eq(constant_product(pixel.left, inner)),
+                *(row.eq(base) for row, base in zip(rows, pixel.bases, strict=True)),
+                inside_rows.eq(Cat((pixel.top + r >= 0) & (pixel.top + r < height) for r in range(window.kernel[0]))),
+                inside_columns.eq(Cat((pixel.left + c >= 0) & (pixel.left + c < width)
+                                      for c in range(window.kernel[1]))),
+            ]
+
+        # A register between the walk and the array.
+        m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
+                     issue.phase.eq(phase), issue.first.eq((turn == 0) & (part == 0)), issue.ends.eq(group_ends)]
+        return _Group(turn, part, offset, rows, inside_rows, inside_columns), finishes
+
+    def _free(self, m: Module, pixel: _Pixel, finishes: Value, freed: Signal) -> None:
+        """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""
+        height, stride = self._shape.walk.grid[0], self._shape.walk.window.stride[0]
         oldest, frees, leaves = Signal(range(height + 1)), Signal(range(height + 1)), Signal(range(height + 1))
-        after = top + window.stride[0]
-        m.d.comb += leaves.eq(Mux(image_ends, height, Mux(after > 0, Mux(after > height, height, after), 0)) - oldest)
+        after = pixel.top + stride
+        m.d.comb += leaves.eq(
+            Mux(pixel.image_ends, height, Mux(after > 0, Mux(after > height, height, after), 0)) - oldest)
         with m.If(finishes):
             m.d.comb += freed.eq(frees)
             m.d.sync += frees.eq(0)
-        with m.If(row_ends):
-            m.d.sync += [frees.eq(leaves), oldest.eq(Mux(image_ends, 0, oldest + leaves))]
-        with m.If(starts):
-            m.d.sync += [
-                busy.eq(1), offset.eq(constant_product(left, inner)),
-                *(row.eq(base) for row, base in zip(rows, bases, strict=True)),
-                inside_rows.eq(Cat((top + r >= 0) & (top + r < height) for r in range(window.kernel[0]))),
-                inside_columns.eq(Cat((left + c >= 0) & (left + c < width) for c in range(window.kernel[1]))),
-            ]
+        with m.If(pixel.row_ends):
+            m.d.sync += [frees.eq(leaves), oldest.eq(Mux(pixel.image_ends, 0, oldest + leaves))]
 
-        m.d.sync += [self.valid.eq(busy), self.weight.eq(weight), self.number.eq(number), self.phase.eq(phase),
-                     self.first.eq((turn == 0) & (part == 0)), self.ends.eq(group_ends)]
+    def _read(self, m: Module, group: _Group) -> None:
+        """Read a group: for each of its kernel positions the blocks of a pixel, zeros outside the image."""
+        shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window
+        outer, inner = shape.turns
         for n in range(shape.positions):
+            # The position of this turn: its line, its column, and whether it lies in the image.
             seen_positions = [min(t * shape.positions + n, window.positions - 1) for t in range(outer)]
             places = [divmod(position, window.kernel[1]) for position in seen_positions]
-            row, inside = Signal.like(rows[0], name=f"from_{n}"), Signal(name=f"inside_{n}")
+            row, inside = Signal.like(group.rows[0], name=f"from_{n}"), Signal(name=f"inside_{n}")
             column = Signal(range(max(2, window.kernel[1] * inner)), name=f"column_{n}")
             m.d.comb += [
-                row.eq(_chosen([rows[r] for r, _ in places], turn)),
-                column.eq(_chosen([Const(c * inner) for _, c in places], turn)),
-                inside.eq(_chosen([inside_rows[r] & inside_columns[c] for r, c in places], turn)),
+                row.eq(_chosen([group.rows[r] for r, _ in places], group.turn)),
+                column.eq(_chosen([Const(c * inner) for _, c in places], group.turn)),
+                inside.eq(_chosen([group.inside_rows[r] & group.inside_columns[c] for r, c in places], group.turn)),
             ]
-            address, here = Signal.like(rows[0], name=f"address_{n}"), Signal(name=f"here_{n}")
-            m.d.sync += [address.eq(row + offset + column + part), here.eq(inside)]
-            there = delay(m, here, 2, name=f"there_{n}")
+            address, here = Signal.like(group.rows[0], name=f"address_{n}"), Signal(name=f"here_{n}")
+            m.d.sync += [address.eq(row + group.offset + column + group.part), here.eq(inside)]
+
+            # Its blocks, with the register behind the memory.
+            there = delay(m, here, self.LATENCY, name=f"there_{n}")
             for b in range(shape.blocks):
-                if b == layer.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
+                if b == walk.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
                     filled = Signal(name=f"filled_{n}")
-                    m.d.sync += filled.eq(inside & (part != inner - 1))
-                    there = delay(m, filled, 2, name=f"filled_there_{n}")
+                    m.d.sync += filled.eq(inside & (group.part != inner - 1))
+                    there = delay(m, filled, self.LATENCY, name=f"filled_there_{n}")
                 ram = self._rams[n * shape.blocks + b]
                 m.d.comb += [ram.r_addr.eq(address),
                              Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, delay(

@@ -1,6 +1,4 @@
 """A fully connected layer: an engine with one matrix, and a queue that its rows always fit into."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
@@ -13,6 +11,7 @@ from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_m
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.unit import Site, loadable, unit
@@ -59,7 +58,7 @@ class LinearLayer(wiring.Component):
     def images(self) -> list[Image]:
         return engine_images(self._layer.name, self._program)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
         m.submodules.rows = rows = engine.rows(m, stage=0)

@@ -1,9 +1,8 @@
 """The pointwise unit: fetches blocks of pre-activations and state, computes some elements per cycle."""
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +10,7 @@ from circulant.hw.arith.activation import table_image, table_widths
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, packed
+from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import delay
@@ -59,7 +58,7 @@ def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
 
 
 def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
-    """What a unit is made of: its states, a table and a product for each activation, the products of gates."""
+    """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
     memories = [Memory(1, k * width, streams * blocks) for width in cell.memories(layer).values()]
@@ -73,7 +72,7 @@ def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams:
     return Parts(memories, [Product(elements, a, b) for a, b in pairs + cell.factors(layer)])
 
 
-def first_block(stream: Any, streams: int, blocks: int) -> Any:
+def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
     """Address of the first block of a stream's state."""
     return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
@@ -123,7 +122,7 @@ class Pointwise(wiring.Component):
                 **{name: Out(data.ArrayLayout(signed(width), k)) for name, width in self._outputs.items()}})),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
@@ -137,9 +136,9 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
-        written = self._own_write(m)
-        operands: dict[str, Any] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
-        operands |= {name: self._memory(m, name, width, written) for name, width in self._memories.items()}
+        writes = self._writes(m)
+        operands: dict[str, data.View] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
+        operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
         latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
@@ -148,7 +147,7 @@ class Pointwise(wiring.Component):
                    for name in self._outputs}
         collected = dict(results)
         if self._cell.own:
-            collected["next"] = written.data
+            collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
             m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
@@ -172,19 +171,19 @@ class Pointwise(wiring.Component):
         ]
         return m
 
-    def _own_write(self, m: Module) -> Any:
-        """Where and when the cell's own state is written; its data is a register."""
+    def _writes(self, m: Module) -> dict[str, wiring.PureInterface]:
+        """The blocks for each memory: those that come, and those of the cell's own state, whose data is a register."""
         own = self._cell.own
-        if not own:
-            return None
-        write = write_signature(self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(
-            path=("own",))
-        m.d.comb += [write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
-        return write
+        writes = {name: getattr(self, f"w_{name}") for name in self._memories if name != own}
+        if own:
+            writes[own] = write = write_signature(
+                self._k, self._memories[own], streams=self._streams, blocks=self._blocks).create(path=("own",))
+            m.d.comb += [
+                write.valid.eq(self.o.valid), write.block.eq(self.o.block), write.stream.eq(self.o.step.stream)]
+        return writes
 
-    def _memory(self, m: Module, name: str, width: int, own: Any) -> Any:
-        """A block of the memory, as fetched."""
-        given = own if name == self._cell.own else getattr(self, f"w_{name}")
+    def _memory(self, m: Module, name: str, width: int, given: wiring.PureInterface) -> data.View:
+        """A block of the memory, as fetched; ``given`` writes it."""
         values = data.ArrayLayout(signed(width), self._k)
         m.submodules[name] = mem = memory.Memory(shape=values, depth=self._streams * self._blocks, init=[])
         write, read = mem.write_port(), mem.read_port()
@@ -205,11 +204,11 @@ class Pointwise(wiring.Component):
                 m.d.comb += state.data.eq(read.data)
         return read.data
 
-    def _element(self, values: Any, phase: Signal, lane: int) -> Any:
+    def _element(self, values: data.View, phase: Signal, lane: int) -> Value:
         """Element ``lane`` of the group whose turn it is."""
         return Array([values[p * self._elements + lane] for p in range(self._k // self._elements)])[phase]
 
-    def _peepholes(self, m: Module) -> dict[str, Any]:
+    def _peepholes(self, m: Module) -> dict[str, data.View]:
         """The peephole weights of the block that is fetched, by operand of the cell."""
         k, image = self._k, peephole_image(self._layer)
         if image is None:

@@ -1,6 +1,4 @@
 """Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,6 +7,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.window_pool import WindowPoolLayer, joined, rounded
 from circulant.hw.stream.pipeline import Queue, block
 from circulant.hw.stream.width_converter import serialize
@@ -69,7 +68,7 @@ class PoolLayer(wiring.Component):
     def images(self) -> list[Image]:
         return []
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, kernel = self._layer, self._k, self._kernel
         height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across

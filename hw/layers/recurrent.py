@@ -7,8 +7,6 @@
 With several streams the steps of as many independent sequences follow each other in turn, and the gates of
 one are computed while the results of another are under way.
 """
-from typing import Any
-
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -21,7 +19,9 @@ from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
+from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.layers.restore import Restore
@@ -121,7 +121,7 @@ class RecurrentLayer(wiring.Component):
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
                          config=self._config, state=self._own_state)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         engine, queue, pointwise = self._engine, self._queue, self._pointwise
         m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue
@@ -140,7 +140,7 @@ class RecurrentLayer(wiring.Component):
             engine.skipped.eq(ends & ~results.step.last if self._layer.returns == "last" else 0),
         ]
         if not self.program.commands[SECOND]:
-            m.d.comb += _same(results, pointwise.o)
+            _give(m, pointwise.o, results)
             m.d.comb += [engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
                          engine.own.data.eq(results.y)]
         else:
@@ -165,7 +165,7 @@ class RecurrentLayer(wiring.Component):
                 m.d.comb += [engine.restart.eq(0), engine.resume.eq(0)]
         return m
 
-    def _keep(self, m: Module, config: Config, results: Any) -> None:
+    def _keep(self, m: Module, config: Config, results: data.View) -> None:
         """Keep the outputs of each stream, and take them back at a restart."""
         engine, own = self._engine, self._engine.own
         m.submodules.restore = restore = self._restore
@@ -180,7 +180,7 @@ class RecurrentLayer(wiring.Component):
         with m.If(restore.valid):
             m.d.comb += [own.valid.eq(1), own.second.eq(0), own.drop.eq(restore.drop), own.data.eq(restore.data)]
 
-    def _feed(self, m: Module, rows: Any, unit: Pointwise) -> Value:
+    def _feed(self, m: Module, rows: RowBuffers, unit: Pointwise) -> Value:
         """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
         fetched, computed = Signal(), Signal(range(PLACES))
         m.d.comb += [
@@ -194,7 +194,7 @@ class RecurrentLayer(wiring.Component):
         m.d.sync += computed.eq(computed + fetched)
         return fetched
 
-    def _project(self, m: Module, results: Any) -> None:
+    def _project(self, m: Module, results: data.View) -> None:
         """Rows of the projection are the results."""
         m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
         projected = Signal(range(PLACES))
@@ -210,7 +210,7 @@ class RecurrentLayer(wiring.Component):
             value = rows.rows.y[j]
             m.d.comb += results.y[j].eq(Mux(number == self._blocks - 1, 0, value) if j >= k - padding else value)
 
-    def _renew(self, m: Module, results: Any) -> None:
+    def _renew(self, m: Module, results: data.View) -> None:
         """Rows of the candidate go through a pointwise unit of their own."""
         layer, first = self._layer, self._pointwise
         m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
@@ -218,7 +218,7 @@ class RecurrentLayer(wiring.Component):
         # One transform serves both: the unit with the shorter way gives way.
         ahead, behind = (pointwise_latency(cell, layer, self._elements) for cell in cells_of(layer))
         self._feed(m, rows, unit)
-        m.d.comb += _same(results, unit.o)
+        _give(m, unit.o, results)
         m.d.comb += first.yields.eq(delay(m, unit.fetch, behind - ahead, name="renewed", reset_less=False))
         m.d.comb += [
             unit.w_gate.valid.eq(first.o.valid), unit.w_gate.block.eq(first.o.block),
@@ -228,8 +228,9 @@ class RecurrentLayer(wiring.Component):
         ]
 
 
-def _same(results: Any, o: Any) -> list[Any]:
-    return [results[name].eq(getattr(o, name)) for name in ("valid", "block", "step", "y")]
+def _give(m: Module, o: wiring.PureInterface, results: data.View) -> None:
+    """Take the blocks of a pointwise unit as results."""
+    m.d.comb += [results.valid.eq(o.valid), results.block.eq(o.block), results.step.eq(o.step), results.y.eq(o.y)]
 
 
 @unit.register

@@ -7,7 +7,6 @@ deadlock. It holds as many more as come while an output is on its way through th
 """
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -18,11 +17,12 @@ from circulant.hw.arith.fixed import requantize
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import Site, unit
+from circulant.hw.unit import Site, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
@@ -40,7 +40,7 @@ SLACK = 64
 """Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
 
 
-def needed(layers: Sequence[Any], grid: Grid) -> Integers:
+def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
     count = np.arange(1, grid[0] * grid[1] + 1)
     for layer in layers:
@@ -95,7 +95,7 @@ class ResidualLayer(wiring.Component):
         o: the same of the sum, in the blocks of the body, or where it has none of the shortcut.
     """
 
-    def __init__(self, layer: Residual, *, k: int, body: Sequence[Any], shortcut: Sequence[Any]) -> None:
+    def __init__(self, layer: Residual, *, k: int, body: Sequence[Unit], shortcut: Sequence[Unit]) -> None:
         self._layer, self._units = layer, (list(body), list(shortcut))
         self._k_in = k
         self._k = min((values(units[-1].o) if units else k for units in self._units),
@@ -122,7 +122,7 @@ class ResidualLayer(wiring.Component):
     def images(self) -> list[Image]:
         return [image for units in self._units for unit in units for image in unit.images]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k = self._layer, self._k
         ends = []

@@ -1,10 +1,9 @@
 """The vectors that a recurrent layer goes on from: kept to be read, and brought back into its banks."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.pointwise import first_block, write_signature
 from circulant.hw.reload.config import MemoryWindow
 from circulant.hw.stream.pipeline import delay
@@ -39,7 +38,7 @@ class Restore(wiring.Component):
             "busy": Out(1),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         opening, blocks, streams = self._opening, self._blocks, self._streams
         m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])

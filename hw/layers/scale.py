@@ -1,6 +1,4 @@
 """A scale and shift of each channel, some channels in each cycle."""
-from typing import Any
-
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,7 +7,7 @@ from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ScalePlan
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, packed
+from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
@@ -55,7 +53,7 @@ class ScaleLayer(wiring.Component):
             packed(scales, factor), packed(shifts, width), strict=True)]
         return [Image(words, e * (factor + width), f"{layer.name}_factors")]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, e, queue = self._layer, self._elements, self._queue
         groups = -(-layer.inputs // e)

@@ -11,7 +11,6 @@ those of the definition.
 """
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -20,10 +19,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize
+from circulant.hw.array.line_shape import Walk
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
-from circulant.sim.shape.window import Grid, Window
+from circulant.sim.shape.window import Window
 
 __all__ = ["PIXELS", "TileShape", "Tiler", "fast_fir", "tiles_fit", "weighted"]
 
@@ -83,16 +84,6 @@ def tiles_fit(layer: Conv, pixels: int) -> bool:
     across, width = layer.output_grid[1], layer.grid[1]
     return (layer.product.block_size == 1 and layer.window.stride[1] == 1 and layer.window.kernel[1] > 1
             and across % pixels == 0 and width % pixels == 0 and across <= width)
-
-
-@dataclass(frozen=True)
-class Walk:
-    """What the kernel moves over: lines of tiles; see `sim.golden.conv.Conv`."""
-
-    grid: Grid
-    output_grid: Grid
-    window: Window
-    blocks: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +187,7 @@ class TileShape:
         """Layout of a tile: for each channel the sums of pixels that are multiplied."""
         return data.ArrayLayout(signed(self.data_width), self.layer.inputs * self.products)
 
-    def transform(self, m: Module, platform: Any) -> "Tiler":
+    def transform(self, m: Module, platform: Platform) -> "Tiler":
         m.submodules.tiler = tiler = Tiler(self)
         return tiler
 
@@ -224,7 +215,7 @@ class Tiler(wiring.Component):
         super().__init__({"i": In(stream.Signature(shape.block.members["data"])), "o": Out(stream.Signature(
             shape.spectrum))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, layer = self._shape, self._shape.layer
         n, inputs, product = shape.pixels, layer.inputs, layer.product

@@ -1,6 +1,4 @@
 """A dense convolution in tiles: lines of tiles, rows of filters, and a queue that its tiles always fit into."""
-from typing import Any
-
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -10,7 +8,7 @@ from amaranth.utils import ceil_log2
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.layers.line_buffer import LineBuffer
 from circulant.hw.layers.tile import TileShape, fast_fir, weighted
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
@@ -20,7 +18,7 @@ __all__ = ["RowFormat", "TileConvLayer", "TileRow"]
 
 
 class RowFormat:
-    """What all rows have in common; equal rows have equal names.
+    """Sizes that all rows have in common; equal rows have equal names.
 
     Parameters:
         shape: of the convolution.
@@ -67,7 +65,7 @@ class TileRow(wiring.Component):
             "y": Out(data.ArrayLayout(signed(form.output_width), form.pixels)),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         form = self._form
         sums: list[Value] = []
@@ -138,7 +136,7 @@ class TileConvLayer(wiring.Component):
             Image(packed(shape.weights[:, r].reshape(-1, filters), shape.weight_width), shape.weight_width * filters,
                   f"{layer.name}_weights_{r}") for r in range(shape.rows))]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, form, layer, lines, queue = self._shape, self._form, self._shape.layer, self._lines, self._queue
         m.submodules.lines, m.submodules.queue = lines, queue
@@ -153,9 +151,9 @@ class TileConvLayer(wiring.Component):
         m.d.sync += operands.eq(Value.cast(lines.spectra))
         summed = form.latency - 2  # from lines to where the sum is taken
         add, ends = (delay(m, value, summed, name=name, reset_less=False)
-                     for name, value in (("add", lines.valid), ("ends", lines.ends)))
+                     for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
         first, number = (delay(m, value, summed, name=name)
-                         for name, value in (("first", lines.first), ("number", lines.number)))
+                         for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
         leaves = delay(m, ends, 5, name="leaves", reset_less=False)
         which = delay(m, number, 5, name="which")
         bias_at = delay(m, number, 3, name="bias_at")
@@ -167,7 +165,7 @@ class TileConvLayer(wiring.Component):
         for r, row in enumerate(rows):
             m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
             m.d.comb += [
-                rom.en.eq(1), rom.addr.eq(lines.weight), Value.cast(row.x).eq(Value.cast(operands)),
+                rom.en.eq(1), rom.addr.eq(lines.issue.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
                 row.add.eq(add), row.first.eq(first),
                 row.bias.eq(bias.data.word_select(r, form.output_width).as_signed()),

@@ -2,7 +2,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add
-from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -10,12 +9,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import constant_product, requantize
+from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Parts, queue_memory
 from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
 from circulant.hw.layers.line_buffer import LineBuffer
 from circulant.hw.stream.pipeline import Queue, block, connect, delay, tree
 from circulant.sim.golden.pool import Pool, reciprocal
-from circulant.sim.shape.window import Grid, Window
 
 __all__ = ["WindowPoolLayer", "WindowShape", "joined", "rounded"]
 
@@ -58,7 +58,7 @@ class WindowShape:
         return 2 * self.layer.window.kernel[0] + self.layer.window.stride[0]
 
     @property
-    def walk(self) -> "Walk":
+    def walk(self) -> Walk:
         return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.beats)
 
     @property
@@ -69,19 +69,9 @@ class WindowShape:
     def spectrum(self) -> data.ArrayLayout:
         return data.ArrayLayout(signed(self.layer.input_format.width), self.k)
 
-    def transform(self, m: Module, platform: Any) -> "Passing":
+    def transform(self, m: Module, platform: Platform) -> "Passing":
         m.submodules.passing = passing = Passing(self.spectrum, flip=self.layer.mode == "max")
         return passing
-
-
-@dataclass(frozen=True)
-class Walk:
-    """What the windows move over; see `sim.golden.conv.Conv`."""
-
-    grid: Grid
-    output_grid: Grid
-    window: Window
-    blocks: int
 
 
 class Passing(wiring.Component):
@@ -95,7 +85,7 @@ class Passing(wiring.Component):
         self._flip = flip
         super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.d.comb += [self.o.valid.eq(self.i.valid), self.i.ready.eq(self.o.ready), *(
             self.o.payload[j].eq(flipped(self.i.payload[j]) if self._flip else self.i.payload[j])
@@ -104,12 +94,12 @@ class Passing(wiring.Component):
 
 
 def joined(layer: Pool) -> Callable[[Value, Value], Value]:
-    """What becomes of two values of a window: the greater one, or their sum."""
+    """The join of two values of a window: the greater one, or their sum."""
     return (lambda a, b: Mux(a > b, a, b)) if layer.mode == "max" else add
 
 
 def rounded(layer: Pool, value: Value) -> Value:
-    """What becomes of a window's greatest value or sum: the value itself, or the mean."""
+    """The result of a window's greatest value or sum: the value itself, or the mean."""
     if layer.mode == "max":
         return value
     factor, bits = reciprocal(layer.window.positions)
@@ -149,7 +139,7 @@ class WindowPoolLayer(wiring.Component):
     def images(self) -> list[Image]:
         return []
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, layer, lines, queue = self._shape, self._shape.layer, self._lines, self._queue
         m.submodules.lines, m.submodules.queue = lines, queue
@@ -160,7 +150,8 @@ class WindowPoolLayer(wiring.Component):
         m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
         down, across = layer.output_grid
         count = down * across * shape.beats
-        at, comes = Signal(range(max(2, count))), delay(m, lines.valid, self._latency, name="comes", reset_less=False)
+        at = Signal(range(max(2, count)))
+        comes = delay(m, lines.issue.valid, self._latency, name="comes", reset_less=False)
         m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
         with m.If(comes):
             m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))

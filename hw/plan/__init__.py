@@ -1,1 +1,1 @@
-"""What each layer gets of a budget of multipliers, and what it then takes: cycles, memories, DSP blocks."""
+"""The share of each layer in a budget of multipliers, and what it then takes: cycles, memories, DSP blocks."""

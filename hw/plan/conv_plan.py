@@ -1,7 +1,6 @@
-"""What a convolution may get: arrays that take a pixel or a tile at a time."""
+"""Plans of a convolution: arrays that take a pixel or a tile at a time."""
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
 
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.line_buffer import LineBufferShape
@@ -10,6 +9,7 @@ from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import FOLDS, Ladder, Rung, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
 from circulant.sim.arith.circulant import multiplications
+from circulant.sim.artifact import Json
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.layers import Layer
 
@@ -93,7 +93,7 @@ def _(layer: Conv, count: int = 1, plan: ConvPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Conv, plan: ConvPlan) -> dict[str, Any]:
+def _(layer: Conv, plan: ConvPlan) -> Json:
     shape, floor = plan.shape, -(-plan.multiplications // plan.multipliers)
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.row_columns,
             "positions": shape.positions, "blocks": shape.blocks, "chains": shape.chains, "fold": shape.fold,

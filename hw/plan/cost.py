@@ -6,7 +6,6 @@ for the Gantt chart. Held to the simulated hardware by its tests.
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
@@ -14,6 +13,7 @@ from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
+from circulant.sim.artifact import Json
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
 
@@ -44,7 +44,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Stage:
-    """What takes the rows of a stage: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
+    """The taker of a stage's rows: a block every ``phases`` cycles at the most, ``latency`` cycles to its result."""
 
     phases: int
     latency: int
@@ -209,7 +209,7 @@ def _whole(cycles: int, count: int) -> float:
 
 
 def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, above: bool) -> str:
-    """What is said of an array that has an issue in every cycle.
+    """The limit of an array that has an issue in every cycle, in words.
 
     Parameters:
         issues: of a step; each has room for a block product of every lane.
@@ -224,7 +224,7 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, floor: int) -> str:
-    """What keeps a step from taking less time: the array, the pointwise unit, the drain, or the path of the state.
+    """The limit of a step's time: the array, the pointwise unit, the drain, or the path of the state.
 
     Parameters:
         floor: of the step with the layer's multipliers, in cycles.
@@ -240,7 +240,7 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, flo
 
 
 def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int) -> str:
-    """What keeps a layer without a state from taking less time for a vector than ``cycles``; ``floor``: see `limit`."""
+    """The limit of a vector's ``cycles`` in a layer without a state; ``floor``: see `limit`."""
     if cycles > sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                     for matrix in matrices):
         return "input or output: a block comes or leaves in every cycle"
@@ -250,7 +250,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, f
     return "inverse FFTs: rows leave in every cycle"
 
 
-def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> dict[str, Any]:
+def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> Json:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
     line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
     units = stages(layer, elements)

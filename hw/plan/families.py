@@ -35,7 +35,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a design takes of a device of a family; block RAMs in the unit of the data sheets.
+    """Cells of a family that a design takes; block RAMs in the unit of the data sheets.
 
     ``unmapped`` counts the memories for which the family has no place.
     """
@@ -49,7 +49,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Family:
-    """What a family is made of.
+    """The cells of a family, and factors of the estimates.
 
     Parameters:
         dsp: its multipliers.
@@ -79,7 +79,7 @@ class Family:
         return memory.copies * _least(self.blocks, memory.depth, memory.width)
 
     def demand(self, found: Inventory) -> Demand:
-        """What a design takes; logic only where it was counted."""
+        """The demand of a design; logic only where it was counted."""
         dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)

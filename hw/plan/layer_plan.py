@@ -2,7 +2,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any
 
 from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
 from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
@@ -12,6 +11,7 @@ from circulant.hw.plan.cost import TURNS, chain_latency, chart, limit, step_time
 from circulant.hw.plan.passes import (
     FOLDS,
     Ladder,
+    Rung,
     ladder,
     layer_entry,
     layer_multiplications,
@@ -19,6 +19,7 @@ from circulant.hw.plan.passes import (
     useful,
 )
 from circulant.sim.arith.circulant import multiplications
+from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
@@ -147,7 +148,7 @@ def _(layer: Bidirectional, *, streams: int, count: int) -> Ladder:
     found = [list(candidates(each, streams)) for each in layer.directions.values()]
     blocks = -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
 
-    def settle(rung: tuple[LayerPlan, ...], spare: int) -> PairPlan:
+    def settle(rung: Rung, spare: int) -> PairPlan:
         forward, backward = (exact(each, plans, chosen.multipliers + spare // 2) for each, plans, chosen in zip(
             layer.directions.values(), found, rung, strict=True))
         return PairPlan(forward, backward, blocks)
@@ -171,7 +172,7 @@ def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int
     return sum(map(layer_multiplications, layer.directions.values()))
 
 
-def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[dict[str, Any], int]:
+def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     """The entry of a layer with one array, all but what limits it; its floor in cycles."""
     shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, plan.multipliers))
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
@@ -180,20 +181,20 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[dict[str, Any], int]:
 
 
 @layer_entry.register
-def _(layer: Linear, plan: LayerPlan) -> dict[str, Any]:
+def _(layer: Linear, plan: LayerPlan) -> Json:
     entry, floor = _array_entry(layer, plan)
     return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
 
 
 @layer_entry.register
-def _(layer: Gru | Lstm, plan: LayerPlan) -> dict[str, Any]:
+def _(layer: Gru | Lstm, plan: LayerPlan) -> Json:
     (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
                     "chart": chart(layer, program, plan.elements, plan.streams)}
 
 
 @layer_entry.register
-def _(layer: Bidirectional, plan: PairPlan) -> dict[str, Any]:
+def _(layer: Bidirectional, plan: PairPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
             "floor": -(-layer_multiplications(layer) // plan.multipliers),
             **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}

@@ -3,9 +3,9 @@
 While it sees padding, lines come until the buffer is full, and then wait. So such an image may take longer than its
 input and longer than its output. Tests hold the prediction to the simulated hardware.
 """
-from typing import Any
-
 import numpy as np
+
+from circulant.hw.array.line_shape import Walk
 
 __all__ = ["image_cycles"]
 
@@ -13,7 +13,7 @@ IMAGES, MEASURED = 12, 4
 """Images that are followed from an empty buffer on, and the last of them, over which the period is the mean."""
 
 
-def image_cycles(walk: Any, *, lines: int, cycles: int) -> int:
+def image_cycles(walk: Walk, *, lines: int, cycles: int) -> int:
     """Cycles from image to image, when the input is always there and the output taken.
 
     Parameters:

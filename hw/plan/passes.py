@@ -1,10 +1,12 @@
-"""What a plan asks of each kind of layer: functions of which each kind has an implementation beside its plan."""
+"""Questions of a plan to each kind of layer: functions of which each kind has an implementation beside its plan."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import TypeVar
 
 from circulant.hw.array.layer_programs import without_hardware
+from circulant.hw.array.plans import Plan
+from circulant.sim.artifact import Json
 from circulant.sim.golden.layers import Layer
 
 __all__ = ["FOLDS", "Ladder", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
@@ -13,7 +15,9 @@ __all__ = ["FOLDS", "Ladder", "ladder", "layer_entry", "layer_multiplications", 
 FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
 """Cycles over which a lane may spread a block product."""
 
-Rung = tuple[Any, ...]
+P = TypeVar("P", bound=Plan)
+
+Rung = tuple[Plan, ...]
 """Plans of what works at the same time in a layer: one, or that of each direction."""
 
 
@@ -27,7 +31,7 @@ class Ladder:
     """
 
     rungs: Sequence[Rung]
-    settle: Callable[[Rung, int], Any] = lambda rung, spare: rung[0]
+    settle: Callable[[Rung, int], Plan] = lambda rung, spare: rung[0]
 
 
 @singledispatch
@@ -52,7 +56,7 @@ def tiled(layer: Layer, behind: Layer | None, pixels: int) -> list[Sequence[Rung
 
 
 @singledispatch
-def layer_multiplications(layer: Layer, count: int = 1, plan: Any = None) -> int:
+def layer_multiplications(layer: Layer, count: int = 1, plan: Plan | None = None) -> int:
     """Real multiplications of one step or image: block products, activations, gates.
 
     Parameters:
@@ -63,21 +67,21 @@ def layer_multiplications(layer: Layer, count: int = 1, plan: Any = None) -> int
 
 
 @singledispatch
-def layer_entry(layer: Layer, plan: Any) -> dict[str, Any]:
-    """What a layer got, what a step of it takes, why, and when each unit works; of two directions each."""
+def layer_entry(layer: Layer, plan: Plan) -> Json:
+    """The entry of a layer in the manifest: its plan, a step's cycles and their limit, and when each unit works."""
     raise without_hardware(layer)
 
 
-def useful(plans: Sequence[Any]) -> list[Any]:
+def useful(plans: Sequence[P]) -> list[P]:
     """The useful plans, from the smallest to the fastest: each is faster than all that are smaller."""
-    found: list[Any] = []
+    found: list[P] = []
     for candidate in sorted(plans, key=lambda c: (c.multipliers, c.cycles)):
         if not found or candidate.cycles < found[-1].cycles:
             found.append(candidate)
     return found
 
 
-def side_by_side_ladder(ladders: Sequence[Sequence[Any]]) -> list[Rung]:
+def side_by_side_ladder(ladders: Sequence[Sequence[P]]) -> list[tuple[P, ...]]:
     """The rungs of layers at work at the same time: for each speed the smallest plans that all reach it."""
     speeds = sorted({each.cycles for ladder in ladders for each in ladder}, reverse=True)
     slowest = max(ladder[-1].cycles for ladder in ladders)

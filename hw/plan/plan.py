@@ -2,8 +2,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from circulant.hw.array.plans import LayerPlan, PairPlan, ResidualPlan, ScalePlan, StreamPlan
-from circulant.hw.layers.conv import ConvPlan
+from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
@@ -16,7 +15,6 @@ __all__ = ["KINDS", "Plan", "each_step", "layer_multiplications", "plan", "repea
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
 
-Plan = LayerPlan | PairPlan | ConvPlan | StreamPlan | ScalePlan | ResidualPlan
 
 
 def require_positive(name: str, value: object, why: str) -> None:

@@ -1,9 +1,8 @@
-"""What the layers of two branches may get, which work at the same time."""
-from typing import Any
-
+"""Plans of the layers of two branches, which work at the same time."""
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.layers.residual import waiting
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
+from circulant.sim.artifact import Json
 from circulant.sim.golden.residual import Residual
 from circulant.sim.shape.chain import flows
 from circulant.sim.shape.window import Flow
@@ -34,7 +33,7 @@ def _(layer: Residual, count: int = 1, plan: ResidualPlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Residual, plan: ResidualPlan) -> dict[str, Any]:
+def _(layer: Residual, plan: ResidualPlan) -> Json:
     body, shortcut = waiting(layer)
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
             "floor": -(-layer_multiplications(layer) // max(1, plan.multipliers)), "multipliers": plan.multipliers,

@@ -1,13 +1,13 @@
-"""What layers without an array may get: how often they work, and how many channels a scale takes in a cycle."""
+"""Plans of layers without an array: how often they work, and how many channels a scale takes in a cycle."""
 from collections.abc import Iterator
 from functools import singledispatch
 from math import prod
-from typing import Any
 
 from circulant.hw.array.plans import ScalePlan, StreamPlan
 from circulant.hw.layers.flatten import in_order
 from circulant.hw.layers.pool import side_by_side
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.sim.artifact import Json
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.layers import Layer
@@ -83,12 +83,12 @@ def _(layer: Scale, count: int = 1, plan: ScalePlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Pool | Flatten | Argmax, plan: StreamPlan) -> dict[str, Any]:
+def _(layer: Pool | Flatten | Argmax, plan: StreamPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
             "limit": "a value or a block in each cycle"}
 
 
 @layer_entry.register
-def _(layer: Scale, plan: ScalePlan) -> dict[str, Any]:
+def _(layer: Scale, plan: ScalePlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
             "floor": plan.cycles, "multipliers": plan.multipliers, "limit": "some channels in each cycle"}

@@ -3,13 +3,12 @@
 Memories ask for a window while their layers are elaborated, so that the port must be the last submodule of the top.
 What it drives (``address``, ``strobe``, the parts of the word, ``open``) is used across the hierarchy.
 """
-from typing import Any
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import delay
 from circulant.sim.configuration import (
     ADDRESS_BITS,
@@ -117,7 +116,7 @@ class Config(wiring.Component):
             self._parts.append(Signal(WORD, name=f"part_{len(self._parts)}", reset_less=True))
         return Cat(self._parts[:parts][::-1])[:width]
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         self._closed = True
         accepted, refused, quiet = Signal(), Signal(), Signal(range(QUIET + 1))

@@ -1,9 +1,9 @@
 """The way into a network: whatever comes, the vectors that pass are whole, and zero behind their last value."""
-from typing import Any
-
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from circulant.hw.emit.target import Platform
 
 __all__ = ["FrameGuard"]
 
@@ -32,7 +32,7 @@ class FrameGuard(wiring.Component):
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "malformed": Out(1),
                           "busy": Out(1)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         lanes, sample = len(self.i.payload.data), self._vectors is not None
         beats = -(-self._size // lanes)

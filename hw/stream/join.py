@@ -1,16 +1,15 @@
 """The two ends of a bidirectional layer: one stream to two sinks, and two streams of vectors side by side in one."""
-from typing import Any
-
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 
 __all__ = ["Join", "fork"]
 
 
-def fork(m: Module, source: Any, sinks: list[Any], *, name: str) -> None:
+def fork(m: Module, source: stream.Interface, sinks: list[stream.Interface], *, name: str) -> None:
     """Give each payload of ``source`` to all ``sinks``, to each as soon as it takes it."""
     took = [Signal(name=f"{name}_took_{n}") for n in range(len(sinks))]
     ready = Cat(sink.ready | done for sink, done in zip(sinks, took, strict=True)).all()
@@ -41,7 +40,7 @@ class Join(wiring.Component):
         signature = stream.Signature(block(k, width))
         super().__init__({"first": In(signature), "second": In(signature), "o": Out(signature)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         k, (first_size, second_size) = self._k, self._sizes
         whole, shift = divmod(first_size, k)  # blocks of the first vector alone, values of it in the block behind them
@@ -59,7 +58,7 @@ class Join(wiring.Component):
             self.o.payload.last.eq(ends & Mux(takes_second, second.last, marked)),
         ]
         for j in range(k):
-            own: Any = Mux(takes_first, first.data[j], held[j]) if j < shift else 0
+            own: ValueLike = Mux(takes_first, first.data[j], held[j]) if j < shift else 0
             if j >= shift:
                 own = Mux(takes_second, second.data[j - shift], 0)
             m.d.comb += self.o.payload.data[j].eq(Mux(both, own, first.data[j]) if whole else own)

@@ -1,22 +1,24 @@
 """Units in a row: where blocks are of another size, what comes is put into those that are taken."""
 from collections.abc import Sequence
-from typing import Any
 
 from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.stream import Interface
 
-from circulant.hw.emit.target import separate_module
+from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.width_converter import WidthConverter
+from circulant.sim.golden.layers import Layer
 
 __all__ = ["into", "link", "values"]
 
 
-def values(stream: Any) -> int:
+def values(stream: Interface) -> int:
     """Values of a block of a stream."""
     return int(stream.payload.shape().members["data"].length)
 
 
-def into(m: Module, source: Any, sink: Any, *, size: int, width: int, name: str) -> Any:
+def into(m: Module, source: Interface, sink: Interface, *, size: int, width: int, name: str) -> Interface:
     """Join two streams of vectors of ``size`` values, whatever the blocks of each; returns what the sink takes from."""
     if values(source) != values(sink):
         m.submodules[f"{name}_reblock"] = reblock = WidthConverter(
@@ -27,7 +29,8 @@ def into(m: Module, source: Any, sink: Any, *, size: int, width: int, name: str)
     return source
 
 
-def link(m: Module, layers: Sequence[Any], units: Sequence[Any], platform: Any = None) -> list[Any]:
+def link(m: Module, layers: Sequence[Layer], units: Sequence[wiring.Component],
+         platform: Platform = None) -> list[Interface]:
     """Add the units under the names of their layers, each behind the one before; returns the streams between them.
 
     Parameters:

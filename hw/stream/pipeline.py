@@ -1,13 +1,18 @@
 """Small words that the units share: registers that stall together, delay lines, blocks, queues."""
 from collections.abc import Callable, Iterable, Sequence
 from operator import add
-from typing import Any
+from typing import TypeVar
 
-from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
+
 __all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
+
+
+V = TypeVar("V", bound=ValueLike)
 
 
 def block(k: int, width: int) -> data.StructLayout:
@@ -15,7 +20,7 @@ def block(k: int, width: int) -> data.StructLayout:
     return data.StructLayout({"data": data.ArrayLayout(signed(width), k), "last": 1})
 
 
-def connect(m: Module, source: Any, sink: Any) -> None:
+def connect(m: Module, source: stream.Interface, sink: stream.Interface) -> None:
     """Join two streams whose payloads have one and the same shape; `wiring.connect` compares widths only.
 
     Raises:
@@ -27,7 +32,7 @@ def connect(m: Module, source: Any, sink: Any) -> None:
     m.d.comb += [sink.payload.eq(source.payload), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
-def delay(m: Module, value: Any, cycles: int, *, name: str, reset_less: bool = True) -> Any:
+def delay(m: Module, value: V, cycles: int, *, name: str, reset_less: bool = True) -> V:
     """``value`` some cycles later, without a stall. What starts something must be cleared by a reset, data need not."""
     for i in range(cycles):
         later = Signal.like(value, name=f"{name}_{i + 1}", reset_less=reset_less)
@@ -109,7 +114,7 @@ class Queue(wiring.Component):
             "level": Out(range(depth + 1)),
         })
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         """As Amaranth's buffered FIFO, but what decides a cycle is known in registers and compared with no count."""
         m = Module()
         most = self.depth - 1

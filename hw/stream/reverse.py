@@ -1,10 +1,9 @@
-"""What a layer that goes backward needs: sequences in the opposite order, and none that is too long for that."""
-from typing import Any
-
+"""Units for a layer that goes backward: sequences in the opposite order, and none that is too long for that."""
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.storage import Ram
 
 __all__ = ["Limit", "Reverse"]
@@ -31,7 +30,7 @@ class Reverse(wiring.Component):
         self._shape, self._blocks, self._half = shape, blocks, steps * blocks
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.ram = ram = Ram(width=Value.cast(self.i.payload.data).shape().width, depth=2 * self._half)
         full = Signal(2)
@@ -98,7 +97,7 @@ class Limit(wiring.Component):
         self._most = steps * blocks
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "overflow": Out(1)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         count, cut = Signal(range(self._most)), Signal()
         m.d.comb += [

@@ -3,13 +3,11 @@
 Amaranth writes every word of a memory into the Verilog, even where it starts as zero. So these are instances of
 `circulant_ram`, whose contents are undefined after configuration: what reads a word has written it.
 """
-from typing import Any
-
 from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.emit.target import VerilogTarget, ram_style
+from circulant.hw.emit.target import Platform, VerilogTarget, ram_style
 
 __all__ = ["DeepQueue", "Ram"]
 
@@ -53,7 +51,7 @@ class Ram(wiring.Component):
         super().__init__({"w_en": In(1), "w_addr": In(self._address), "w_data": In(width),
                           "r_en": In(1), "r_addr": In(self._address), "r_data": Out(width)})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if isinstance(platform, VerilogTarget):
             platform.add_module("circulant_ram", RAM)
@@ -81,7 +79,7 @@ class DeepQueue(wiring.Component):
         self._width, self._depth = Shape.cast(shape).width, depth
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.ram = ram = Ram(width=self._width, depth=self._depth)
         level, write, read = Signal(range(self._depth + 1)), Signal.like(ram.w_addr), Signal.like(ram.r_addr)

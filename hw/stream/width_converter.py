@@ -1,10 +1,9 @@
 """Between two layers of different block sizes: the same vectors in other blocks."""
-from typing import Any
-
 from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block, connect
 
 __all__ = ["WidthConverter", "serialize"]
@@ -29,7 +28,7 @@ class WidthConverter(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(block(k_in, width))), "o": Out(stream.Signature(block(k_out, width)))})
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if self._k_in >= min(self._k_out, self._size):
             self._split(m)
@@ -77,7 +76,7 @@ class WidthConverter(wiring.Component):
                             m.d.sync += held.data[p * k + j].eq(0)
 
 
-def serialize(m: Module, source: Any, sink: Any) -> None:
+def serialize(m: Module, source: stream.Interface, sink: stream.Interface) -> None:
     """Join two streams of which the first one has some pixels side by side where the second one has one."""
     (values, width), k_out = (source.payload.shape().members["data"].length,
                               source.payload.data.shape().elem_shape.width), sink.payload.data.shape().length

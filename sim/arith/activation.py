@@ -37,7 +37,7 @@ METHODS = ("pwl", "lut")
 
 
 def activation_names(hard: bool) -> tuple[str, str]:
-    """What stands for sigmoid and for tanh."""
+    """Approximations of sigmoid and tanh, by name."""
     return ("hard_sigmoid", "hard_tanh") if hard else ("sigmoid", "tanh")
 
 
@@ -147,7 +147,7 @@ class Pwl:
 
     @cached_property
     def values(self) -> Integers:
-        """What every argument within the reach gives, from the least on."""
+        """Values at every argument within the reach, from the least on."""
         half = 1 << self.input_bits - 1
         return self._computed(np.arange(-half, half))
 

@@ -1,4 +1,4 @@
-"""What happens inside of a golden model: every tensor on the way, as integers, by the names of the taps of
+"""Tensors inside of a golden model: every tensor on the way, as integers, by the names of the taps of
 `sim.real.float_model`.
 
 Behind those there are ``….sums``, the exact sums of products, before they are rounded to ``….product``.

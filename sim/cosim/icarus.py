@@ -155,7 +155,7 @@ def _simulate(work: Path, manifest: Manifest, seconds: float) -> None:
 
 
 def _outcome(file: Path, job: Job) -> Outcome:
-    """What the test bench recorded.
+    """The record of the test bench.
 
     Raises:
         ToolError: when it has not come to its end.

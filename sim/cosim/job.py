@@ -1,4 +1,4 @@
-"""What goes into the simulator's process and what comes out of it: files of the run folder."""
+"""Input and output of the simulator's process: files of the run folder."""
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields

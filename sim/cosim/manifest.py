@@ -1,4 +1,4 @@
-"""What a simulation reads of a design's ``manifest.json``: files, clock, reset, and the ports."""
+"""The part of a design's ``manifest.json`` that a simulation reads: files, clock, reset, and the ports."""
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is played through the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
+"""The stimuli of the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
 from dataclasses import dataclass
 from itertools import product
 

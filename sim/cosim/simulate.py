@@ -99,7 +99,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],
             load: Callable[[Path], Outcome], manifest: Manifest, toolchain: Toolchain, tell: Progress,
             total: int) -> Outcome:
-    """What came of an action of the worker in a temporary folder with copies of the images.
+    """The outcome of an action of the worker in a temporary folder with copies of the images.
 
     Parameters:
         specification: of the action in a folder.

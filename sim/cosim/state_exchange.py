@@ -112,7 +112,7 @@ def _words(image: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class _Session:
-    """What is played, and what has to come of it."""
+    """The stimuli, and the answers that have to come."""
 
     manifest: Manifest
     config: Configuration

@@ -54,7 +54,7 @@ def distances(product: Product, weight: Reals) -> Reals:
 
 
 def roundings(*parts: Product) -> Reals:
-    """What (2) to (5) come to in each row at the most: of a product, or of the parts of a joint one."""
+    """The most that (2) to (5) come to in each row: of a product, or of the parts of a joint one."""
     first = parts[0]
     k, g = first.block_size, _gain(first.block_size, first.twiddle_bits)
     real = np.isin(np.arange(k // 2 + 1), (0, k / 2))

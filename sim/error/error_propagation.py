@@ -73,7 +73,7 @@ class Step:
         return PropagatedError(value, slope, shift, rest, most + np.einsum("nis,ns->ni", np.abs(slope), self._reach))
 
     def given(self, value: Reals, shift: Reals, rest: Reals) -> PropagatedError:
-        """What comes from outside, with its error."""
+        """The value that comes from outside, with its error."""
         return self.near(value, np.zeros((*value.shape, self._reach.shape[-1])), shift, rest)
 
     def state(self, value: Reals, first: int) -> PropagatedError:

@@ -91,7 +91,7 @@ def _between(layer: Conv | Pool | Scale | Residual, known: Known, low: Reals, hi
 
 
 def _conv(layer: Conv, exact: float_model.Conv, x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
-    """What the sums of a convolution may be in truth, before its ReLU."""
+    """The true sums of a convolution, before its ReLU, as an interval."""
     before = replace(layer, relu=False)
     y = layer.output_format.real(before(layer.input_format.quantize(x)))
     seen = [np.stack(list(layer.window.views(pad(part, layer.blocks * layer.product.block_size), layer.grid, axis=1)),

@@ -27,7 +27,7 @@ _DIRECTORY = re.compile(
 
 
 class ArchiveError(ValueError):
-    """What is wrong with an archive."""
+    """The fault of an archive."""
 
 
 def read_arrays(file: BinaryIO, limit: int = LIMIT, only: Container[str] = ()) -> dict[str, NDArray[np.generic]]:

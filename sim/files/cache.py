@@ -45,7 +45,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def damage(path: Path, *, program: bool = False) -> str:
-    """What is wrong with an entry that `sealed` made, in a few words; empty for nothing.
+    """The fault of an entry that `sealed` made, in a few words; empty without one.
 
     Parameters:
         program: whether it has to be executable.

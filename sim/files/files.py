@@ -26,7 +26,7 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a dev
 
 
 class Irregular(OSError):
-    """What is at a path is no regular file, or one above the limit."""
+    """The error of a path that is no regular file, or one above the limit."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What may stand in a file: rules for plain values, and the one sentence that names what breaks them.
+"""The contents of files: rules for plain values, and the one sentence that names what breaks them.
 
 A rule is one of the classes here; `require` holds the values of a JSON document to it. Types are exact: true is no
 integer, 1.0 neither, and a number is finite.
@@ -28,7 +28,7 @@ class _BrokenError(Exception):
 
 
 class Rule:
-    """What a value has to be, in ``words``."""
+    """A condition of a value, in ``words``."""
 
     @property
     def words(self) -> str:
@@ -137,7 +137,7 @@ class Null(Rule):
 
 @dataclass(frozen=True)
 class Anything(Rule):
-    """What nobody reads but people."""
+    """A value that nobody reads but people."""
 
     @property
     def words(self) -> str:
@@ -246,7 +246,7 @@ class Kinds(Rule):
 
 @dataclass(frozen=True)
 class Where(Rule):
-    """What another rule says, and a condition of the whole value, which ``words`` say."""
+    """Another rule, and a condition of the whole value, which ``words`` say."""
 
     rule: Rule
     condition: Callable[[Any], bool]

@@ -88,7 +88,7 @@ class Bidirectional:
 
     def run(self, x: Integers, state: tuple[Any, Any] | None = None, record: Recorder | None = None,
             lengths: Lengths | None = None) -> tuple[Integers, tuple[Any, Any]]:
-        """What the call gives for whole sequences (N, T, inputs) whose directions start from a state, and the last one.
+        """Outputs of whole sequences (N, T, inputs) whose directions start from a state, and the last state.
 
         The backward layer starts behind the last step: pieces of a sequence do not make up the whole one.
         """

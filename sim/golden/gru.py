@@ -164,7 +164,7 @@ class Gru:
 
     def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None,
             lengths: Lengths | None = None) -> tuple[Integers, Integers]:
-        """What the call gives for sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
+        """Outputs of sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
         start = self.initial(len(x))
         if state is not None:
             check_state(self.name, state, start)
@@ -231,7 +231,7 @@ class Gru:
 
     @cached_property
     def _at_once(self) -> JointProduct:
-        """What x and h give together: the gates and, behind them, both parts of a candidate that needs no gate."""
+        """Rows that x and h give together: the gates and, behind them, both parts of a candidate that needs no gate."""
         if isinstance(self.candidate, JointProduct):
             return self.gates
         parts = []

@@ -148,7 +148,7 @@ class Lstm:
 
     def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None,
             lengths: Lengths | None = None) -> tuple[Integers, tuple[Integers, Integers]]:
-        """What the call gives for sequences (N, T, inputs) that go on from a state (y, c), and the last state."""
+        """Outputs of sequences (N, T, inputs) that go on from a state (y, c), and the last state."""
         start = self.initial(len(x))
         if state is not None:
             for given, rule in zip(state, start, strict=True):

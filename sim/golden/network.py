@@ -104,12 +104,12 @@ class Network:
 
     @property
     def flow(self) -> Flow:
-        """What the first layer takes."""
+        """The flow that the first layer takes."""
         return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
     @property
     def end(self) -> Flow:
-        """What the last layer gives."""
+        """The flow that the last layer gives."""
         return check_chain(self.name, self.flow, self.layers)
 
     @property

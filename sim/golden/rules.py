@@ -1,4 +1,4 @@
-"""What may stand in ``network.json``: the rules of each kind of layer, before anything is made of it.
+"""The contents of ``network.json``: the rules of each kind of layer, before anything is made of it.
 
 That sizes, formats and integers fit together is checked by the layers themselves. The bounds are those of what can be
 computed with at all; they keep whatever is made of a network finite.

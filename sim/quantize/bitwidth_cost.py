@@ -1,4 +1,4 @@
-"""What widths cost: memory for the weights, multipliers, and registers and adders on the way."""
+"""The cost of widths: memory for the weights, multipliers, and registers and adders on the way."""
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
@@ -59,7 +59,7 @@ DSPS = {(27, 18): Dsp(27, 18, 17, 9), (25, 18): Dsp(25, 18, 17, 9), (18, 18): Ds
 
 @dataclass(frozen=True)
 class Cost:
-    """What a network needs, to be compared with another of the same shape.
+    """The cost of a network, to be compared with another of the same shape.
 
     Parameters:
         memory: bits of the weights.

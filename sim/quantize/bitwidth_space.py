@@ -22,13 +22,13 @@ __all__ = ["FIELDS", "Place", "clip_of", "clips_of", "searched_bitwidths", "leas
 
 FIELDS = ("weight_bits", "input_bits", "spectrum_bits", "product_bits", "output_bits", "state_bits", "cell_bits",
           "twiddle_bits")
-"""What is picked, for each layer; ``input_bits`` once."""
+"""The keys that are picked, for each layer; ``input_bits`` once."""
 
 CLIPPED = {"spectrum_bits": "spectrum_clip", "product_bits": "product_clip", "output_bits": "output_clip"}
 """Widths whose format may also give up an integer bit instead of one behind the point."""
 
 PRODUCT = ("weight_bits", "spectrum_bits", "product_bits", "output_bits")
-"""What a layer with a matrix has."""
+"""The keys of a layer with a matrix."""
 
 
 def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> list[str]:
@@ -117,5 +117,5 @@ def clips_of(name: str, now: int = 0) -> tuple[int, ...]:
 
 
 def step(name: str, bits: int, clipped: int) -> Place:
-    """What a place has to become for a width of so many bits, with its clip."""
+    """The place for a width of so many bits, with its clip."""
     return {name: bits} | ({clip_of(name): clipped} if clip_of(name) else {})

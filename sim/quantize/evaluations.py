@@ -52,7 +52,7 @@ class Evaluations:
             network.run(self._samples, lengths=self._lengths).real - self._exact).sum()) / self._power)
 
     def lost(self, network: Network) -> float:
-        """What the judge says."""
+        """The judge's answer."""
         return self._once("lost", network, self._judge)
 
     def _once(self, what: str, network: Network, measure: Judge) -> float:

@@ -3,13 +3,16 @@
 A decision is the class with the greatest output, its margin over another class the distance of their outputs. Data
 that a network was trained on are decided by wide margins, so that its metric there changes only when far too much is
 lost already; margins say it from the first bit on, and need no labels.
+
+Numbers have no margins. What quantization adds to them is noise, and independent noise takes from R² its power in parts
+of the variance of what is predicted.
 """
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
 
-__all__ = ["UNSEEN", "lost", "taken"]
+__all__ = ["UNSEEN", "added", "lost", "taken", "taken_labels"]
 
 UNSEEN = 0.08
 """Points of the metric that are lost where data that were not trained on lose a percent of their margins.
@@ -39,6 +42,31 @@ def taken(exact: ArrayLike, found: ArrayLike) -> Reals:
     others = np.arange(exact.shape[-1]) != best
     gone = np.divide(before - after, before, out=(after < before).astype(np.float64), where=before > 0)
     return np.clip(np.where(others, gone, 0.0).max(-1), 0.0, 1.0)
+
+
+def taken_labels(exact: ArrayLike, found: ArrayLike) -> Reals:
+    """The part, 0 to 1, that the decision on each label loses of its distance from 0.
+
+    Parameters:
+        exact, found: as for `taken`, with outputs (…, labels).
+
+    Returns:
+        (…, labels).
+    """
+    pairs = (np.stack(np.broadcast_arrays(np.asarray(each, np.float64), 0.0), -1) for each in (exact, found))
+    return taken(*pairs)
+
+
+def added(exact: ArrayLike, found: ArrayLike) -> float:
+    """Points of R² that numbers lose: the power of what quantization adds, in parts of their variance.
+
+    Parameters:
+        exact: outputs (M, outputs) of the model; each has its own mean.
+        found: those of the quantized network.
+    """
+    exact, found = np.asarray(exact, np.float64), np.asarray(found, np.float64)
+    spread = float(np.square(exact - exact.mean(0)).sum())
+    return 100 * float(np.square(found - exact).sum()) / max(spread, float(np.finfo(np.float64).tiny))
 
 
 def lost(parts: ArrayLike) -> float:

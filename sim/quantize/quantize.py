@@ -34,7 +34,7 @@ __all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize", "
 
 
 def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
-    """What `quantize` has to know of calibration data; it takes far longer than the rest, and serves all widths.
+    """Ranges that `quantize` needs of calibration data; they take far longer than the rest, and serve all widths.
 
     Parameters:
         lengths: (N,), the steps of each sequence; None where all are valid.

@@ -30,7 +30,7 @@ from circulant.sim.shape.kinds import unknown
 __all__ = ["quantize_layer_like", "quantize_like"]
 
 Numbers = tuple[str, Format, Reals]
-"""What becomes integers: name, format, values."""
+"""Tensors that become integers: name, format, values."""
 
 
 def quantize_like(model: float_model.Model, rule: Network) -> Network:

@@ -157,7 +157,7 @@ class Gru:
         return states if self.returns == "sequence" else ended.whole((h,))[0]
 
     def _candidate(self, x: Reals, h: Reals, r: Reals, tap: Tap) -> Reals:
-        """What n is the tanh of."""
+        """The pre-activations of n, which is their tanh."""
         n = slice(2, 3)
         if self.reset == "before":
             bias = self.bias_ih + self.bias_hh

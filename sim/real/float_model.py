@@ -44,7 +44,7 @@ class Model:
 
     @property
     def flow(self) -> Flow:
-        """What the first layer takes."""
+        """The flow that the first layer takes."""
         return entry(self.name, self.inputs, self.sequence, self.shape, self.layers)
 
     def run(self, x: ArrayLike, tap: Tap = ignore, *, lengths: ArrayLike | None = None) -> Reals:

@@ -1,1 +1,1 @@
-"""What passes between layers, and the rules of their shapes, for golden and float layers alike."""
+"""Values that pass between layers, and the rules of their shapes, for golden and float layers alike."""

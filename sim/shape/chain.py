@@ -74,7 +74,7 @@ def _names(layer: Any) -> list[str]:
 
 
 def _following(layer: Any, flow: Flow) -> Flow:
-    """What a layer gives for what comes before it."""
+    """The flow that a layer gives for what comes before it."""
     if layer.inputs != flow.size:
         raise Refusal(f"Layer {layer.name!r} must take the {flow.size} values that come before it, not "
                       f"{layer.inputs}; give it that size")
@@ -108,7 +108,7 @@ def _following(layer: Any, flow: Flow) -> Flow:
 
 
 def flows(start: Flow, layers: Sequence[Any]) -> list[Flow]:
-    """What comes to each layer of a chain, and last what the chain gives."""
+    """The flow that comes to each layer of a chain, and last the one that the chain gives."""
     found = [start]
     for layer in layers:
         found.append(_following(layer, found[-1]))
@@ -116,7 +116,7 @@ def flows(start: Flow, layers: Sequence[Any]) -> list[Flow]:
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:
-    """What comes to the first layer, which is images where that takes them.
+    """The flow that comes to the first layer, which is images where that takes them.
 
     Raises:
         Refusal: when the values of a sample of this shape are not those that the layer takes.

@@ -1,4 +1,4 @@
-"""What all kinds of layers have in common for the passes over a network, golden layers and those in float64 alike."""
+"""Properties that all kinds of layers share for the passes over a network, golden layers and those in float64 alike."""
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What recurrent layers have in common: their rules, and how they pass through time.
+"""Properties that recurrent layers have in common: their rules, and how they pass through time.
 
 All matrices of a recurrent layer go through one array: vectors are transformed once, and sums over several vectors are
 made in the spectral domain. So they share block size, twiddle bits, and the formats on the way.

@@ -1,4 +1,4 @@
-"""What a convolution or a pooling sees of an image at each of its outputs, and what passes between layers."""
+"""Windows of convolutions and poolings over an image, and the flow between layers."""
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Grid = tuple[int, int]
 
 @dataclass(frozen=True)
 class Flow:
-    """What passes from one layer to the next: vectors, sequences of vectors, or images.
+    """The flow from one layer to the next: vectors, sequences of vectors, or images.
 
     Parameters:
         size: values of a vector, or of a pixel.
@@ -83,7 +83,7 @@ class Window:
         return any(pad >= size for pad, size in zip(self.padding, self.kernel, strict=True))
 
     def views(self, x: np.ndarray, grid: Grid, *, axis: int, fill: int = 0) -> Iterator[np.ndarray]:
-        """What each position of the kernel sees, row by row: x with the output's height and width.
+        """Pixels that each position of the kernel sees, row by row: x with the output's height and width.
 
         Parameters:
             axis: of the height, that of the width follows.

@@ -4,12 +4,13 @@ import json
 import numpy as np
 import pytest
 
-from circulant.experiment import Experiment, Model
+from circulant.experiment import Experiment
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
+from circulant.training.settings import ModelSettings
 
 
 def small_network(seed=1):
@@ -93,7 +94,7 @@ def make_simulated(run, mismatches=0):
 
 @pytest.fixture
 def fresh(tmp_path):
-    return Run(tmp_path / "runs" / "small", Experiment("small", model=Model(hidden=8)))
+    return Run(tmp_path / "runs" / "small", Experiment("small", model=ModelSettings(hidden=8)))
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.training.capture import capture
 from circulant.training.capture.lowering import lower
+from circulant.training.loop.train import train_direct
 from tests.circulant.conftest import small_network
 
 NETWORK, INPUTS = small_network()
 X, Y = np.zeros((8, 4), np.float32), np.zeros(8, np.int64)
 MODEL = nn.Sequential(nn.Linear(4, 4))
+DATA = circulant.Dataset("mine", X, Y, X, Y, 2)
 
 
 @pytest.mark.parametrize(("call", "words"), [
@@ -26,6 +28,14 @@ MODEL = nn.Sequential(nn.Linear(4, 4))
      "did you mean 'epochs'?"),
     (lambda: circulant.train_admm(MODEL, X, tolerence=3), "did you mean 'tolerance'?"),
     (lambda: circulant.train_admm(MODEL, X, learning_rate=3), "not 'learning_rate'; here that is lr"),
+    (lambda: circulant.train_admm(MODEL, X, start="dense"), "train_admm must be given arguments that it knows, not "
+     "'start', which does nothing there: it has no phase 'direct'; leave it out"),
+    (lambda: circulant.train_admm(MODEL, X, dense_epochs=1), "'dense_epochs', which does nothing there"),
+    (lambda: circulant.train_admm(MODEL, X, device="cpu"), "it trains where the model is; move that"),
+    (lambda: train_direct(MODEL, X, tolerance=1), "'tolerance', which does nothing there: it has no phase 'admm'"),
+    (lambda: train_direct(MODEL, X, retrain_epochs=1), "it has no phase 'retrain'; leave it out"),
+    (lambda: circulant.train_admm(MODEL, DATA, lr=0, seed=-1), "training.learning_rate must be a number from 1e-08 to "
+     "10, not 0; training.seed must be an integer from 0 to 2147483647, not -1"),
     (lambda: circulant.generate(MODEL), "generate must be given a Network as network, not a Sequential; make one "
      "of a torch model with circulant.export"),
     (lambda: circulant.generate(NETWORK, multiplier=3), "did you mean 'multipliers'?"),

@@ -429,6 +429,16 @@ def test_an_error_of_the_disk_names_what_was_to_be_written(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
+def test_an_error_of_another_file_names_that(tmp_path):
+    with pytest.raises(Refusal, match=rf"^{tmp_path}/image\.hex cannot be used: No such file or directory; choose"), \
+            artifact.replaced_folder(tmp_path / "design"):
+        (tmp_path / "image.hex").read_bytes()
+    with pytest.raises(Refusal, match=rf"^{tmp_path}/design cannot be used: No such file or directory; choose"), \
+            artifact.replaced_folder(tmp_path / "design") as fresh:
+        (fresh / "image.hex").read_bytes()
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_link_stays_and_what_it_points_at_is_written(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")

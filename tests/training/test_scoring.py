@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from circulant.sim.arith.fixed import Format
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.training import score
@@ -27,6 +28,12 @@ def data(task: str = "classification") -> Dataset:
                    test_lengths=LENGTHS, train_target_lengths=symbols, test_target_lengths=symbols)
 
 
+class Teller:
+    """A network of this output format; a step of 0.5 makes the integers below other numbers."""
+
+    name, hash, output_format = "teller", "abc", Format(8, 1)
+
+
 def vectors(made: Dataset, lengths: np.ndarray | None = LENGTHS) -> Vectors:
     """The outputs of a network that tells the last value, or that of each step."""
     x = made.test_x[..., 0].astype(int)
@@ -38,7 +45,7 @@ def vectors(made: Dataset, lengths: np.ndarray | None = LENGTHS) -> Vectors:
 @pytest.mark.parametrize(("task", "best"), [("classification", 1.0), ("ctc", 0.0)])
 def test_vectors_at_true_lengths_are_scored(task: str, best: float) -> None:
     made = data(task)
-    assert score(vectors(made), made) == best
+    assert score(Teller(), vectors(made), made) == best
 
 
 @pytest.mark.parametrize("lengths", [None, LENGTHS + 1])
@@ -47,21 +54,36 @@ def test_vectors_of_other_lengths_are_not(lengths: np.ndarray | None) -> None:
     steps = 24 if lengths is None else 19
     with pytest.raises(Refusal, match="^Vectors must be of the 4 samples of the test part of data set 'made', with "
                                       rf"its lengths \(15 steps\), to be scored, not of 4 with {steps} steps; "):
-        score(vectors(made, lengths), made)
+        score(Teller(), vectors(made, lengths), made)
 
 
 def test_vectors_of_some_samples_are_not() -> None:
     made = data()
     with pytest.raises(Refusal, match="not of 2 with 8 steps"):
-        score(vectors(made).first(2), made)
+        score(Teller(), vectors(made).first(2), made)
 
 
 def test_without_lengths_all_steps_count() -> None:
     made = replace(data(), train_lengths=None, test_lengths=None)
-    assert score(vectors(made, None), made) == 0.0, "the last step is 0"
-    assert score(vectors(made, np.full(4, 6)), made) == 0.0
+    assert score(Teller(), vectors(made, None), made) == 0.0, "the last step is 0"
+    assert score(Teller(), vectors(made, np.full(4, 6)), made) == 0.0
     with pytest.raises(Refusal, match="with its lengths"):
-        score(vectors(made), made)
+        score(Teller(), vectors(made), made)
+
+
+def test_numbers_are_scored_as_such() -> None:
+    x = np.zeros((4, 2), np.float32)
+    y = np.array([[0.5], [1.0], [1.5], [2.5]], np.float32)
+    made = Dataset("numbers", x, y, x, y, task="regression")
+    found = Vectors(x.astype(np.int64), np.array([[1], [2], [3], [4]]), "abc")
+    assert score(Teller(), found, made) == pytest.approx(1 - 0.25 / np.square(y - y.mean()).sum())
+    assert score(Teller(), found, made, task=task_of(made, metric="mae")) == 0.125
+
+
+def test_vectors_of_another_network_are_not() -> None:
+    made = data()
+    with pytest.raises(Refusal, match=r"^Vectors must be of network 'teller' \(abc\) to be scored, not of xyz; make "):
+        score(Teller(), replace(vectors(made), network="xyz"), made)
 
 
 def test_judged_sequences_are_batched_by_length() -> None:

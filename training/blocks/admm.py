@@ -13,12 +13,14 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.settings import choices
 from circulant.training.blocks.constraint import matrices, resolve
 from circulant.training.blocks.quantized_set import quantized_set_of
+from circulant.training.settings.training import TrainingSettings
 
 __all__ = ["SCHEDULES", "Admm", "Residuals", "penalties"]
 
-SCHEDULES = ("geometric", "balance", "constant")
+SCHEDULES = choices(TrainingSettings, "rho_schedule")
 
 APART = 10.0
 """The residuals of a matrix are out of balance when they differ by this factor (Boyd et al. 2011, eq. 3.13)."""

@@ -12,7 +12,7 @@ from circulant.training.models.cells import Recurrent
 __all__ = ["Matrix", "Storage", "assign", "block_sizes", "constraint_of", "matrices", "owner", "resolve", "storage"]
 
 EDGES = ("first", "last")
-"""What stands for the first and the last module with a matrix, where modules are named to stay dense."""
+"""Names of the first and the last module with a matrix, where modules are named to stay dense."""
 
 
 class Matrix(NamedTuple):
@@ -47,7 +47,7 @@ class Matrix(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """What a matrix needs at a block size.
+    """The needs of a matrix at a block size.
 
     Members:
         numbers: real numbers of its first columns, which is also the size of its spectra.
@@ -143,7 +143,7 @@ def block_sizes(model: nn.Module) -> dict[str, int]:
 
 
 def storage(model: nn.Module, block_size: int | Mapping[str, int] | None = None) -> dict[str, Storage]:
-    """What every matrix needs, by parameter name: at its block size, or at the ones that `compress` would give it.
+    """The needs of every matrix, by parameter name: at its block size, or at the ones that `compress` would give it.
 
     Raises:
         Refusal: as `resolve`.

@@ -1,4 +1,4 @@
-"""What capturing passes around: the values of torch's graph, and a call of a module or function on them."""
+"""Values and calls of a capture: the values of torch's graph, and a call of a module or function on them."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Value:
-    """What a node of torch's graph yields.
+    """The value that a node of torch's graph yields.
 
     Parameters:
         kind: "tensor"; "result", all that a recurrent layer returns; "cells", the pair of an LSTM; "states", its h_n;

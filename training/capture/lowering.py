@@ -124,7 +124,7 @@ class Lowering:
         return moves, []
 
     def _entry(self, source: Node, moves: list[Node], users: list[Node]) -> Flow:
-        """What the first layer takes."""
+        """The flow that the first layer takes."""
         came, went = numbered(source), arrival(source, moves)
         if not unchanged(went):
             for move in moves:
@@ -138,7 +138,7 @@ class Lowering:
         return Flow(came.shape[-1], sequence=came.ndim == 2)
 
     def _moved(self, at: Node, flow: Flow | None, moves: list[Node], users: list[Node]) -> Made:
-        """What moves of the values of a node make of them."""
+        """Layers and flow that those who move the values of a node make of them."""
         if flow is None or at.op == "input":
             return [], flow
         went = arrival(at, moves)

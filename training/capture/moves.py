@@ -1,4 +1,4 @@
-"""What nodes that only move values make of them: each value is followed, and its place says what they mean."""
+"""Moves of values by nodes that change none: each value is followed, and its place says what they mean."""
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a model may be made of: the modules and functions that can be captured, and what each of them may not do."""
+"""Parts of a model: the modules and functions that can be captured, and what each of them may not do."""
 from collections.abc import Callable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What becomes of each part of a model: the report that a user reads before any work starts."""
+"""Fate of each part of a model: the report that a user reads before any work starts."""
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,7 +18,7 @@ STATUSES = {
     "refused": "neither captured nor converted",
     "not judged": "something before it is refused, so that nobody knows what it would be given",
 }
-"""What can become of a part of a model."""
+"""The fates of a part of a model."""
 
 
 @dataclass(frozen=True)

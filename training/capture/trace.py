@@ -31,7 +31,7 @@ class Captured(NamedTuple):
 
 @public
 def inspect(model: nn.Module, sample: ArrayLike | Tensor) -> ConversionReport:
-    """What would become of each part of a model: what of `STATUSES`, and why.
+    """The fate of each part of a model: one of `STATUSES`, and why.
 
     Parameters:
         model: stays as it is; judged in evaluation mode.

@@ -16,7 +16,7 @@ from circulant.training.capture.report import ConversionReport, Entry
 __all__ = ["INPUT_AXES", "Walk", "kind_of"]
 
 INPUT_AXES = {2: ("batch", "feature"), 3: ("batch", "time", "feature"), 4: ("batch", "feature", "feature", "feature")}
-"""What the axes of a sample mean, by their number."""
+"""Meanings of the axes of a sample, by their number."""
 
 REFUSED_BEFORE = "something before it is refused"
 

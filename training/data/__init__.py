@@ -7,11 +7,11 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.training.data import images, npz, speech, timit
 from circulant.training.data.dataset import BLANK, Dataset
 from circulant.training.data.files import Progress, silent
-from circulant.training.data.options import Options
+from circulant.training.settings.data import DataSettings
 
-__all__ = ["BLANK", "DATASETS", "Dataset", "Options", "Progress", "load_data"]
+__all__ = ["BLANK", "DATASETS", "Dataset", "Progress", "load_data"]
 
-DATASETS: dict[str, Callable[[Options, Progress], Dataset]] = {
+DATASETS: dict[str, Callable[[DataSettings, Progress], Dataset]] = {
     "digits": images.digits, "mnist": images.mnist, "cifar10": images.cifar10,
     "fsdd": speech.fsdd, "speechocean762": speech.speechocean762, "timit": timit.timit,
     "npz": npz.npz,
@@ -19,13 +19,13 @@ DATASETS: dict[str, Callable[[Options, Progress], Dataset]] = {
 """Loaders by name."""
 
 
-@public
+@public(more=DataSettings)
 def load_data(name: str, *, progress: Progress | None = None, **options: Any) -> Dataset:
     """The data set of a name, read as the options say; the same files and options give the same bits.
 
     Parameters:
         progress: called while something slow is done.
-        options: those of `Options`, of which each data set takes the ones that docs/data.md lists.
+        options: keys of `DataSettings`, of which each data set takes the ones that docs/data.md lists.
 
     Raises:
         Refusal: when no data set has this name, an option is unknown, out of range or of no use to it, or its files are
@@ -34,4 +34,4 @@ def load_data(name: str, *, progress: Progress | None = None, **options: Any) ->
     if name not in DATASETS:
         raise Refusal(f"A data set must be one of {', '.join(map(repr, DATASETS))}, not {name!r}"
                       f"{nearest(name, DATASETS)}")
-    return DATASETS[name](Options.of(options), progress or silent)
+    return DATASETS[name](DataSettings(name, **options), progress or silent)

@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from circulant.sim.refusal import Refusal
 from circulant.training.data.dataset import BLANK, Dataset
 from circulant.training.data.features import Frames, in_decibels, stacked, standardised, statistics, with_deltas
-from circulant.training.data.options import DELTAS, Options
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["Images", "Indices", "Utterances", "chosen", "divided", "image_set", "padded", "utterance_set"]
 
 Indices = NDArray[np.int64]
 BLOCK = 1000
 """Images that are worked on at once, which bounds the memory."""
+
+DERIVATIVES = {"none": 0, "first": 1, "second": 2}
+"""Order of the last time derivative by the name that `DataSettings.deltas` gives it."""
 
 Parts = tuple[Indices, Indices]
 """Which samples are the train and the test part."""
@@ -47,7 +50,7 @@ class Utterances:
     speakers: NDArray[np.str_] | None = None
 
 
-def image_set(name: str, images: Images, options: Options, *, layout: str = "image") -> Dataset:
+def image_set(name: str, images: Images, options: DataSettings, *, layout: str = "image") -> Dataset:
     """Images as the options say; ``layout`` is that of "auto". Pixels are from 0 to 1 unless they are normalised."""
     layout = layout if options.layout == "auto" else options.layout
     train, test = (chosen(part, images.classes, count, options.seed)
@@ -79,7 +82,7 @@ def image_set(name: str, images: Images, options: Options, *, layout: str = "ima
                    classes=len(images.symbols), symbols=images.symbols)
 
 
-def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str, normalise: str) -> Dataset:
+def utterance_set(name: str, data: Utterances, options: DataSettings, *, deltas: str, normalise: str) -> Dataset:
     """Utterances as the options say; ``deltas`` and ``normalise`` are those of "auto".
 
     Raises:
@@ -100,7 +103,7 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
                           f"steps, not {options.longest} at most; raise it")
     train = chosen(train, classes, options.subset, options.seed)
     test = chosen(test, classes, options.test_subset, options.seed)
-    order = DELTAS.index(deltas) - DELTAS.index("none")
+    order = DERIVATIVES[deltas]
     frames = {int(at): with_deltas(data.frames[at], order) for at in (*train, *test)}
     common = statistics(frames[at] for at in train) if normalise == "train" else None
 
@@ -126,7 +129,7 @@ def utterance_set(name: str, data: Utterances, options: Options, *, deltas: str,
                    train_target_lengths=train_target_lengths, test_target_lengths=test_target_lengths)
 
 
-def divided(parts: Parts, classes: NDArray[np.int64] | None, options: Options,
+def divided(parts: Parts, classes: NDArray[np.int64] | None, options: DataSettings,
             speakers: NDArray[np.str_] | None = None) -> Parts:
     """The two parts; with ``held_out`` so many samples of the train part are the test part, and are lost to it.
 

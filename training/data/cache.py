@@ -25,7 +25,7 @@ STALE_SECONDS = 24 * 3600
 
 def cached(kind: str, parts: Mapping[str, object], make: Callable[[], dict[str, NDArray[Any]]]
            ) -> dict[str, NDArray[Any]]:
-    """What ``make`` returns: from the cache, else made and kept there, whole or not at all.
+    """The result of ``make``: from the cache, else made and kept there, whole or not at all.
 
     Parameters:
         kind: begins the name of the entry.

@@ -11,7 +11,7 @@ from circulant.training.data import files
 from circulant.training.data.assemble import Images, image_set
 from circulant.training.data.cache import cached
 from circulant.training.data.dataset import Dataset
-from circulant.training.data.options import Options
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["cifar10", "digits", "idx", "mnist"]
 
@@ -26,12 +26,11 @@ RECORD = 1 + 3 * 32 * 32
 """Bytes of an image in the binary version of CIFAR-10: class, then red, green and blue rows."""
 
 
-def digits(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def digits(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """scikit-learn's 1797 handwritten digits of 8 × 8 pixels; the seed splits 360 off for the test, all classes alike.
 
     The layout is "rows" unless another is asked for: a sequence of 8 steps with 8 features.
     """
-    options.only("digits", ("layout", "normalise"))
     try:
         from sklearn.datasets import load_digits
         from sklearn.model_selection import train_test_split
@@ -45,9 +44,8 @@ def digits(options: Options, progress: files.Progress = files.silent) -> Dataset
     return image_set("digits", images, options, layout="rows")
 
 
-def mnist(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def mnist(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """MNIST from its four IDX files, compressed or not; 60,000 and 10,000 images (1, 28, 28)."""
-    options.only("mnist", ("path", "layout", "normalise"))
     folder = files.locate("mnist", options.path)
     (train_x, train_y), (test_x, test_y) = (
         (idx(_either(folder, f"{part}-images-idx3-ubyte"), 3), idx(_either(folder, f"{part}-labels-idx1-ubyte"), 1))
@@ -61,13 +59,12 @@ def mnist(options: Options, progress: files.Progress = files.silent) -> Dataset:
     return image_set("mnist", images, options)
 
 
-def cifar10(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def cifar10(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """CIFAR-10, 50,000 and 10,000 images (3, 32, 32), from its binary version or from shared's JPEGs.
 
     The JPEGs are of quality 75, so an accuracy on them must be called one on "CIFAR-10, JPEG q75". Their pixels may
     differ by a few units between versions of the decoder; decoded ones are kept in the cache.
     """
-    options.only("cifar10", ("path", "layout", "normalise"))
     folder = files.locate("cifar10", options.path)
     folder = folder if folder.is_dir() else folder.parent
     binary = [folder / name for name in BATCHES]

@@ -9,25 +9,25 @@ from circulant.sim.refusal import Refusal, nearest
 from circulant.training.data import files
 from circulant.training.data.assemble import Indices, chosen, divided
 from circulant.training.data.dataset import Dataset
-from circulant.training.data.options import Options
+from circulant.training.data.targets import TASKS, converted, kind_of
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["KEYS", "npz"]
 
 FIELDS = ("x", "y", "lengths", "target_lengths")
 PARTS = ("train", "test")
-KEYS = (*(f"{part}_{field}" for part in PARTS for field in FIELDS), *FIELDS, "is_test", "classes", "symbols")
+KEYS = (*(f"{part}_{field}" for part in PARTS for field in FIELDS), *FIELDS, "is_test", "classes", "symbols", "task")
 """Either ``train_*`` and ``test_*``, or the unsplit ones, of which ``is_test`` or the seed chooses the test part."""
 
 TEST_FRACTION = 0.2
 
 
-def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def npz(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """The data set in the file that ``path`` names; it is called after the file.
 
     Raises:
         Refusal: keys that are missing, unknown or contradict each other, and everything that `Dataset` refuses.
     """
-    options.only("npz", ("path",))
     if not options.path:
         raise Refusal("The data set 'npz' must be told its file, but data.path is empty; set it")
     path = files.locate("npz", options.path)
@@ -45,19 +45,19 @@ def npz(options: Options, progress: files.Progress = files.silent) -> Dataset:
         raise Refusal(f"{path} must hold the keys {', '.join(needed)}, but lacks {', '.join(missing)}; it has "
                       f"{', '.join(given) or 'none'}")
     pieces = _unsplit(path, given, options) if whole else given
-    pieces = {key: _converted(path, key, value) for key, value in pieces.items()}
     _same_length(path, pieces)
+    task = _task(path, pieces)
+    pieces = {key: _converted(path, key, value, task) for key, value in pieces.items() if key != "task"}
     if options.held_out:
         pieces = _held_out(pieces, options)
     for part, count in zip(PARTS, (options.subset, options.test_subset), strict=True):
         pieces |= _subset(pieces, part, count, options.seed)
-    task = "ctc" if any(f"{part}_target_lengths" in pieces for part in PARTS) else "classification"
     symbols = tuple(map(str, pieces.pop("symbols", np.empty(0, np.str_)).tolist()))
-    classes = _classes(path, pieces, symbols)
+    classes = _classes(path, pieces, symbols, least=2 if task in ("classification", "ctc") else 1)
     return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
-def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
+def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)
@@ -73,10 +73,30 @@ def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: Options) -> di
     parts = {"test": test, "train": np.setdiff1d(everything, test)}
     cut = {f"{part}_{field}": given[field][indices] for part, indices in parts.items() for field in FIELDS
            if field in given}
-    return cut | {key: given[key] for key in ("classes", "symbols") if key in given}
+    return cut | {key: given[key] for key in ("classes", "symbols", "task") if key in given}
 
 
-def _converted(path: Path, key: str, value: NDArray[Any]) -> NDArray[Any]:
+def _task(path: Path, pieces: dict[str, NDArray[Any]]) -> str:
+    """The task that the file names, else the one that type and shape of the targets tell."""
+    if "task" in pieces:
+        named = pieces["task"]
+        if named.dtype.kind != "U" or named.size != 1 or str(named.item()) not in TASKS:
+            raise Refusal(f"{path}: 'task' must be one of {', '.join(map(repr, TASKS))}, not {named.tolist()!r}; leave "
+                          "it out, and the targets tell")
+        return str(named.item())
+    if any(f"{part}_target_lengths" in pieces for part in PARTS):
+        return "ctc"
+    try:
+        train, test = (kind_of(pieces[f"{part}_x"], pieces[f"{part}_y"]) for part in PARTS)
+    except Refusal as refusal:
+        raise Refusal(f"{path}: {refusal}") from None
+    if train != test:
+        raise Refusal(f"{path} must have targets of one kind, but train_y ({pieces['train_y'].dtype}) is that of a "
+                      f"{train} and test_y ({pieces['test_y'].dtype}) that of a {test}; convert one, or name the task")
+    return train
+
+
+def _converted(path: Path, key: str, value: NDArray[Any], task: str) -> NDArray[Any]:
     """An array in the type of its key, where that loses nothing but digits of a float."""
     field = key.partition("_")[2] if key.startswith(PARTS) else key
     if field == "symbols":
@@ -84,6 +104,11 @@ def _converted(path: Path, key: str, value: NDArray[Any]) -> NDArray[Any]:
             raise Refusal(f"{path}: 'symbols' must be a list of strings, not {value.dtype} of shape {value.shape}; "
                           "write one name for each class")
         return value
+    if field == "y":
+        try:
+            return converted(task, value)
+        except Refusal as refusal:
+            raise Refusal(f"{path}: {key!r}: {refusal}") from None
     kinds, words, wanted = ("iuf", "numbers", np.float32) if field == "x" else ("iu", "integers", np.int64)
     if value.dtype.kind not in kinds:
         raise Refusal(f"{path}: {key!r} must be {words}, not {value.dtype}; convert it")
@@ -101,7 +126,7 @@ def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
             raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them alike")
 
 
-def _held_out(pieces: dict[str, NDArray[Any]], options: Options) -> dict[str, NDArray[Any]]:
+def _held_out(pieces: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
     """The train part cut in two, in place of both parts."""
     y = pieces["train_y"]
     everything = np.arange(len(y))
@@ -117,12 +142,12 @@ def _subset(pieces: dict[str, NDArray[Any]], part: str, count: int, seed: int) -
     return {f"{part}_{field}": pieces[f"{part}_{field}"][kept] for field in FIELDS if f"{part}_{field}" in pieces}
 
 
-def _classes(path: Path, pieces: dict[str, NDArray[Any]], symbols: tuple[str, ...]) -> int:
-    """The number that the file gives, else that of the symbols, else one more than the greatest to train with."""
+def _classes(path: Path, pieces: dict[str, NDArray[Any]], symbols: tuple[str, ...], *, least: int) -> int:
+    """The number that the file gives, else that of the symbols; 0 where the targets tell."""
     if "classes" not in pieces:
-        return len(symbols) or int(pieces["train_y"].max(initial=0)) + 1
+        return len(symbols)
     classes = pieces.pop("classes")
-    if classes.size != 1 or int(classes.item()) < 2:
-        raise Refusal(f"{path}: 'classes' must be one integer of at least 2, not {classes.tolist()}; count the blank "
-                      "too")
+    if classes.size != 1 or int(classes.item()) < least:
+        raise Refusal(f"{path}: 'classes' must be one integer of at least {least}, not {classes.tolist()}; count the "
+                      "blank too")
     return int(classes.item())

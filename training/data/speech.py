@@ -14,7 +14,7 @@ from circulant.training.data.assemble import Indices, Utterances, utterance_set
 from circulant.training.data.cache import cached
 from circulant.training.data.dataset import Dataset
 from circulant.training.data.features import GRID, RECIPE, Frames, log_mel
-from circulant.training.data.options import Options
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["BLANK_SYMBOL", "fsdd", "ocean_levels", "ragged", "speechocean762", "transformed"]
 
@@ -31,13 +31,12 @@ OCEAN_STEP, OCEAN_LEAST = GRID // 2, -100 * GRID
 NUMERALS = tuple("0123456789")
 
 
-def fsdd(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def fsdd(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """3,000 spoken digits of six speakers, 8 kHz, in the official split of 2,700 and 300; 100 steps a second.
 
     Without options 32 features a step: 16 log-mel bands and their Δ, normalised over the train part.
     ``path`` is a folder with ``fsdd.npz``, or a clone of the data set's repository with its ``recordings``.
     """
-    options.only("fsdd", ("path", "longest", "steps", "bands", "deltas", "normalise", "stack"))
     folder = files.locate("fsdd", options.path)
     if (folder / "recordings").is_dir():
         recordings = sorted((folder / "recordings").glob("*_*_*.wav"))
@@ -54,13 +53,12 @@ def fsdd(options: Options, progress: files.Progress = files.silent) -> Dataset:
                          normalise="train")
 
 
-def speechocean762(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def speechocean762(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """5,000 utterances of read English with their 39 phones, in the official split of 2,500 and 2,500 by speaker.
 
     Without options 40 log-mel bands a step, 100 steps a second, normalised over each utterance. Class 0 is the blank.
     All 2,500 training utterances are 2.9 hours: ``subset`` with ``longest`` makes an experiment of minutes of it.
     """
-    options.only("speechocean762", ("path", "longest", "deltas", "normalise", "stack"))
     folder = files.locate("speechocean762", options.path)
     meta = files.load_npz(folder / "meta.npz", ("frame_offsets", "phones", "phone_offsets", "phone_names", "is_test",
                                                 "speaker"))

@@ -10,9 +10,9 @@ from circulant.sim.refusal import Refusal
 from circulant.training.data import files
 from circulant.training.data.assemble import Utterances, utterance_set
 from circulant.training.data.dataset import Dataset
-from circulant.training.data.options import Options
 from circulant.training.data.phones import PHONES_61, fold, folding
 from circulant.training.data.speech import BLANK_SYMBOL, transformed
+from circulant.training.settings.data import DataSettings
 
 __all__ = ["CORE_TEST", "sphere", "timit"]
 
@@ -29,14 +29,13 @@ DIALECT_SENTENCES = "SA"
 """All speakers read the same two: they would be in both parts."""
 
 
-def timit(options: Options, progress: files.Progress = files.silent) -> Dataset:
+def timit(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """TIMIT: 3,696 utterances of 462 speakers to train with, the 192 of the core test set, no SA sentences.
 
     Without options 120 features a step, 100 steps a second: 40 log-mel bands with Δ and ΔΔ, normalised over the train
     part; ``bands = 51`` gives the 153 of ESE and E-RNN. Targets are 39 phones, or 48 or 61, after the blank.
     ``path`` is the folder that has TRAIN and TEST in it, or the one above.
     """
-    options.only("timit", ("path", "longest", "bands", "deltas", "normalise", "stack", "phones"))
     tree = _tree(files.locate("timit", options.path))
     train = _utterances(tree["TRAIN"])
     test = [path for path in _utterances(tree["TEST"]) if path.parent.name.upper() in CORE_TEST]

@@ -92,7 +92,7 @@ class Checkpoint:
 
 
 def _whole(about: dict[str, Any]) -> dict[str, Any]:
-    """What a training is, with what was the only way before it could be chosen."""
+    """The settings of a training, with what was the only way before it could be chosen."""
     return about | {"training": BEFORE | about["training"]} if "training" in about else about
 
 

@@ -1,4 +1,6 @@
 """A task whose targets are the outputs of another model: what a network does is kept while its weights change."""
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -15,10 +17,10 @@ __all__ = ["DistillationTask"]
 class DistillationTask(Task):
     """The task of a model that shall compute what its teacher computes (Hinton et al. 2015, at high temperature).
 
-    The loss is the squared distance of the outputs in parts of the teacher's square, both less their mean over the
-    classes, at the valid steps. It says more of a sample than its label: also by how much each class is behind, which
-    is what rounding changes first. A network that gets all of its training data right learns nothing from labels but
-    to be surer of them, and drifts away.
+    The loss is the squared distance of the outputs in parts of the teacher's square, at the valid steps; of classes
+    both less their mean, which decides nothing. It says more of a sample than its label: also by how much each class is
+    behind, which is what rounding changes first. A network that gets all of its training data right learns nothing from
+    labels but to be surer of them, and drifts away.
 
     Parameters:
         task: of the data; the metric stays its own.
@@ -32,9 +34,9 @@ class DistillationTask(Task):
 
     def __init__(self, task: Task, teacher: nn.Module, *, weight: float = 1.0, student: nn.Module | None = None,
                  hints: float = 0.0) -> None:
-        super().__init__(task.classes)
+        super().__init__(task.classes, task.measured, task.chosen)
         self._task, self._teacher, self._weight = task, clone(teacher).eval(), weight
-        self.metric, self.higher_is_better, self.pads = task.metric, task.higher_is_better, task.pads
+        self.kind, self.pads, self.per_step = task.kind, task.pads, task.per_step
         self._hints, self._hint_weight = Hints(student, self._teacher) if student is not None and hints else None, hints
 
     @property
@@ -48,25 +50,25 @@ class DistillationTask(Task):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         with torch.no_grad():
-            wanted = _centred(forward(self._teacher.to(batch.x.device), batch), batch)
-        distance = (_centred(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
+            wanted = self._compared(forward(self._teacher.to(batch.x.device), batch), batch)
+        distance = (self._compared(outputs, batch) - wanted).square().sum() / wanted.square().sum().clamp(min=1e-30)
         loss = distance
         if self._weight != 1:
             loss = self._weight * distance + (1 - self._weight) * self._task.loss(outputs, batch)
         return loss if self._hints is None else loss + self._hint_weight * self._hints.distance(batch.lengths)
 
-    def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
+    def tally(self, outputs: Tensor, batch: Batch) -> Any:
         return self._task.tally(outputs, batch)
 
     def check(self, outputs: Tensor, batch: Batch) -> None:
         self._task.check(outputs, batch)
 
-
-def _centred(outputs: Tensor, batch: Batch) -> Tensor:
-    """Outputs (N, classes) or (N, T, classes) less their mean; zero behind the end of a sequence."""
-    outputs = outputs.float()
-    centred = outputs - outputs.mean(-1, keepdim=True)
-    if batch.lengths is None or outputs.ndim < 3:
-        return centred
-    valid = torch.arange(outputs.shape[1], device=outputs.device) < batch.lengths.to(outputs.device)[:, None]
-    return centred * valid[..., None]
+    def _compared(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Outputs (N, classes) or (N, T, classes), of classes less their mean; zero behind the end of a sequence."""
+        outputs = outputs.float()
+        if self.kind in ("classification", "ctc"):
+            outputs = outputs - outputs.mean(-1, keepdim=True)
+        if batch.lengths is None or outputs.ndim < 3:
+            return outputs
+        valid = torch.arange(outputs.shape[1], device=outputs.device) < batch.lengths.to(outputs.device)[:, None]
+        return outputs * valid[..., None]

@@ -13,7 +13,7 @@ from circulant.training.data import Dataset
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, Metrics, Recipe
 from circulant.training.loop.runtime import choose_device
-from circulant.training.loop.settings import TrainingSettings
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.task import task_of
 
 __all__ = ["Show", "finetune"]

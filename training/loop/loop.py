@@ -16,6 +16,7 @@ from circulant.training.data import Dataset
 from circulant.training.loop.nonfinite import find_nonfinite_source
 from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.augment import AUGMENTS, augment
 from circulant.training.task.batches import Batch, Part
 from circulant.training.task.task import Loss, Task, task_of
@@ -38,16 +39,16 @@ class Recipe:
 
     epochs: int
     lr: float
-    batch: int = 32
-    seed: int = 0
-    decay: str = "cosine"
-    warmup: int = 0
-    optimizer: str = "adam"
-    weight_decay: float = 0.0
-    clip: float = 0.0
+    batch: int = TrainingSettings.batch_size
+    seed: int = TrainingSettings.seed
+    decay: str = TrainingSettings.decay
+    warmup: int = TrainingSettings.warmup_epochs
+    optimizer: str = TrainingSettings.optimizer
+    weight_decay: float = TrainingSettings.weight_decay
+    clip: float = TrainingSettings.clip
     precision: str = "float32"
-    augment: str = "none"
-    rate_scaling: str = "none"
+    augment: str = TrainingSettings.augment
+    rate_scaling: str = TrainingSettings.rate_scaling
 
 
 class Fit:
@@ -99,11 +100,12 @@ class Fit:
         """
         team, recipe = self._team, self._recipe
         self._model.train()
-        total = 0.0
+        total, weight = 0.0, 0
         with _few_threads(self._model), self._noise():
             self._noise_state(self._random)
             for number, chosen in enumerate(self._part.order(recipe.batch, self._shuffle), start=1):
-                total += self._step(chosen, number) * len(chosen)
+                total += self._step(chosen, number) * self._part.weight(chosen)
+                weight += self._part.weight(chosen)
             self._random = self._noise_state()
         team.align(self._model)
         self.epoch += 1
@@ -111,7 +113,7 @@ class Fit:
         if bad:
             raise NotFinite(f"Weights must be finite, but {bad[0]} is not after epoch {self.epoch}; choose a learning "
                             f"rate below {recipe.lr:g}, or set clip")
-        metrics: Metrics = {"loss": total / len(self._part)}
+        metrics: Metrics = {"loss": total / weight}
         if measured:
             metrics[self._task.metric] = evaluate(self._model, self._data, task=self._task, team=team)
         return metrics
@@ -130,7 +132,7 @@ class Fit:
         self._random = state["random"][self._team.rank]
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
-        """What has a state dict, by its name in that of the phase."""
+        """Objects with a state dict, by their names in that of the phase."""
         yield from (("optimizer", self._optimizer), ("scheduler", self._scheduler), ("scaler", self._precision.scaler))
         for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))
@@ -141,7 +143,8 @@ class Fit:
         mine = chosen[team.rank::team.size]
         batch = self._part.take(mine if len(mine) else chosen[:1])
         batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
-        share = len(mine) * team.size / len(chosen)  # The mean over the processes is then that over the batch.
+        # The mean over the processes is then that over the batch.
+        share = self._part.weight(mine) * team.size / self._part.weight(chosen)
         optimizers = [each for _, each in self._task.auxiliary_modules.values()]
         for each in (self._optimizer, *optimizers):
             each.zero_grad()
@@ -235,16 +238,18 @@ def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch
     part = Part(data, "test", device, exact=exact(model, task))
     training = model.training
     model.eval()
-    counts = torch.zeros(2, dtype=torch.float64, device=device)
+    tallies: list[Any] = []
     try:
         with _few_threads(model), parametrize.cached():
             for chosen in part.order(batch)[team.rank::team.size]:
                 samples = part.take(chosen)
-                counts += torch.tensor(task.tally(forward(model, samples), samples)).to(counts)
+                outputs = forward(model, samples)
+                if not tallies:
+                    task.check(outputs, samples)
+                tallies.append(task.tally(outputs, samples))
     finally:
         model.train(training)
-    right, of = team.total(counts).tolist()
-    return float(right / of)
+    return task.figure([tally for tallies in team.gather(tallies) for tally in tallies])
 
 
 def forward(model: nn.Module, batch: Batch) -> Tensor:

@@ -95,7 +95,7 @@ class Muon(optim.Optimizer):
 
 
 def orthonormal(first: Tensor) -> Tensor:
-    """What Newton and Schulz's iteration makes of block-circulant matrices, by first columns (groups, p, q, k).
+    """The result of Newton and Schulz's iteration on block-circulant matrices, by first columns (groups, p, q, k).
 
     That is about the nearest matrices with orthonormal rows, or columns where there are fewer of these: singular values
     become 0.67 to 1.21, but for those that were below 0.0015 of all together, and shrink with a matrix below 1e-7.
@@ -139,7 +139,7 @@ def _standing(constraint: BlockCirculant, weight: Tensor) -> Tensor | None:
 
 
 def _blocks(layout: Layout, x: Tensor) -> Tensor:
-    """What has the shape of a parameter, as first columns (groups, p, q, k); a kernel's positions are side by side."""
+    """A tensor shaped as a parameter, as first columns (groups, p, q, k); a kernel's positions are side by side."""
     gates, kernel, circulant = layout
     if circulant:
         return x.transpose(0, 1).flatten(1, 2).unsqueeze(0) if kernel else x

@@ -8,10 +8,10 @@ from torch.nn.utils import parametrize
 
 from circulant.training.data import Dataset
 from circulant.training.loop.loop import NotFinite, exact, forward
-from circulant.training.loop.settings import TrainingSettings
-from circulant.training.loop.train import train
+from circulant.training.loop.train import BLOCK_SIZE, train
 from circulant.training.loop.trainer import Progress
-from circulant.training.models.models import ModelSettings
+from circulant.training.settings.model import ModelSettings
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.batches import Part
 from circulant.training.task.task import Task, task_of
 
@@ -32,7 +32,7 @@ class Tried:
 
 
 def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float], *,
-              model: ModelSettings | None = None, block_size: int | Mapping[str, int] = 8,
+              model: ModelSettings | None = None, block_size: int | Mapping[str, int] = BLOCK_SIZE,
               dense: Mapping[str, Tensor] | None = None, epochs: int = 4, progress: Progress | None = None
               ) -> list[Tried]:
     """Train at each rate, from the same weights: directly, or where the method is ADMM its dense baseline.

@@ -16,9 +16,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["ALONE", "DEVICES", "PRECISIONS", "Precision", "ProcessGroup", "process_group", "machine", "choose_device"]
+__all__ = ["ALONE", "PRECISIONS", "Precision", "ProcessGroup", "process_group", "machine", "choose_device"]
 
-DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS: dict[str, torch.dtype | None] = {
     "auto": None, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -157,7 +156,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def machine(device: str = "auto") -> dict[str, Any]:
-    """What a training runs on: names of processor and GPU, cores, threads of one process, and torch's version.
+    """The machine of a training: names of processor and GPU, cores, threads of one process, and torch's version.
 
     Raises:
         Refusal: as `place`.

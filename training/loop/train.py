@@ -12,12 +12,16 @@ from circulant.training.blocks.constraint import assign, block_sizes, resolve
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.runtime import choose_device, process_group
-from circulant.training.loop.settings import METHODS, TrainingSettings
 from circulant.training.loop.trainer import Progress, Trainer
-from circulant.training.models.models import ModelSettings, build
+from circulant.training.models.models import build
+from circulant.training.settings.compression import CompressionSettings
+from circulant.training.settings.model import ModelSettings
+from circulant.training.settings.training import METHODS, TrainingSettings, idle
 from circulant.training.task.task import Loss, task_of
 
 __all__ = ["Progress", "Trained", "TrainingSettings", "train", "train_admm", "train_direct"]
+
+BLOCK_SIZE = CompressionSettings.block_size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +71,7 @@ class Trained:
 
 
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
-          block_size: int | Mapping[str, int] = 8, progress: Progress | None = None,
+          block_size: int | Mapping[str, int] = BLOCK_SIZE, progress: Progress | None = None,
           checkpoint: str | Path | None = None, resume: bool | None = False,
           dense: Mapping[str, Tensor] | None = None) -> Trained:
     """Train the dense baseline, and the block-circulant model by the method of the settings.
@@ -105,14 +109,14 @@ CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 """Fields of the settings that the functions below take by shorter names."""
 
 
-@public(more=TrainingSettings, called=CALLED | {
+@public(more=TrainingSettings, idle=idle("admm", "retrain"), called=CALLED | {
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
-def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
                epochs: int = TrainingSettings.admm_epochs, retrain_epochs: int = TrainingSettings.retrain_epochs,
                lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
-               rho: float | Mapping[str, float] = 1e-2, batch: int = TrainingSettings.batch_size, seed: int = 0,
-               loss: Loss | None = None, on_epoch: Progress | None = None, checkpoint: str | Path | None = None,
-               resume: bool = False, **settings: Any) -> nn.Module:
+               rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
+               seed: int = TrainingSettings.seed, loss: Loss | None = None, on_epoch: Progress | None = None,
+               checkpoint: str | Path | None = None, resume: bool = False, **settings: Any) -> nn.Module:
     """A block-circulant model from a trained model with dense weights, which stays as it is.
 
     ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs`` inside the set, where the model is.
@@ -133,10 +137,11 @@ def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str
                   progress=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
-@public(more=TrainingSettings, called=CALLED | {"method": "a call of train_admm", "direct_epochs": "epochs"})
-def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = 8,
+@public(more=TrainingSettings, idle=idle("direct"), called=CALLED | {
+    "method": "a call of train_admm", "direct_epochs": "epochs"})
+def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
                  epochs: int = TrainingSettings.direct_epochs, lr: float = TrainingSettings.learning_rate,
-                 batch: int = TrainingSettings.batch_size, seed: int = 0, loss: Loss | None = None,
+                 batch: int = TrainingSettings.batch_size, seed: int = TrainingSettings.seed, loss: Loss | None = None,
                  on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
                  **settings: Any) -> nn.Module:
     """A block-circulant model trained by its first columns alone, from a model which stays as it is.

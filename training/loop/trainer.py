@@ -18,7 +18,7 @@ from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.loop.runtime import ALONE, ProcessGroup
-from circulant.training.loop.settings import TrainingSettings
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.task import Task
 
 __all__ = ["Trainer", "Progress"]

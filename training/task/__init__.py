@@ -1,1 +1,1 @@
-"""What a network is trained for, and on what: loss, metric, decoding, batches and their variants."""
+"""The task of a network, and its batches: loss, metric, decoding, batches and their variants."""

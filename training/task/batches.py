@@ -22,7 +22,7 @@ class Batch(NamedTuple):
 
     Members:
         x: float32 (N, T, F), (N, F) or (N, C, H, W).
-        y: int64 (N,), or padded symbols (N, L).
+        y: targets as in `Dataset`: (N,), (N, outputs), (N, T) or (N, T, outputs), or padded symbols (N, L).
         lengths, target_lengths: int64 (N,), the valid steps of x and y; None where all are.
         indices: int64 (N,), places in the part.
     """
@@ -47,7 +47,7 @@ class Part:
         lengths, targets = (getattr(data, f"{name}_{field}") for field in ("lengths", "target_lengths"))
         self._lengths = None if lengths is None else _tensor(lengths)
         self._targets = None if targets is None else _tensor(targets)
-        self._device, self._exact = device, exact
+        self._device, self._exact, self._per_step = device, exact, data.per_step
         if self._x.nbytes <= RESIDENT:
             self._x, self._y = self._x.to(device), self._y.to(device)
 
@@ -74,6 +74,12 @@ class Part:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return batches
 
+    def weight(self, indices: Tensor) -> int:
+        """How many targets these samples have, over which a mean is taken."""
+        if not self._per_step:
+            return len(indices)
+        return len(indices) * self._x.shape[1] if self._lengths is None else int(self._lengths[indices].sum())
+
     def take(self, indices: Tensor) -> Batch:
         """The samples of these places, on the device."""
         here = indices.to(self._x.device)
@@ -81,6 +87,7 @@ class Part:
         lengths, targets = (None if part is None else part[indices] for part in (self._lengths, self._targets))
         if lengths is not None:
             x = x[:, :int(lengths.max())]
+            y = y[:, :x.shape[1]] if self._per_step else y
         if targets is not None:
             y = y[:, :int(targets.max())]
         if x.ndim == 4:

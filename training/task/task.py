@@ -1,6 +1,8 @@
-"""What a network is trained for: the loss, the metric and its direction, for each kind of target."""
+"""The task of a network: the loss, the metric and its direction, for each kind of target."""
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -12,30 +14,39 @@ from torch.optim import Optimizer
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.task.batches import Batch, Part
-from circulant.training.task.decode import edits, greedy
+from circulant.training.task.decode import Labels, edits, greedy
+from circulant.training.task.losses import Loss, choose_loss, loss_name, scalar
+from circulant.training.task.metrics import Measure, Metric, choose_metric, summed
 
-__all__ = ["Classification", "Ctc", "Loss", "Task", "task_of"]
+__all__ = ["Classification", "Ctc", "Loss", "MultiLabel", "Regression", "Task", "task_of"]
 
-Loss = Callable[[Tensor, Tensor], Tensor]
-"""A loss of (outputs, targets), a mean over the batch."""
+HALF = (torch.float16, torch.bfloat16)
 
 
 class Task(ABC):
-    """What a network is trained for.
+    """The task of a network.
+
+    Parameters:
+        classes: outputs of a model, for a sample or a step.
+        measured: the metric.
 
     Members:
+        kind: of its targets; see `Dataset.task`.
         metric: name of the figure that counts.
         higher_is_better: the direction of the metric.
         pads: whether the outputs of padded steps are left out, so that sequences of different lengths may share a
             batch.
+        per_step: whether each step has a target of its own, and counts as much as any other.
+        chosen: names of a loss and of a metric that are not the defaults.
     """
 
-    metric: str
-    higher_is_better: bool
+    kind: str
     pads: bool
+    per_step = False
 
-    def __init__(self, classes: int) -> None:
-        self.classes = classes
+    def __init__(self, classes: int, measured: Metric, chosen: dict[str, str] | None = None) -> None:
+        self.classes, self.measured, self.chosen = classes, measured, chosen or {}
+        self.metric, self.higher_is_better = measured.name, measured.higher_is_better
 
     @property
     def auxiliary_modules(self) -> dict[str, tuple[Module, Optimizer]]:
@@ -44,17 +55,20 @@ class Task(ABC):
 
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """The mean over the samples of a batch, differentiable."""
+        """The mean over the samples of a batch, or over its steps where each has a target; differentiable."""
 
     @abstractmethod
-    def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
-        """What a batch adds to the numerator and to the denominator of the metric."""
+    def tally(self, outputs: Tensor, batch: Batch) -> Any:
+        """Contribution of a batch to the metric."""
+
+    def figure(self, tallies: Sequence[Any]) -> float:
+        """The metric of what all batches added."""
+        return self.measured.figure(tallies)
 
     def score(self, outputs: NDArray, data: Dataset) -> float:
         """The metric of outputs for the whole test part, in its order."""
         part = Part(data, "test", torch.device("cpu"))
-        part_of, of = self.tally(torch.from_numpy(outputs), part.take(torch.arange(len(part))))
-        return part_of / of
+        return self.figure([self.tally(torch.from_numpy(outputs), part.take(torch.arange(len(part))))])
 
     @abstractmethod
     def check(self, outputs: Tensor, batch: Batch) -> None:
@@ -65,32 +79,100 @@ class Task(ABC):
         """
 
 
-class Classification(Task):
-    """One class for each sample, from outputs (N, classes): cross entropy, and the accuracy of the greatest output.
+class _Supervised(Task):
+    """Targets that outputs are compared with one by one, for samples or for steps.
+
+    Loss and metric are functions of outputs (M, classes) and targets (M, …), for M samples, or for the steps of all
+    sequences of a batch that are no padding.
+
+    Parameters:
+        per_step: whether there is a target at each step.
+        loss, metric, higher_is_better: as for `task_of`.
+    """
+
+    def __init__(self, classes: int, *, per_step: bool = False, loss: str | Loss | None = None,
+                 metric: str | Measure | None = None, higher_is_better: bool | None = None) -> None:
+        chosen = {name: loss_name(value) for name, value in (("loss", loss), ("metric", metric)) if value is not None}
+        super().__init__(classes, choose_metric(self.kind, metric, higher_is_better), chosen)
+        self._loss, self._name = choose_loss(self.kind, loss), loss_name(loss or "")
+        self._free = callable(loss) and callable(metric)
+        self.per_step = self.pads = per_step
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        outputs, targets = self._pairs(outputs, batch)
+        if len(outputs) != len(targets):
+            raise Refusal(f"Outputs must be as many as targets, but the model gives {len(outputs)} for {len(targets)}; "
+                          "let it give one for each sample" + (" and step" if self.per_step else ""))
+        return scalar(self._loss(_full(outputs), targets), self._name)
+
+    def tally(self, outputs: Tensor, batch: Batch) -> Any:
+        return self.measured.tally(*self._pairs(outputs, batch))
+
+    def check(self, outputs: Tensor, batch: Batch) -> None:
+        if self._free:  # Both are the user's own, who may give outputs of any shape.
+            return
+        wanted = (*batch.x.shape[:2 if self.per_step else 1], self.classes)
+        last = outputs.shape[-1] if outputs.ndim else 0
+        if outputs.shape[:-1] != wanted[:-1] or not self._fits(last):
+            axes = f"(N, steps, {self.classes})" if self.per_step else f"(N, {self.classes})"
+            way = "choose a model that returns every step, with" if self.per_step else "end the model with"
+            raise Refusal(f"{self._words()} must have outputs {axes}, not {tuple(outputs.shape)}; {way} a Linear of "
+                          f"{self.classes} outputs")
+
+    def _fits(self, outputs: int) -> bool:
+        return outputs == self.classes
+
+    @abstractmethod
+    def _words(self) -> str:
+        """The task with its number of outputs."""
+
+    def _pairs(self, outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Outputs and targets of what counts, with samples or steps on the first axis."""
+        if not self.per_step or outputs.ndim < 2:
+            return outputs, batch.y
+        if batch.lengths is None:
+            return outputs.flatten(0, 1), batch.y.flatten(0, 1)
+        valid = (torch.arange(batch.x.shape[1]) < batch.lengths[:, None]).to(outputs.device)
+        return outputs[valid], batch.y[valid]
+
+
+class Classification(_Supervised):
+    """One class for each sample or step: cross entropy, and the accuracy of the greatest output.
 
     Parameters:
         smoothing: of the labels: this part of each is spread over all classes.
-        loss: another loss of (outputs, classes).
     """
 
-    metric, higher_is_better, pads = "accuracy", True, False
+    kind = "classification"
 
-    def __init__(self, classes: int, *, smoothing: float = 0.0, loss: Loss | None = None) -> None:
-        super().__init__(classes)
-        self._smoothing, self._loss = smoothing, loss
+    def __init__(self, classes: int, *, smoothing: float = 0.0, **more: Any) -> None:
+        super().__init__(classes, **more)
+        if smoothing and "loss" not in self.chosen:
+            self._loss = partial(cross_entropy, label_smoothing=smoothing)
 
-    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        if self._loss is not None:
-            return self._loss(outputs, batch.y)
-        return cross_entropy(outputs.float(), batch.y, label_smoothing=self._smoothing)
+    def _fits(self, outputs: int) -> bool:
+        return outputs >= self.classes
 
-    def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
-        return float((outputs.argmax(-1) == batch.y).sum()), float(len(batch.y))
+    def _words(self) -> str:
+        return f"A classification into {self.classes}"
 
-    def check(self, outputs: Tensor, batch: Batch) -> None:
-        if outputs.ndim != 2 or len(outputs) != len(batch.x) or outputs.shape[1] < self.classes:
-            raise Refusal(f"A classification into {self.classes} must have outputs (N, {self.classes}), not "
-                          f"{tuple(outputs.shape)}; end the model with a Linear of {self.classes} outputs")
+
+class Regression(_Supervised):
+    """Numbers for each sample or step: the squared error, and R²."""
+
+    kind = "regression"
+
+    def _words(self) -> str:
+        return f"A regression of {self.classes} values"
+
+
+class MultiLabel(_Supervised):
+    """Any of the labels for each sample or step, where outputs are above 0: binary cross entropy, and F1."""
+
+    kind = "multi-label"
+
+    def _words(self) -> str:
+        return f"Targets of {self.classes} labels"
 
 
 class Ctc(Task):
@@ -100,18 +182,22 @@ class Ctc(Task):
     phone error rate: insertions, deletions and substitutions over the number of symbols, of the best path.
     """
 
-    metric, higher_is_better, pads = "phone_error_rate", False, True
+    kind, pads = "ctc", True
+
+    def __init__(self, classes: int) -> None:
+        super().__init__(classes, summed("phone_error_rate", False, _errors))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         steps, symbols = _lengths(outputs, batch)
-        scores = outputs.float().log_softmax(-1).transpose(0, 1)
+        scores = _full(outputs).log_softmax(-1).transpose(0, 1)
         each = ctc_loss(scores, batch.y, steps, symbols, reduction="none")
         return (each / symbols.to(each)).mean()
 
     def tally(self, outputs: Tensor, batch: Batch) -> tuple[float, float]:
         steps, symbols = _lengths(outputs, batch)
-        found = greedy(outputs.float().log_softmax(-1).cpu().numpy(), steps.numpy())
-        return float(edits(found, batch.y.cpu().numpy(), symbols.numpy()).sum()), float(symbols.sum())
+        found = greedy(_full(outputs).log_softmax(-1).cpu().numpy(), steps.numpy())
+        sums: tuple[float, float] = self.measured.tally(found, (batch.y.cpu().numpy(), symbols.numpy()))
+        return sums
 
     def check(self, outputs: Tensor, batch: Batch) -> None:
         if outputs.ndim != 3 or outputs.shape[:2] != batch.x.shape[:2] or outputs.shape[2] != self.classes:
@@ -120,18 +206,48 @@ class Ctc(Task):
                           f"{n, t, self.classes}, not {tuple(outputs.shape)}; choose a model that returns every step")
 
 
-def task_of(data: Dataset, *, loss: Loss | None = None, smoothing: float = 0.0) -> Task:
+SUPERVISED: dict[str, type[_Supervised]] = {"regression": Regression, "multi-label": MultiLabel}
+
+
+def task_of(data: Dataset, *, loss: str | Loss | None = None, metric: str | Measure | None = None,
+            higher_is_better: bool | None = None, smoothing: float = 0.0) -> Task:
     """The task of a data set.
 
+    Parameters:
+        loss: one of `LOSSES` by name, or a function of (outputs, targets), a mean over the batch; None for the first of
+            the task.
+        metric: one of `METRICS` by name, or a function of (outputs, targets) of the whole test part; None for the first
+            of the task.
+        higher_is_better: the direction of a metric that is a function.
+        smoothing: of the labels of a classification.
+
     Raises:
-        Refusal: when it takes no other loss, or no smoothing.
+        Refusal: when the data set takes no such loss or metric, or no smoothing.
     """
+    if data.task == "ctc":
+        if loss is not None or metric is not None or smoothing:
+            other = ("another loss" if loss is not None else "another metric" if metric is not None else
+                     f"label smoothing {smoothing:g}")
+            raise Refusal(f"A data set of sequences of symbols must be trained with the loss of CTC, not with {other}; "
+                          "leave it out")
+        return Ctc(data.classes)
+    common: dict[str, Any] = {"per_step": data.per_step, "loss": loss, "metric": metric,
+                              "higher_is_better": higher_is_better}
     if data.task == "classification":
-        return Classification(data.classes, smoothing=smoothing, loss=loss)
-    if loss is not None or smoothing:
-        raise Refusal(f"A data set of sequences of symbols must be trained with the loss of CTC, not with "
-                      f"{'another loss' if loss is not None else f'label smoothing {smoothing:g}'}; leave it out")
-    return Ctc(data.classes)
+        return Classification(data.classes, smoothing=smoothing, **common)
+    if smoothing:
+        raise Refusal(f"Label smoothing must be of a classification, not {smoothing:g} of a {data.task}; leave it out")
+    return SUPERVISED[data.task](data.classes, **common)
+
+
+def _full(outputs: Tensor) -> Tensor:
+    """Outputs in at least 32 bits."""
+    return outputs.float() if outputs.dtype in HALF else outputs
+
+
+def _errors(found: Sequence[Labels], targets: tuple[NDArray, NDArray]) -> tuple[float, float]:
+    """Insertions, deletions and substitutions, and the number of symbols."""
+    return float(edits(found, *targets).sum()), float(targets[1].sum())
 
 
 def _lengths(outputs: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -5,16 +5,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from circulant.experiment import Experiment, Hardware, Model
+from circulant.experiment import Experiment, Hardware
 from circulant.report.compare import differences, lines
 from circulant.report.report import collect
 from circulant.run.run_folder import Run
+from circulant.training.settings import ModelSettings
 from tests.circulant.conftest import make_generated, make_quantized, make_simulated, make_trained
 
 
 @pytest.fixture
 def other(tmp_path):
-    run = Run(tmp_path / "runs" / "other", Experiment("other", model=Model(hidden=16),
+    run = Run(tmp_path / "runs" / "other", Experiment("other", model=ModelSettings(hidden=16),
                                                       hardware=Hardware(multipliers=99)))
     for make in (make_trained, make_quantized, make_generated, make_simulated):
         make(run)

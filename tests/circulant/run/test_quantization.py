@@ -39,6 +39,19 @@ def transcribed():
                           test_target_lengths=symbols[16:])
 
 
+def predicted(task):
+    """Vectors, and what a network predicts of them with some noise: numbers far from 0, or labels."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 6)).astype(np.float32)
+    model = training.compress(build(ModelSettings(kind="mlp", hidden=8), (6,), 2, seed=1), {"fc1": 4})
+    with torch.no_grad():
+        model.linear.bias.copy_(torch.tensor([5.0, -3.0]) if task == "regression" else torch.zeros(2))
+        outputs = model(torch.from_numpy(x)).numpy()
+    y = outputs + rng.normal(0, 0.02, outputs.shape).astype(np.float32)
+    y = y.astype(np.float32) if task == "regression" else (y > 0).astype(np.int64)
+    return model, Dataset("predicted", x[:80], y[:80], x[80:], y[80:], task=task)
+
+
 @pytest.fixture(scope="module")
 def data():
     return classified()
@@ -123,6 +136,38 @@ def test_margins_of_padded_steps_do_not_count():
     valid = np.arange(known.train_x.shape[1]) < known.train_lengths[:, None]
     assert not valid.all()
     assert made.picking["lost"] == pytest.approx(margins.lost(margins.taken(exact, found)[valid]))
+
+
+@pytest.mark.parametrize("task", ["regression", "multi-label"])
+@pytest.mark.parametrize("by", ["margins", "metric"])
+def test_widths_of_numbers_and_labels(task, by):
+    """The budget is of R² or F1; without labels it is estimated from noise, or from the distances from 0."""
+    model, known = predicted(task)
+    made = quantization.golden(model, known, TABLE | {"budget": 1.0, "pick": ("weight_bits", "output_bits"),
+                                                      "pick_by": by, "samples": 0})
+    exact, found = made.model.run(known.train_x), made.network.run(known.train_x).real
+    if by == "margins":
+        wanted = {"regression": margins.added(exact, found), "multi-label": margins.lost(
+            margins.taken_labels(exact, found))}[task]
+    else:
+        measured = training.task_of(known)
+        train = replace(known, test_x=known.train_x, test_y=known.train_y)
+        wanted = 100 * (measured.score(exact, train) - measured.score(found, train))
+    assert made.picking["lost"] == pytest.approx(wanted)
+    assert made.picking["lost"] <= 1 and made.picking["weight_bits"] < made.picking["weight_bits_start"]
+    assert made.picking["score"] > made.picking["score_start"] - 0.02
+
+
+def test_numbers_do_not_drift_in_fine_tuning():
+    """Two outputs less their mean say too little of a regression: their sum would be free."""
+    model, known = predicted("regression")
+    rough, tuned = (quantization.golden(model, known, TABLE | {
+        "weight_bits": 4, "finetune_epochs": epochs, "finetune_rate": 0.03},
+        settings=training.TrainingSettings(batch_size=16)) for epochs in (0, 20))
+    distances = [np.square(each.network.run(known.test_x).real - rough.model.run(known.test_x)).sum()
+                 for each in (rough, tuned)]
+    assert distances[1] < 2 * distances[0]
+    assert tuned.finetuning["before"] == quantization.score(rough.network, known)
 
 
 def test_a_margin_picks_wider_formats(data):

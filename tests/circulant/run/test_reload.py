@@ -6,7 +6,7 @@ import pytest
 
 from circulant import hw
 from circulant.cli import main
-from circulant.experiment import Experiment, Hardware, Model
+from circulant.experiment import Experiment, Hardware
 from circulant.hw.reload_words import writes_for
 from circulant.run.run_folder import Run, record
 from circulant.sim import cosim
@@ -14,6 +14,7 @@ from circulant.sim.cosim import Exchange, Mismatch
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.refusal import Refusal
+from circulant.training.settings import ModelSettings
 from tests.circulant.conftest import make_quantized, make_trained
 from tests.sim import samples
 
@@ -22,7 +23,8 @@ from tests.sim import samples
 def run(tmp_path_factory):
     """A run with a reloadable design, and beside it the folder of another network in the same formats."""
     folder = tmp_path_factory.mktemp("reload")
-    this = Run(folder / "small", Experiment("small", model=Model(hidden=8), hardware=Hardware(40, reloadable=True)))
+    this = Run(folder / "small", Experiment("small", model=ModelSettings(hidden=8),
+                                           hardware=Hardware(40, reloadable=True)))
     make_trained(this)
     made = make_quantized(this)
     network = Network.load(this.folder)

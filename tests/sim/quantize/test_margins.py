@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from circulant.sim.quantize.margins import UNSEEN, lost, taken
+from circulant.sim.quantize.margins import UNSEEN, added, lost, taken, taken_labels
 
 
 def test_the_nearest_class_counts():
@@ -38,3 +38,19 @@ def test_noise_takes_its_part():
     part = taken(exact, exact + noise[:, None] * [0, 1]).mean()
     unseen = rng.uniform(0, 2, len(exact))
     assert part == pytest.approx(float(np.mean(unseen < noise)), rel=0.03)
+
+
+def test_labels_are_decided_by_their_distance_from_0():
+    exact, found = np.array([[2.0, -1.0, 0.5]]), np.array([[1.0, -2.0, -0.1]])
+    assert taken_labels(exact, found).tolist() == [[0.5, 0.0, 1.0]]
+
+
+def test_noise_takes_its_part_of_the_variance_from_r2():
+    rng = np.random.default_rng(0)
+    exact = rng.normal([0, 100], [1, 3], (200000, 2))
+    found = exact + rng.normal(0, 0.1, exact.shape)
+    assert added(exact, found) == pytest.approx(100 * 2 * 0.01 / (1 + 9), rel=0.02)
+    targets = exact + rng.normal(0, 0.5, exact.shape)
+    spread = np.square(targets - targets.mean(0)).sum()
+    r2 = [1 - np.square(targets - each).sum() / spread for each in (exact, found)]
+    assert 100 * (r2[0] - r2[1]) == pytest.approx(added(exact, found), rel=0.1), "as independent noise does"

@@ -6,7 +6,7 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data.assemble import Images, Utterances, chosen, divided, image_set, padded, utterance_set
-from circulant.training.data.options import Options
+from circulant.training.settings.data import DataSettings
 
 CLASSES = np.array([0] * 10 + [1] * 6 + [2] * 4)
 
@@ -19,7 +19,7 @@ def utterances(**changes):
 
 
 def made(data=None, **options):
-    return utterance_set("u", data or utterances(), Options(**options), deltas="none", normalise="none")
+    return utterance_set("u", data or utterances(), DataSettings("fsdd", **options), deltas="none", normalise="none")
 
 
 @pytest.mark.parametrize(("count", "each"), [(3, [1, 1, 1]), (9, [3, 3, 3]), (14, [5, 5, 4]), (18, [8, 6, 4])])
@@ -103,11 +103,11 @@ def test_images_of_more_than_a_block():
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (2300, 2, 3, 4), np.uint8)
     images = Images(pixels, np.arange(2300) % 3, (np.arange(2200), np.arange(2200, 2300)), ("a", "b", "c"))
-    train = image_set("i", images, Options(normalise="train")).train_x
+    train = image_set("i", images, DataSettings(normalise="train")).train_x
     floats = pixels[:2200].astype(float)
     mean, deviation = floats.mean((0, 2, 3), keepdims=True), floats.std((0, 2, 3), keepdims=True)
     assert np.abs(train - (floats - mean) / deviation).max() < 1e-6
-    sample = image_set("i", images, Options(normalise="sample")).train_x
+    sample = image_set("i", images, DataSettings(normalise="sample")).train_x
     mean, deviation = floats.mean((2, 3), keepdims=True), floats.std((2, 3), keepdims=True)
     assert np.abs(sample - (floats - mean) / deviation).max() < 1e-6
 
@@ -117,19 +117,19 @@ def test_held_out_speakers_are_of_one_part():
     parts = (np.arange(9), np.array([9]))
     seen = set()
     for seed in range(20):
-        rest, test = divided(parts, None, Options(held_out=3, seed=seed), speakers)
+        rest, test = divided(parts, None, DataSettings(held_out=3, seed=seed), speakers)
         assert sorted([*rest, *test]) == list(range(9)), "the true test part is in neither"
         assert not set(speakers[rest]) & set(speakers[test])
         assert len(test) in (3, 4, 5, 6), "whole speakers until there are three samples"
         seen.add(tuple(test))
     assert len(seen) > 2, "the seed chooses"
-    assert divided(parts, None, Options(), speakers) is parts
+    assert divided(parts, None, DataSettings(), speakers) is parts
 
 
 def test_each_class_has_to_stay():
     classes = np.array([0] * 10 + [1] * 2)
     parts = (np.arange(12), np.array([], np.int64))
-    rest, _ = divided(parts, classes, Options(held_out=2))
+    rest, _ = divided(parts, classes, DataSettings(held_out=2))
     assert np.bincount(classes[rest]).tolist() == [9, 1]
     with pytest.raises(Refusal, match=r"^data.held_out must leave training samples of each class, but takes 6 of 12; "):
-        divided(parts, classes, Options(held_out=6))
+        divided(parts, classes, DataSettings(held_out=6))

@@ -51,7 +51,7 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
     ({"train_x": np.zeros((6, 4, 3))}, r"^The train part of data set 'few' must be float32 with int64 targets, not "
                                        r"float64 with int64; convert it$"),
     ({"test_x": ZEROS}, r"^The test part .* must have shapes \(N, steps, features\), \(N, features\) or \(N, channels, "
-                        r"height, width\) and \(N,\), none of them 0, not \(2, 3, 4\) and \(3,\); reshape it$"),
+                        r"height, width\) and \(N,\) or \(N, steps\), none of them 0, not \(2, 3, 4\) and \(3,\); "),
     ({"test_x": ZEROS[:0], "test_y": np.zeros(0, np.int64)}, r"test part .* must have shapes"),
     ({"test_x": np.zeros((3, 0, 3), np.float32)}, r"none of them 0, not \(3, 0, 3\)"),
     ({"classes": 2}, r"^The train part .* must have classes from 0 to 1, not from 0 to 2; renumber them$"),
@@ -67,7 +67,11 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
     ({"test_lengths": np.ones(3)}, r"must be int64 of shape \(3,\), not float64 of \(3,\)"),
     ({"train_x": np.zeros((6, 3), np.float32), "train_lengths": np.ones(6, np.int64)},
      r"^The train part .* must be sequences to have lengths, but has shape \(6, 3\); leave them out$"),
-    ({"task": "regression"}, r"^The task of data set 'few' must be one of 'classification', 'ctc', not 'regression'"),
+    ({"task": "regresion"}, r"^The task of data set 'few' must be one of 'classification', 'ctc', 'regression', "
+                            r"'multi-label', not 'regresion'"),
+    ({"task": "regression"}, r"^The train part .* must be float32 with float32 targets, not float32 with int64"),
+    ({"train_y": np.zeros((6, 5), np.int64)}, r"^The train part .* must have a target at each of the steps of its "
+                                              r"sequences \(N, steps, features\), not targets \(6, 5\) for \(6, 4"),
     ({"train_target_lengths": np.ones(6, np.int64)}, r"^The train part .* must have target lengths for 'ctc' and for "
                                                      "nothing else, but the task is 'classification'"),
     ({"symbols": ("a", "b")}, r"^Data set 'few' must have a symbol for each of its 3 classes, not 2 symbols"),

@@ -105,8 +105,8 @@ def test_unknown_name():
 
 
 def test_unknown_option():
-    with pytest.raises(Refusal, match=r"^An option of a data set must be one of path, seed, .*, not 'band'; did you "
-                                      r"mean 'bands'\?$"):
+    with pytest.raises(Refusal, match=r"^load_data must be given arguments that it knows, not 'band'; did you mean "
+                                      r"'bands'\?$"):
         load_data("fsdd", band=3)
 
 

@@ -53,6 +53,21 @@ def test_phones(load):
     assert data.train_target_lengths.tolist() == [2] * 12
 
 
+def test_numbers_labels_and_classes_at_each_step(load):
+    count, steps = 20, 3
+    for y, task, outputs, per_step in (
+            (np.linspace(0, 1, count), "regression", 1, False), (np.ones((count, 4)), "regression", 4, False),
+            (np.ones((count, steps, 2)), "regression", 2, True), (np.arange(count * 3).reshape(count, 3) % 5,
+                                                                  "classification", 5, True),
+            (np.eye(5, dtype=bool)[np.arange(count) % 5], "multi-label", 5, False),
+            (np.eye(5, dtype=int)[np.arange(count) % 5], "multi-label", 5, False)):
+        data = load(whole(y=y))
+        assert (data.task, data.classes, data.per_step) == (task, outputs, per_step)
+        assert data.train_y.dtype == (np.float32 if task == "regression" else np.int64)
+        assert data.train_y.ndim >= 2
+    assert load(whole(y=np.arange(count), task=np.array("regression"))).train_y.shape == (16, 1)
+
+
 def test_the_seed_splits_what_is_whole(load):
     one, same, other = (load(whole(), seed=seed) for seed in (0, 0, 1))
     assert one.digest() == same.digest() != other.digest()
@@ -100,7 +115,11 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"train_x": np.full((12, 7, 3), 1e300)}, r"^The train part of data set 'mine' must be finite"),
     ({"train_x": np.zeros((12, 7, 3), complex)}, r"'train_x' must be numbers, not complex128; convert it$"),
     ({"train_x": np.full((12, 7, 3), "a")}, r"'train_x' must be numbers, not <U1; convert it$"),
-    ({"train_y": np.zeros(12)}, r"'train_y' must be integers, not float64; convert it$"),
+    ({"train_y": np.zeros(12)}, r"must have targets of one kind, but train_y \(float64\) is that of a regression and "
+                                r"test_y \(int64\) that of a classification; convert one, or name the task$"),
+    ({"train_y": np.full(12, "a")}, r"Targets must be classes .*, not <U1 of shape \(12,\); convert them"),
+    ({"task": np.array("regresion")}, r"'task' must be one of 'classification', .*, not 'regresion'; leave it out"),
+    ({"task": np.array("multi-label")}, r"The train part of data set 'mine' must have shapes .* \(N, labels\)"),
     ({"train_y": np.zeros(11, int)}, r"must have arrays of as many samples as each other, not train_x of 12, train_y of"
                                      r" 11, train_lengths of 12; cut them alike$"),
     ({"train_y": np.array(3)}, r"train_y of none"),

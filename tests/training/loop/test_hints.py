@@ -12,11 +12,11 @@ from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import Hints
 from circulant.training.loop.loop import Fit, Recipe, forward
 from circulant.training.loop.runtime import ProcessGroup
-from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.trainer import Trainer
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import ModelSettings, build
 from circulant.training.models.sequences import SequenceLabeller
+from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.batches import Batch
 from circulant.training.task.task import Ctc, task_of
 

@@ -8,9 +8,9 @@ from torch.nn.functional import cross_entropy
 from circulant.sim.refusal import Refusal
 from circulant.training import data as datasets
 from circulant.training.loop.rates import try_rates
-from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.train import train
 from circulant.training.models.models import ModelSettings
+from circulant.training.settings.training import TrainingSettings
 
 MODEL = ModelSettings(hidden=8, layers=2, dropout=0.5)
 DIRECT = TrainingSettings(method="direct", dense_epochs=1, direct_epochs=50, seed=3)

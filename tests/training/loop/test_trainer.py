@@ -11,9 +11,9 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks.constraint import inherit, initialise
 from circulant.training.data import Dataset, load_data
 from circulant.training.loop.loop import evaluate
-from circulant.training.loop.settings import TrainingSettings
 from circulant.training.loop.train import Trained, train, train_admm, train_direct
 from circulant.training.models.models import ModelSettings, SequenceClassifier, build
+from circulant.training.settings.training import TrainingSettings
 
 SHORT = TrainingSettings(dense_epochs=2, admm_epochs=3, retrain_epochs=2, direct_epochs=3, rho_growth=2.0)
 

@@ -89,27 +89,6 @@ def test_the_seed_chooses_the_weights_and_nothing_else():
     assert torch.equal(torch.rand(3), wanted), "the global random state must stay as it was"
 
 
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"kind": "gruu"}, r"^A model must be one of 'gru', 'lstm', .*, not 'gruu'; did you mean 'gru'\?$"),
-    ({"hidden": 0}, r"^Field 'hidden' of a model must be a positive integer, not 0"),
-    ({"layers": 1.5}, r"^Field 'layers' of a model must be a positive integer, not 1\.5"),
-    ({"dropout": 1.0}, r"^Field 'dropout' of a model must be from 0 to below 1, not 1\.0; choose 0 for none"),
-    ({"kind": "mlp", "widths": (8, 0)}, r"^Field 'widths' of a model must be positive integers, not \(8, 0\)"),
-    ({"width": -1}, r"^Field 'width' of a model must be an integer of at least 0, not -1"),
-    ({"kind": "cnn", "width": 8, "widths": (8, 12)}, r"^A model 'cnn' must be given width or widths, not both 8 and "
-                                                     r"\(8, 12\); leave one out$"),
-    ({"kind": "lenet5", "window": 4}, r"^A window must have an odd side, .*, not 4; choose 3 or 5$"),
-    ({"peephole": True, "width": 4}, r"^A model 'gru' must be given the options kind, dense, hidden, layers, "
-                                     r"bidirectional, dropout, not peephole = True, width = 4; leave them out$"),
-    ({"kind": "labeller", "peephole": True}, r"^Peepholes and a projection must be asked of cell 'lstm', not of 'gru'"),
-    ({"kind": "labeller", "cell": "lstmm"}, r"^A cell must be one of 'gru', 'lstm', 'reset_gru', not 'lstmm'; did you"),
-    ({"kind": "lstm", "projection": 64}, r"^A projection must be below the 64 hidden units, not 64; choose 0"),
-])
-def test_settings_wrong(settings, message):
-    with pytest.raises(Refusal, match=message):
-        ModelSettings(**settings)
-
-
 @pytest.mark.parametrize(("kind", "shape", "message"), [
     ("vgg", (5, 8), r"^A model 'vgg' must have images \(channels, height, width\), not samples of shape \(5, 8\)"),
     ("gru", (3, 32, 32), r"^A model 'gru' must have sequences \(T, features\), not samples of shape \(3, 32, 32\)"),

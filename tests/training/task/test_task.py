@@ -79,7 +79,7 @@ def test_the_metric_of_ctc_is_the_phone_error_rate():
     nothing[..., 0] = 1.0
     assert Ctc(5).tally(nothing, batch) == (float(batch.target_lengths.sum()), float(batch.target_lengths.sum()))
     assert Ctc(5).score(nothing.numpy(), data) == 1.0
-    assert (Ctc.metric, Ctc.higher_is_better) == ("phone_error_rate", False)
+    assert (Ctc(5).metric, Ctc(5).higher_is_better) == ("phone_error_rate", False)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -141,3 +141,91 @@ def test_ctc_takes_no_other_loss():
         task_of(spoken(), loss=nn.functional.cross_entropy)
     with pytest.raises(Refusal, match=r"not with label smoothing 0\.1"):
         task_of(spoken(), smoothing=0.1)
+
+
+LENGTHS = np.array([4, 2, 3])
+
+
+def stepped(task: str) -> Dataset:
+    """Three ragged sequences with a target at each step, whose padding would spoil every figure."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4, 5)).astype(np.float32)
+    y = {"classification": rng.integers(0, 5, (3, 4)), "regression": rng.normal(size=(3, 4, 5)).astype(np.float32),
+         "multi-label": rng.integers(0, 2, (3, 4, 5))}[task]
+    y[np.arange(4) >= LENGTHS[:, None]] = -7 if task != "regression" else np.nan
+    return Dataset("steps", x, y, x, y, 5, task, LENGTHS, LENGTHS)
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "multi-label"])
+def test_padding_of_targets_at_each_step_does_not_count(name):
+    data = stepped(name)
+    task, batch = task_of(data), Part(data, "test", CPU).take(torch.arange(3))
+    outputs = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
+    valid = [(i, t) for i, n in enumerate(LENGTHS) for t in range(n)]
+    flat, targets = (torch.stack([each[i, t] for i, t in valid]) for each in (outputs, batch.y))
+    whole = Dataset("flat", np.zeros((9, 2), np.float32), targets.numpy(), np.zeros((9, 2), np.float32),
+                    targets.numpy(), 5, name)
+    alone, samples = task_of(whole), Part(whole, "test", CPU).take(torch.arange(9))
+    assert task.pads and task.per_step and not alone.per_step
+    assert torch.equal(task.loss(outputs, batch), alone.loss(flat, samples))
+    assert task.score(outputs.numpy(), data) == alone.score(flat.numpy(), whole)
+    assert torch.isfinite(task.loss(outputs, batch))
+
+
+@pytest.mark.parametrize("name", ["classification", "regression", "multi-label"])
+def test_targets_at_each_step_are_learned(name):
+    data = stepped(name)
+    history = fit(Labeller(), data, epochs=40, lr=0.05, batch=2)
+    assert history[-1]["loss"] < history[0]["loss"] / 3
+    metric = task_of(data).metric
+    assert history[-1][metric] > 0.9 > history[0][metric]
+
+
+def test_the_loss_of_an_epoch_is_a_mean_over_steps():
+    data, model = stepped("regression"), Labeller()
+    batch = Part(data, "train", CPU).take(torch.arange(3))
+    wanted = float(task_of(data).loss(model(batch.x), batch).detach())
+    for size in (1, 2, 3):
+        assert fit(Labeller(), data, epochs=1, lr=1e-12, batch=size)[0]["loss"] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_loss_and_a_metric_of_ones_own():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3)).astype(np.float32)
+    y = (x @ np.array([[1.0], [-2.0], [0.5]], np.float32)).astype(np.float32)
+    data = Dataset("line", x, y, x, y, task="regression")
+
+    def likelihood(outputs, targets):
+        mean, spread = outputs.split(1, -1)
+        return nn.functional.gaussian_nll_loss(mean, targets, spread.exp())
+
+    def worst(outputs, targets):
+        return (outputs[:, :1] - targets).abs().max()
+
+    model = nn.Linear(3, 2)
+    task = task_of(data, loss=likelihood, metric=worst, higher_is_better=False)
+    history = fit(model, data, task=task, epochs=60, lr=0.05, batch=8)
+    assert task.chosen == {"loss": "likelihood", "metric": "worst"}
+    assert history[-1]["worst"] == evaluate(model, data, task=task) < 0.2 < history[0]["worst"]
+    assert task.score(model(torch.from_numpy(x)).detach().numpy(), data) == pytest.approx(history[-1]["worst"])
+    with pytest.raises(Refusal, match=r"^A regression of 1 values must have outputs \(N, 1\), not \(8, 2\); end the "):
+        fit(model, data, loss=likelihood, epochs=1, lr=0.05, batch=8)
+
+
+def test_what_a_task_refuses():
+    data = stepped("regression")
+    with pytest.raises(Refusal, match=r"^Label smoothing must be of a classification, not 0\.1 of a regression; leave"):
+        task_of(data, smoothing=0.1)
+    with pytest.raises(Refusal, match=r"^Targets must be those that the loss 'cross_entropy' takes, of a class"):
+        task_of(data, loss="cross_entropy")
+    with pytest.raises(Refusal, match=r"'squares' returns a tensor of shape"):
+        fit(Labeller(), data, loss=squares, epochs=1, lr=0.1)
+    with pytest.raises(Refusal, match=r"^A regression of 5 values must have outputs \(N, steps, 5\), not \(3, 5\); "
+                                      r"choose a model that returns every step, with a Linear of 5 outputs$"):
+        fit(Last(), data, epochs=1, lr=0.1)
+    with pytest.raises(Refusal, match="must be trained with the loss of CTC, not with another metric"):
+        task_of(spoken(), metric="accuracy")
+
+
+def squares(outputs, targets):
+    return (outputs - targets).square()

@@ -1,4 +1,7 @@
-"""Tables of an experiment file: frozen dataclasses whose keys know their legal values, and say them when they refuse.
+"""Tables of settings: frozen dataclasses whose keys know their legal values, and say them when they refuse.
+
+An experiment file is made of such tables, and functions of the Python API take their keys as arguments, so that a
+setting has its default, its range and its meaning in one place.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
 ``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` and
@@ -12,7 +15,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["Key", "Table", "key", "keys", "read"]
+__all__ = ["Illegal", "Key", "Table", "choices", "key", "keys", "read", "title"]
 
 T = TypeVar("T", bound="Table")
 
@@ -23,7 +26,7 @@ _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key means and which values it takes.
+    """Meaning and values of a key.
 
     Members:
         zero: what 0 stands for, where it is legal besides the range.
@@ -79,12 +82,24 @@ def key(default: Any, doc: str, **limits: Any) -> Any:
     return dataclasses.field(default=default, metadata={"key": Key(doc, **limits)})
 
 
-@dataclasses.dataclass(frozen=True)
+class Illegal(Refusal):
+    """Values of a table that are refused.
+
+    Members:
+        problems: a sentence for each.
+    """
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
 class Table:
     """Base of the tables: a frozen dataclass that refuses illegal values, all of them at once.
 
     Raises:
-        Refusal: one line for each value that breaks the rule of its key.
+        Illegal: values that break the rule of their key; where there are none, what `contradictions` says.
     """
 
     def __post_init__(self) -> None:
@@ -95,13 +110,17 @@ class Table:
                 problems.append(_sentence(f"{title(type(self))}.{name}", rule, kind, value))
             elif kind is float or kind in (NAMES, NUMBERS):
                 object.__setattr__(self, name, float(value) if kind is float else tuple(value))
-        if problems:
-            raise Refusal("\n".join(problems))
+        if problems := problems or self.contradictions():
+            raise Illegal(problems)
+
+    def contradictions(self) -> list[str]:
+        """A sentence for each pair of values that are legal alone, and not together."""
+        return []
 
 
 def title(table: type[Table]) -> str:
-    """The name of a table in the file: ``[quantization]`` is class Quantization."""
-    return table.__name__.lower()
+    """The name of a table in the file: ``[model]`` is class ModelSettings, ``[hardware]`` class Hardware."""
+    return table.__name__.removesuffix("Settings").lower()
 
 
 def keys(table: type[Table]) -> dict[str, tuple[Key, Any, Any]]:
@@ -109,6 +128,11 @@ def keys(table: type[Table]) -> dict[str, tuple[Key, Any, Any]]:
     hints = get_type_hints(table)
     return {field.name: (field.metadata["key"], hints[field.name], field.default)
             for field in dataclasses.fields(table)}
+
+
+def choices(table: type[Table], name: str) -> tuple[Any, ...]:
+    """The values that a key of ``table`` may have."""
+    return keys(table)[name][0].choices
 
 
 def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
@@ -121,8 +145,8 @@ def read(table: type[T], given: Any) -> tuple[T | None, list[str]]:
                 for word in given if word not in legal]
     try:
         made = table(**{word: value for word, value in given.items() if word in legal})
-    except Refusal as refusal:
-        return None, problems + str(refusal).split("\n")
+    except Illegal as illegal:
+        return None, problems + illegal.problems
     return (None if problems else made), problems
 
 

@@ -2,8 +2,8 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
 
-from circulant.schema import Table, key, keys, read
 from circulant.sim.refusal import Refusal
+from circulant.sim.settings import Table, choices, key, keys, read
 
 SIZES = "a power of two from 1 to 64, or a table from matrix name to such a number"
 
@@ -74,8 +74,30 @@ def test_an_integer_is_a_number():
 def test_all_problems_at_once():
     with pytest.raises(Refusal) as refusal:
         Sample(count=0, kind="x", loud="no")
-    keys_named = [line.split()[0] for line in str(refusal.value).split("\n")]
-    assert keys_named == ["sample.count", "sample.kind", "sample.loud"]
+    assert [problem.split()[0] for problem in refusal.value.problems] == ["sample.count", "sample.kind", "sample.loud"]
+    assert str(refusal.value) == "; ".join(refusal.value.problems)
+
+
+@dataclass(frozen=True)
+class PairSettings(Table):
+    least: int = key(1, "from", low=0, high=9)
+    most: int = key(2, "to", low=0, high=9)
+
+    def contradictions(self):
+        return [] if self.least <= self.most else [f"pair.most must be at least {self.least}, not {self.most}"]
+
+
+def test_values_that_contradict_each_other():
+    with pytest.raises(Refusal, match=r"^pair\.most must be at least 3, not 2$"):
+        PairSettings(3)
+    assert read(PairSettings, {"least": 3}) == (None, ["pair.most must be at least 3, not 2"])
+    with pytest.raises(Refusal, match=r"^pair\.least must be an integer from 0 to 9, not 'a'$"):
+        PairSettings("a", 2)
+
+
+def test_choices():
+    assert choices(Sample, "kind") == ("gru", "lstm")
+    assert choices(Sample, "count") == ()
 
 
 def test_read_collects_unknown_keys_and_illegal_values():

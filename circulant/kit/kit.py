@@ -1,0 +1,94 @@
+"""Files of the integration kit, from templates that see the manifest of a design and the beats of its test bench."""
+import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from circulant.kit.beats import Beats, beats_of
+from circulant.sim import artifact, design
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+__all__ = ["CLOCK_MHZ", "FILES", "write_kit"]
+
+CLOCK_MHZ = 200.0
+"""Clock of the constraints unless another one is asked for."""
+
+FILES = {
+    "README.md": "readme.md.j2",
+    "tb_circulant_top.sv": "bench.sv.j2",
+    "circulant_top.core": "fusesoc.core.j2",
+    "component.xml": "component.xml.j2",
+    "circulant_top.xdc": "clock.xdc.j2",
+    "circulant_top.sdc": "clock.sdc.j2",
+    "circulant_top.lpf": "clock.lpf.j2",
+    "circulant_top.v.txt": "instance.v.j2",
+    "circulant_top.vhd.txt": "instance.vhd.j2",
+}
+"""Template of each file of the kit, beside ``tb_input.hex`` and ``tb_expected.hex``."""
+
+STATUS = ("malformed", "overflow")
+"""Ports that say that a host broke the framing of its sequences."""
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("circulant.kit", "templates"), undefined=jinja2.StrictUndefined, trim_blocks=True,
+    lstrip_blocks=True, keep_trailing_newline=True, autoescape=jinja2.select_autoescape(["xml.j2"]))
+
+
+def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: float = CLOCK_MHZ) -> list[Path]:
+    """Write the integration kit of a generated design beside its ``top.v``.
+
+    That is a README of the ports with a worked example, instances in Verilog and VHDL, a self-checking test bench with
+    the first of the vectors, IP-XACT (``component.xml``), a FuseSoC core, and constraints of the clock.
+
+    Parameters:
+        folder: of the design, with ``manifest.json``.
+        vectors: inputs and golden outputs of the network that the design was made from.
+        clock_mhz: clock of the constraints.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        Refusal: when the clock is no positive number, the design is damaged, or the vectors are of another network.
+    """
+    if not 0 < clock_mhz < 10_000:
+        raise Refusal(f"The clock of the constraints must be above 0 and below 10,000 MHz, not {clock_mhz:g}; give it "
+                      "as clock_mhz")
+    folder = Path(folder)
+    manifest, body = Manifest.load(folder), design.read(folder)
+    if "ports" not in body:
+        raise Refusal(f"{folder / 'manifest.json'} must list the ports of the design, but it is of an earlier version; "
+                      "generate the design anew")
+    beats = beats_of(manifest, vectors if isinstance(vectors, Vectors) else Vectors.load(vectors))
+    context = _context(manifest, body, beats, clock_mhz)
+    texts = {name: _TEMPLATES.get_template(template).render(context) for name, template in FILES.items()}
+    texts |= {"tb_input.hex": "\n".join(beats.given) + "\n", "tb_expected.hex": "\n".join(beats.expected) + "\n"}
+    for name, text in texts.items():
+        artifact.atomic_text(folder / name, text)
+    return [folder / name for name in texts]
+
+
+def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: float) -> dict[str, Any]:
+    ports = body["ports"]
+    name = body.get("name", "network")
+    return {
+        "top": manifest.top, "name": name, "identifier": re.sub(r"\W", "_", name), "network": manifest.network,
+        "manifest": body, "input": _port(manifest, body, "input"), "output": _port(manifest, body, "output"),
+        "ports": ports, "status": [port["name"] for port in ports if port["name"] in STATUS],
+        "idle": [port for port in ports if port["name"].startswith("cfg_") and port["direction"] == "in"],
+        "images": [path.name for path in manifest.images], "beats": beats, "per_step": manifest.per_step,
+        "value": beats.vector[0] / 2 ** body["input"]["format"]["frac"],
+        "streams": manifest.streams, "max_steps": manifest.max_steps, "over_images": manifest.over_images,
+        "clock_mhz": f"{clock_mhz:g}", "period_ns": f"{1000 / clock_mhz:.3f}",
+    }
+
+
+def _port(manifest: Manifest, body: dict[str, Any], which: str) -> dict[str, Any]:
+    port = manifest.input if which == "input" else manifest.output
+    form = body[which]["format"]
+    return {"prefix": port.prefix, "bits": 8 * port.beat_bytes, "lanes": port.elements_per_beat,
+            "container": port.container_bits, "width": form["width"], "frac": form["frac"],
+            "elements": port.elements, "beats": port.beats, "pixels": port.pixels}

@@ -1,0 +1,29 @@
+"""The issue bundle: what a `circulant.hw.array.lanes.LaneArray` is told of the columns that it takes in a cycle."""
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+__all__ = ["issue_signature"]
+
+
+def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1) -> wiring.Signature:
+    """Interface from the one who counts, a `Sequencer` or a `LineBuffer`, to the array.
+
+    Parameters:
+        cycles: issues of a step.
+        passes: in which they are.
+        slots: accumulators, sums that grow side by side.
+        fold: cycles that a block product takes.
+
+    Members:
+        valid: block products of a group of columns are issued, or with a fold a part of them.
+        phase: which part.
+        weight: address of the weights.
+        number: of the pass.
+        slot: where its sums grow.
+        first, ends: the group starts the pass, or ends it.
+    """
+    return wiring.Signature({
+        "valid": Out(1), "phase": Out(range(max(2, fold))),
+        "weight": Out(range(max(2, cycles))), "number": Out(range(max(2, passes))), "slot": Out(range(max(2, slots))),
+        "first": Out(1), "ends": Out(1),
+    })

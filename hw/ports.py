@@ -1,0 +1,38 @@
+"""Ports of a design: names, directions, bits and meanings, in the order in which an engineer reads them."""
+from typing import Any
+
+from amaranth.hdl import Shape
+from amaranth.lib.wiring import Out, Signature
+
+__all__ = ["MEANINGS", "port_list"]
+
+MEANINGS = {
+    "clk": "clock; everything happens at its rising edge",
+    "rst": "reset, synchronous, active high",
+    "s_axis_tdata": "input: a beat of values, value 0 in the low bits",
+    "s_axis_tvalid": "input: a beat is offered",
+    "s_axis_tready": "input: it is taken at this edge",
+    "s_axis_tlast": "input: last beat of a sequence or image",
+    "m_axis_tdata": "output: a beat of values, value 0 in the low bits",
+    "m_axis_tvalid": "output: a beat is offered",
+    "m_axis_tready": "output: it is taken at this edge",
+    "m_axis_tlast": "output: last beat of the outputs of a sequence or image",
+    "overflow": "a sequence was too long and has been cut; stays set until reset",
+    "malformed": "s_axis_tlast came at a wrong beat; stays set until reset",
+    "cfg_addr": "configuration: word address",
+    "cfg_wdata": "configuration: word to write",
+    "cfg_we": "configuration: write",
+    "cfg_re": "configuration: read",
+    "cfg_rdata": "configuration: word that was read",
+    "cfg_rvalid": "configuration: that word is there, three cycles after cfg_re",
+}
+"""Meaning of each port that a design may have, in the order of the list."""
+
+
+def port_list(signature: Signature) -> list[dict[str, Any]]:
+    """Clock, reset and the members of a top: ``name``, ``direction`` ("in" or "out"), ``bits``, ``meaning``."""
+    members = {name: (member.flow, Shape.cast(member.shape).width) for name, member in signature.members.items()}
+    found = {"clk": ("in", 1), "rst": ("in", 1)} | {
+        name: ("out" if flow is Out else "in", bits) for name, (flow, bits) in members.items()}
+    return [{"name": name, "direction": found[name][0], "bits": found[name][1], "meaning": meaning}
+            for name, meaning in MEANINGS.items() if name in found]
