@@ -4,6 +4,7 @@ Run it with `python examples/torch_to_verilog.py [FOLDER] [EPOCHS]`; the design 
 """
 import sys
 
+import torch
 from torch import nn
 
 import circulant
@@ -23,15 +24,16 @@ class Reader(nn.Module):
 
 
 def main(folder: str = "runs/example", epochs: int = 15) -> None:
+    torch.manual_seed(0)
     data = circulant.load_data("digits")
 
     # Each matrix has its own block size, by the name of its module or parameter. ADMM draws the dense weights towards
     # the block-circulant set; retraining then stays inside of it. `circulant.compress` alone is the bare projection.
-    model = circulant.train_admm(Reader(), data, block_size={"gru": 8, "classifier": 4}, epochs=epochs,
-                                 retrain_epochs=epochs)
+    trained = circulant.train_admm(Reader(), data, block_size={"gru": 8, "classifier": 4}, epochs=epochs,
+                                   retrain_epochs=epochs)
 
     # The golden model: integers in formats that the calibration data needs. Every later step must equal it.
-    network = circulant.export(model, data.train_x, name="reader", weight_bits=12, activation_bits=16)
+    network = circulant.export(trained.model, data.train_x, name="reader", weight_bits=12, activation_bits=16)
     accuracy = (network.run(data.test_x).real.argmax(-1) == data.test_y).mean()
     print(f"accuracy of the integers: {accuracy:.2%}")
 

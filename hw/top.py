@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers import argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
+from circulant.hw.layers import activation, argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
@@ -24,7 +24,7 @@ from circulant.sim.golden.network import Network
 
 __all__ = ["KINDS", "Top", "container_bits", "images"]
 
-KINDS = (argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale)
+KINDS = (activation, argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale)
 """Where the units of the kinds of layers are, beside `ConvPlan` that of a convolution."""
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}
@@ -116,8 +116,11 @@ class Top(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         network, units = self._network, self.units
+
+        # The layers, each behind the one before.
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
 
+        # What guards the way in: sequences that are not too long, frames that end where they may.
         head, tail = units[0].i, units[-1].o
         if self.max_steps is not None:
             m.submodules.limit = limit = Limit(
@@ -130,6 +133,8 @@ class Top(wiring.Component):
             connect(m, frame.o, head)
             m.d.comb += self.malformed.eq(frame.malformed)
             head = frame.i
+
+        # The AXI4-Stream ports: values in containers of whole bytes.
         width = network.input_format.width
         for j in range(min(self._size, self.input_block)):
             value = self.s_axis_tdata.word_select(j, container_bits(width))[:width].as_signed()

@@ -17,9 +17,9 @@ __all__ = ["public"]
 T = TypeVar("T", bound=Callable[..., Any])
 
 WAYS = {
-    "Dataset": "make one with circulant.load_data, or circulant.Dataset of arrays",
+    "Dataset": "give arrays (x, y), or make one with circulant.load_data",
     "Design": "make one with circulant.generate",
-    "Module": "give a torch.nn.Module",
+    "Module": "give a torch.nn.Module, such as the model of a TrainingResult",
     "Network": "make one of a torch model with circulant.export",
     "Vectors": "make them with Network.vectors",
     "ndarray": "convert it with numpy.asarray",

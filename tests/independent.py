@@ -200,7 +200,8 @@ def residual(e, arrays, image):
 
     chains = [e["body"], e["shortcut"]]
     ends = [chain[-1] if chain else {"output_format": e["input_format"]} for chain in chains]
-    f, g = ((end["product"]["output"] if "product" in end else end["output_format"])["frac"] for end in ends)
+    f, g = ((end.get("product") or end.get("table") or {"output": end.get("output_format")})["output"]["frac"]
+            for end in ends)
     return each(lambda *rows: each(added, *rows), *(in_a_row(chain, arrays, image) for chain in chains))
 
 
@@ -214,15 +215,20 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
+def activation(e, arrays, x):
+    return activated(e, arrays, "table", x)
+
+
 def argmax(e, arrays, x):
     return [x.index(max(x))]
 
 
-KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, conv, pool, flatten, scale, residual, argmax)}
+KINDS = {f.__name__: f for f in (
+    linear, gru, lstm, bidirectional, conv, pool, flatten, scale, activation, residual, argmax)}
 
 
 def layer(e, arrays, x):
-    if e["kind"] in ("linear", "scale", "argmax") and isinstance(x[0], list):
+    if e["kind"] in ("linear", "scale", "activation", "argmax") and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
 

@@ -45,6 +45,9 @@ class Random:
     def scale(self, name, inputs, relu=False):
         return float_model.Scale(name, inputs, self.normal(inputs, scale=1.0), self.normal(inputs), relu)
 
+    def activation(self, name, inputs, function, *parameters):
+        return float_model.Activation(name, inputs, function, parameters)
+
     def network(self, layers, inputs, *, sequence=False, shape=(), **widths):
         model = float_model.Model("random", inputs, sequence, tuple(layers), shape)
         steps = (6,) if sequence else ()

@@ -32,7 +32,7 @@ has one of its own where it may do less or more."""
 
 THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
-    "circulant.training": {"numpy", "torch", "rapidfuzz"},
+    "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},

@@ -63,6 +63,17 @@ def test_a_perceptron_of_ragged_sizes(k, tmp_path):
                  tmp_path, inputs=37, seed=k)
 
 
+@pytest.mark.parametrize("options", [{}, {"activation_table": "lut"}], ids=str)
+def test_activations(options, tmp_path):
+    functions = ["sigmoid"], ["leaky_relu", 0.07], ["tanh"], ["clip", -0.4, 0.6], ["relu"]
+
+    def layers(r):
+        return [each for n, function in enumerate(functions) for each in (
+            r.linear(f"l{n}", 7, 7, 4), r.activation(f"a{n}", 7, *function))] + [r.linear("out", 7, 6, 2)]
+
+    assert_equal(layers, tmp_path, inputs=7, **options)
+
+
 @pytest.mark.parametrize("returns", ["last", "sequence"])
 def test_both_directions(returns, tmp_path):
     """A GRU and behind it an LSTM, of different block sizes, each both ways."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.muon import Muon
     from circulant.training.loop.rates import try_rates
     from circulant.training.loop.runtime import machine
-    from circulant.training.loop.train import Trained, train, train_admm, train_direct
+    from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
     from circulant.training.models.models import SequenceClassifier, build
     from circulant.training.scoring import score
@@ -46,7 +46,8 @@ __all__ = [
     "Dataset", "load_data",
     "ModelSettings", "SequenceClassifier", "build",
     "evaluate", "fit", "score", "Task", "task_of",
-    "Trained", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained", "load_trained", "try_rates",
+    "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
+    "load_trained", "try_rates",
     "export", "reference", "Curves", "machine",
     "finetune", "golden_paths",
 ]
@@ -66,7 +67,7 @@ _HOME = {
     "loop.muon": ("Muon",),
     "loop.rates": ("try_rates",),
     "loop.runtime": ("machine",),
-    "loop.train": ("Trained", "train", "train_admm", "train_direct"),
+    "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
     "models.models": ("SequenceClassifier", "build"),
     "scoring": ("score",),

@@ -60,6 +60,7 @@ class Activation(wiring.Component):
         slope_width, base_width = table_widths(pwl)
         m.submodules.table = table = Rom(**table_image(pwl, self._image)._asdict(), config=self._config)
 
+        # The line of the segment: its entry of the table, and the place of the argument.
         clipped = Signal(signed(bits), reset_less=True)
         place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
         entry = Signal(slope_width + base_width, reset_less=True)
@@ -69,6 +70,8 @@ class Activation(wiring.Component):
         total: Value = product + (base << pwl.lift)
         if pwl.shift > 0:
             total = (total if rounded else total + Const(1 << pwl.shift - 1)) >> pwl.shift
+
+        # Clip, look up, multiply, add: a register behind each.
         m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(m, clipped)), self.y.eq(value)]
         m.d.sync += [
             clipped.eq(saturate(self.x, bits)),

@@ -11,13 +11,18 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import Registers
 from circulant.sim.arith import fft
 
-__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency"]
+__all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency"]
 
 
 def fft_latency(k: int) -> int:
     """Cycles of a transform: its levels, and three more stages for the twiddle products of each level from n = 8 on."""
     levels = exact_log2(k)
     return levels + 3 * max(0, levels - 2)
+
+
+def forward_latency(k: int) -> int:
+    """Cycles of a `ForwardFft`: its levels, and one for the rounding."""
+    return fft_latency(k) + 1
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,8 @@ class ForwardFft(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from an accepted input to its output, without stalls: the levels, and one for the rounding."""
-        return self._shape.latency + 1
+        """Cycles from an accepted input to its output, without stalls, see `forward_latency`."""
+        return forward_latency(self._shape.k)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -108,6 +113,7 @@ class ForwardFft(wiring.Component):
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
             return registers.stage(y)
 
+        # The levels, then the spectrum rounded to its format, or to the other one.
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
         (shift, width), (other_shift, other_width) = self._rounding, self._other
         if other_width and self._other != self._rounding:
@@ -123,6 +129,8 @@ class ForwardFft(wiring.Component):
                            for x, result in zip(given, results, strict=True)]
         else:
             results = [requantize(x, shift, width) for x in spectrum]
+
+        # The last register, and the stream.
         rounded = registers.stage(results)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
         m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]

@@ -11,7 +11,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, s
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape, ForwardFft, fft_latency
+from circulant.hw.arith.fft import FftShape, ForwardFft, forward_latency
 from circulant.hw.emit.target import Platform, instances
 from circulant.hw.stream.pipeline import block, delay
 from circulant.sim.arith.circulant import Product
@@ -20,8 +20,8 @@ __all__ = ["BankShape", "Banks", "write_latency"]
 
 
 def write_latency(k: int) -> int:
-    """Cycles from a block to where it can be read: levels of its transform, its rounding, the bank."""
-    return fft_latency(k) + 1 + 1
+    """Cycles from a block to where it can be read: its transform, the bank."""
+    return forward_latency(k) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Banks(wiring.Component):
             in the cycle in which it is written, and can be read in the next one.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
-        spectra: of the columns read two cycles before.
+        spectra: of the columns read `circulant.hw.array.issue.SPECTRA` cycles before.
         restart: the recurrent vectors of all streams that wait are forgotten, and come anew, the next one first.
     """
 
@@ -142,6 +142,8 @@ class Banks(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape = self.shape
+
+        # The two writers: the input's transforms and the layer's own one.
         x_ffts, x_bank, x_address, x_written = self._input(m, platform)
         x_fft = x_ffts[0]
         m.d.comb += x_written.eq(x_fft.o.valid & x_fft.o.ready)
@@ -150,6 +152,8 @@ class Banks(wiring.Component):
             comes, own_bank, own_address, own_spectrum = self._own(m, platform, shape.h)
         # The layer's own blocks cannot wait; an input's block waits while they use its bank.
         m.d.comb += [each.o.ready.eq(~(comes & (own_bank == x_bank))) for each in x_ffts]
+
+        # The banks: what comes is written to its bank, and all of them are read at once.
         spectrum = self.spectra.shape().elem_shape
         group, zero, address = (delay(m, value, 1, name=name) for name, value in (
             ("group", self.group), ("zero", self.zero), ("address", self.address)))
@@ -187,6 +191,8 @@ class Banks(wiring.Component):
         beats = shape.x_blocks // shape.aside
         transforms = instances(m, platform, "fft_x", ForwardFft, shape.aside, shape=_fft(x), shift=_shift(x),
                                spectrum_width=x.spectrum.width)
+
+        # Accepted while the ring has a place for it.
         held, came = Signal(range(shape.ring * beats + 1)), Signal(range(max(2, beats)))
         place, accepted, room, written = Signal(range(shape.ring)), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -205,6 +211,8 @@ class Banks(wiring.Component):
                     self.last.bit_select(place, 1).eq(self.i.payload.last),
                     place.eq(Mux(place == shape.ring - 1, 0, place + 1)),
                 ]
+
+        # The place of what leaves the transforms, and the whole inputs that wait.
         bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
                                            aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
@@ -217,15 +225,19 @@ class Banks(wiring.Component):
             other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
         (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h), shift=_shift(h),
                                  spectrum_width=h.spectrum.width, **other)
-        latency = _fft(h).latency + 1
+        latency = forward_latency(shape.k)
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
+
+        # What comes out of the transform, known a cycle before: blocks count in the cycle in which they are written.
         soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)
         second_soon, drop_soon = (delay(m, value, latency - 1, name=f"{name}_soon")
                                   for name, value in (("second", self.own.second), ("drop", self.own.drop)))
         second = delay(m, second_soon, 1, name="second")
         comes, comes_h, comes_second = Signal(), Signal(), Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
+
+        # The place of the recurrent vector, and its blocks that have come.
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         h_soon = soon & ~second_soon & ~drop_soon
         restart = self.restart if self._reloadable else None

@@ -76,6 +76,8 @@ class Dispatch(wiring.Component):
         shape, commands = self._banks, self._program.commands
         starting = AHEAD if commands[AHEAD] else MAIN
         ending = MAIN if commands[MAIN] else AHEAD
+
+        # The events of this cycle: which command is accepted.
         begun, zero, picks = Signal(), Signal(), Signal(range(3))
         starts, mains, seconds = Signal(), Signal(), Signal()
         waiting = Signal(range(3))
@@ -88,9 +90,13 @@ class Dispatch(wiring.Component):
         ]
         if commands[SECOND]:
             m.d.sync += waiting.eq(waiting + mains - seconds)
+
+        # The choice of the next command, the most urgent one last.
         for condition, choice in self._choices(m, starts, begun, waiting):
             with m.If(condition):
                 m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
+
+        # What is said of it: where its vector begins, and whether its recurrent part counts as zero.
         fresh, base = self._start(m, starts)
         kept = Signal.like(base)
         m.d.comb += [
@@ -99,6 +105,8 @@ class Dispatch(wiring.Component):
             self.go.payload.zero.eq((picks == MAIN) & Mux(picks == starting, fresh, zero)),
             self.go.payload.base.eq(Mux(picks == starting, base, kept)),
         ]
+
+        # The step that has begun with AHEAD and waits for its MAIN.
         with m.If(mains & begun):
             m.d.sync += begun.eq(0)
         with m.If(starts):
@@ -108,6 +116,8 @@ class Dispatch(wiring.Component):
             m.d.sync += other.eq(other ^ seconds)
             with m.If(picks == SECOND):
                 m.d.comb += self.go.payload.base.eq(Mux(other, *shape.second_bases[::-1]))
+
+        # Steps in turn, by command: sums of two of them grow side by side.
         for number in range(3):
             m.d.sync += self.second[number].eq(self.second[number] ^ (self.done & (self.command == number)))
         return m
@@ -146,6 +156,7 @@ class Dispatch(wiring.Component):
             (happens, count), *others = less
             return Mux(happens, at_most(number, others, most + count), at_most(number, others, most))
 
+        # Steps under way, blocks promised: what comes and goes, and whether one more step fits.
         leaving = [(self.leaves, 1), (self.skipped, blocks)]
         with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
             m.d.sync += reading.eq(0)
@@ -167,10 +178,14 @@ class Dispatch(wiring.Component):
     def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its input is."""
         shape, n = self._banks, self._banks.streams
+
+        # The stream whose turn it is, and where its input lies.
         place, at, turn = Signal(range(PLACES)), Signal(range(shape.ring)), Signal(range(max(2, n)))
         firsts, fresh, last = Signal(n, init=(1 << n) - 1), Signal(), Signal()
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
+
+        # The step is noted in the ring of those under way.
         with m.If(starts):
             m.d.sync += [
                 at.eq(Mux(at == shape.ring - 1, 0, at + 1)),

@@ -74,12 +74,16 @@ class Engine(wiring.Component):
         m.submodules.array = array = LaneArray(name=self._name, program=program, config=self._config)
         m.submodules.sequencer = sequencer = Sequencer(
             program, depth=max(2, shape.depth), most=shape.most, image=f"{self._name}_program")
+
+        # Streams and bundles: vectors in, commands, issues, rows out.
         connect(m, wiring.flipped(self.i), banks.i)
         wiring.connect(m, wiring.flipped(self.own), banks.own)
         wiring.connect(m, dispatch.go, sequencer.go)
         wiring.connect(m, sequencer.issue, array.issue)
         for chain, given in zip(array.o, self.o, strict=True):
             wiring.connect(m, chain, wiring.flipped(given))
+
+        # What each of them knows of the others: vectors that have come, columns to read, readings that end.
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
         m.d.comb += [
             dispatch.inputs.eq(banks.inputs), dispatch.last.eq(banks.last),
@@ -95,6 +99,8 @@ class Engine(wiring.Component):
             array.spectra.eq(banks.spectra),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
         ]
+
+        # The state of a reloadable design.
         if self._config is not None:
             m.d.comb += [
                 self.busy.eq(dispatch.busy), self.turn.eq(dispatch.turn), self.resuming.eq(dispatch.resuming),

@@ -2,7 +2,10 @@
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-__all__ = ["issue_signature"]
+__all__ = ["SPECTRA", "issue_signature"]
+
+SPECTRA = 2
+"""Cycles from an issue to the spectra of its columns: the memory that holds them, a register."""
 
 
 def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1) -> wiring.Signature:

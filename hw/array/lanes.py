@@ -10,7 +10,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.issue import SPECTRA, issue_signature
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import Program
@@ -37,9 +37,8 @@ def row_shape(program: Program) -> MacRowShape:
 
 
 def array_latency(k: int, columns: int) -> int:
-    """Cycles from a pass's last group of columns to its first row: memory, its register, operands, row, drain,
-    chain."""
-    return 3 + row_latency(columns) + pipeline_latency(k)
+    """Cycles from a pass's last group of columns to its first row: spectra, operands, row, drain, chain."""
+    return SPECTRA + 1 + row_latency(columns) + pipeline_latency(k)
 
 
 def weight_image(name: str, program: Program, row: int, column: int) -> Image:
@@ -67,7 +66,7 @@ class LaneArray(wiring.Component):
     Members:
         issue: the group of columns that is read in this cycle, see `issue_signature`.
         second: its step is every second one.
-        spectra: that group, two cycles later.
+        spectra: that group, `SPECTRA` cycles later.
         o: rows of each chain, see `chain_output`.
     """
 
@@ -99,13 +98,17 @@ class LaneArray(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
+
+        # The data side of the products, one register for all rows.
         operands = Signal(row.operands, reset_less=True)
-        phase = delay(m, issue.phase, 2, name="phase")
+        phase = delay(m, issue.phase, SPECTRA, name="phase")
         part = delay(m, phase, row.latency - 2, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
             m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
+
+        # The issue on its way: to the accumulators, to the drain, to the chains.
         add = delay(m, issue.valid, row.latency, name="add", reset_less=False)
         slot, first = (
             delay(m, value, row.latency, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
@@ -117,6 +120,7 @@ class LaneArray(wiring.Component):
             for name, value in (("number", issue.number), ("second", self.second))
         )
 
+        # The rows, each with the weight memories of its lanes; sums drain towards the chains.
         rows = instances(m, platform, "row", MacRow, shape.rows, shape=row)
         for r, lanes in enumerate(rows):
             m.d.comb += [
@@ -135,6 +139,8 @@ class LaneArray(wiring.Component):
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
                 m.d.comb += [rom.en.eq(1), rom.addr.eq(issue.weight), Value.cast(lanes.w[c]).eq(weights)]
+
+        # The chains, at the first rows.
         for c, chain in enumerate(self._chains):
             m.submodules[f"chain_{c}"] = chain
             m.d.comb += [

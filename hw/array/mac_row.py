@@ -156,9 +156,13 @@ class MacRow(wiring.Component):
         m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load), loads.eq(load)]
         if shape.fold > 1:
             m.d.sync += part.eq(self.part)
+
+        # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
         for i, terms in enumerate(self._products(m)):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(m, terms, name=f"tree_{i}"))
+
+        # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
         for j in range(shape.products):
             phase, i = divmod(j, shape.multipliers)
             value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)

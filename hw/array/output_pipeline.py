@@ -117,9 +117,12 @@ class OutputPipeline(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+        # The row at the head of the drain, and its matrix.
         passes, number, slot, second = self._slots(m)
         matrix = Signal(range(max(2, len(self._products))))
         m.d.comb += matrix.eq(per_matrix([p.matrix for p in self._program.passes], number))
+
+        # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
         m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
@@ -136,6 +139,7 @@ class OutputPipeline(wiring.Component):
                 product.eq(_chosen([p.product.width for p in self._products], clips, partial(saturate, whole))),
             ]
 
+        # The row's route and biases, read so that they meet it behind the transform.
         steps = 3 + self._fft.latency
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
@@ -149,6 +153,8 @@ class OutputPipeline(wiring.Component):
             self.o.kind.eq(routed.kind), self.o.address.eq(routed.address),
             self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second")),
         ]
+
+        # Rounded to the format of y, and the bias added.
         shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
         for j in range(self._fft.k):
             width = self._fft.inverse_width + 1 + max(0, -min(shifts))

@@ -8,7 +8,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 
-__all__ = ["LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
+__all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
 
 Simple = Linear | Gru | Lstm
 """A layer with one array."""
@@ -115,6 +115,16 @@ class ScalePlan:
     @property
     def multipliers(self) -> int:
         return self.elements
+
+
+@dataclass(frozen=True)
+class ActivationPlan:
+    """A function of each value: the values that it takes in a cycle, the cycles of an image or vector, multipliers."""
+
+    elements: int
+    cycles: int
+    multipliers: int
+    streams: int = 1
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,13 @@ from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LATENCY", "RowBuffers"]
+__all__ = ["FETCH", "LATENCY", "RowBuffers"]
 
 LATENCY = 1
 """Cycles from the last row of a block to where the block can be fetched."""
+
+FETCH = 1
+"""Cycles from ``fetch`` to the rows."""
 
 
 class RowBuffers(wiring.Component):
@@ -56,6 +59,7 @@ class RowBuffers(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+        # Whole blocks that wait: those that come in this cycle, less one that is fetched.
         chains = self.i
         second = Signal()
         complete = Signal(len(chains))
@@ -67,11 +71,14 @@ class RowBuffers(wiring.Component):
             self.waiting.eq(self.waiting + counts[complete] - self.fetch),
             self.ready.eq(complete.any() | Mux(self.fetch, self.waiting > 1, self.waiting != 0)),
         ]
+
+        # The block to fetch next; steps in turn use the halves of the memories.
         with m.If(self.fetch):
             m.d.sync += self.block.eq(Mux(self.block == self.blocks - 1, 0, self.block + 1))
             with m.If(self.block == self.blocks - 1):
                 m.d.sync += second.eq(~second)
 
+        # The memories of each gate, a bank for each chain that carries rows of it.
         for number, matrix in self._chosen:
             kinds = len(matrix.kinds)
             banks = matrix.banks(len(chains))

@@ -84,17 +84,23 @@ class Sequencer(wiring.Component):
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
         word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
+
+        # The command at work, the drain, and what happens in this cycle.
         active, clear, base = Signal(), Signal(), Signal.like(self.address)
         draining, drained = Signal(range(max(2, program.shape.slots))), Signal()
         fold, slots = program.shape.fold, program.shape.slots
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(issue.weight)
         given = self.go.payload
+
+        # Where the commands begin, and their first words.
         starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
         begins, thirds, fourths = (
             Array([Const(place, issue.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
+
+        # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
             issue.valid.eq(active & ((issue.phase != 0) | clear)),
             whole.eq(issue.phase == fold - 1),
@@ -114,6 +120,8 @@ class Sequencer(wiring.Component):
             turned = (word.slot >= program.joined) & (word.slot < 2 * program.joined)
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += issue.slot.eq(word.slot - program.joined)
+
+        # The registers before the memory move on.
         m.d.sync += issue.weight.eq(following)
         with m.If(rom.en):
             m.d.sync += [
@@ -127,6 +135,8 @@ class Sequencer(wiring.Component):
         ending = Array([Const(int(bool(issues) and issues[0].ends), 1) for issues in program.commands])[given.command]
         m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(
             moves, *(self._enough(next_word.need) & (drained | ~next_word.ends) for next_word in (behind, word)))))
+
+        # Counters: the phase of a fold, the cycles for which the drain is taken.
         if fold > 1:
             with m.If(issue.valid):
                 m.d.sync += issue.phase.eq(Mux(whole, 0, issue.phase + 1))
@@ -134,6 +144,8 @@ class Sequencer(wiring.Component):
             m.d.sync += draining.eq(draining - 1)
         with m.If(issue.ends):
             m.d.sync += draining.eq(slots - 1)
+
+        # The command at work.
         with m.If(self.done):
             m.d.sync += active.eq(0)
         with m.If(accepts):

@@ -1,5 +1,5 @@
 """`sim.golden.gru.Gru` in C."""
-from circulant.hw.c import activation, product
+from circulant.hw.c import product, table
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
 from circulant.sim.golden.gru import Gru
@@ -9,8 +9,8 @@ from circulant.sim.golden.gru import Gru
 def _(layer: Gru, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     pre, state, one, after = layer.pre_format, layer.output_format, layer.output_format.frac, layer.reset == "after"
     of_x, of_h = layer.gates.parts
-    sigmoid_text, sigmoid = activation.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)
-    tanh_text, tanh = activation.emit(unit, f"{prefix}_tanh", layer.tanh)
+    sigmoid_text, sigmoid = table.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)
+    tanh_text, tanh = table.emit(unit, f"{prefix}_tanh", layer.tanh)
 
     driven, recurrent = (Value.of(name, pre.lo, pre.hi) for name in ("driven", "recurrent"))
     r, z, n = (Value.of(name, value.lo, value.hi) for name, value in (("r", sigmoid), ("z", sigmoid), ("n", tanh)))

@@ -1,5 +1,5 @@
 """`sim.golden.lstm.Lstm` in C, with peepholes and a projection where it has them."""
-from circulant.hw.c import activation, product
+from circulant.hw.c import product, table
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import Value, storage
 from circulant.sim.golden.lstm import Lstm
@@ -9,9 +9,9 @@ from circulant.sim.golden.lstm import Lstm
 def _(layer: Lstm, unit: Unit, prefix: str, *, foreign: bool) -> Stage:
     pre, state, cell = layer.pre_format, layer.output_format, layer.cell
     of_x, of_y = layer.gates.parts
-    sigmoid_text, sigmoid = activation.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)
-    tanh_text, tanh = activation.emit(unit, f"{prefix}_tanh", layer.tanh)
-    cell_text, tanh_cell = activation.emit(unit, f"{prefix}_tanh_cell", layer.tanh_cell)
+    sigmoid_text, sigmoid = table.emit(unit, f"{prefix}_sigmoid", layer.sigmoid)
+    tanh_text, tanh = table.emit(unit, f"{prefix}_tanh", layer.tanh)
+    cell_text, tanh_cell = table.emit(unit, f"{prefix}_tanh_cell", layer.tanh_cell)
 
     def of(name: str, value: Value) -> Value:
         return Value.of(name, value.lo, value.hi)

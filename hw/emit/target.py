@@ -248,12 +248,15 @@ class Rom(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
+        # The window through which it can be written.
         depth, writer = len(self._words), None
         if self._config is not None:
             opening = self._config.claim(self._image, words=depth, width=self._width)
             writer = {"wen": Signal(), "waddr": Signal(self._address), "wdata": Signal(self._width)}
             m.d.comb += [writer["wen"].eq(opening.write), writer["waddr"].eq(opening.index),
                          writer["wdata"].eq(opening.word)]
+
+        # Verilog: an instance that reads the image.
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
             kind, style = "circulant_rom", ram_style(depth, writable=False)
@@ -266,6 +269,8 @@ class Rom(wiring.Component):
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
                 **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m
+
+        # A simulation: a memory of Amaranth.
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=depth, init=self._words)
         port = mem.read_port()
         m.d.comb += [port.en.eq(self.en), port.addr.eq(self.addr), self.data.eq(port.data)]

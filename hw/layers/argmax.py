@@ -52,6 +52,8 @@ class ArgmaxLayer(wiring.Component):
         layer, k, width = self._layer, self._k, self._layer.input_format.width
         beats = -(-layer.inputs // k)
         left = layer.inputs - (beats - 1) * k
+
+        # Everything moves together, unless a place waits to be taken.
         moves, full, beat = Signal(), Signal(), Signal(range(max(2, beats)))
         ends = Signal()
         m.d.comb += [moves.eq(~full | self.o.ready), self.i.ready.eq(moves), self.o.valid.eq(full),
@@ -64,6 +66,8 @@ class ArgmaxLayer(wiring.Component):
         level: list[tuple[Value, Value]] = [
             (Mux(ends, least, value)[:width].as_signed() if j >= left else Value.cast(value), Value.cast(j))
             for j, value in enumerate(self.i.payload.data)]
+
+        # A level of the tree in each cycle, with what is known of the block beside it.
         head = {"comes": self.i.valid, "starts": beat == 0, "stops": ends, "beat": beat,
                 "marked": self.i.payload.last}
         under_way = []
@@ -83,6 +87,8 @@ class ArgmaxLayer(wiring.Component):
                 m.d.sync += [later[name].eq(value) for name, value in head.items()]
             under_way.append(later["comes"])
             head = dict(later)
+
+        # The best block so far, whose place leaves behind the last one.
         (value, place), = level
         best, index = Signal(signed(width), reset_less=True), Signal(range(layer.inputs), reset_less=True)
         marked, better = Signal(reset_less=True), Signal()

@@ -71,11 +71,15 @@ class BidirectionalLayer(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k, steps = self._layer, self._most, self._steps
+
+        # The input to both directions, turned round for the backward one.
         m.submodules.reversed_input = turned = Reverse(
             self.i.payload.shape(), blocks=-(-layer.inputs // k), steps=steps)
         m.submodules.forward, m.submodules.backward = self._directions.values()
         fork(m, wiring.flipped(self.i), [self._into(m, "forward"), turned.i], name="i")
         connect(m, turned.o, self._into(m, "backward"))
+
+        # Their outputs: every step's turned round again, while those of the forward layer wait.
         first, second = self._out_of(m, "forward"), self._out_of(m, "backward")
         if layer.returns == "sequence":
             shape, blocks = self.o.payload.shape(), -(-layer.forward.outputs // k)
@@ -85,6 +89,8 @@ class BidirectionalLayer(wiring.Component):
             connect(m, first, waiting.i)
             connect(m, second, again.i)
             first, second = waiting.o, again.o
+
+        # Side by side.
         m.submodules.join = join = Join(
             sizes=(layer.forward.outputs, layer.backward.outputs), width=layer.output_format.width, k=k)
         connect(m, first, join.first)

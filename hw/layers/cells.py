@@ -136,12 +136,18 @@ class GruCell(Cell[Gru]):
         m = Module()
         layer, a = self._layer, Activation.latency
         width, state = layer.pre_format.width, layer.output_format
+
+        # The gates.
         r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
                 for gate, x in (("r", self.r), ("z", self.z)))
+
+        # The candidate: n = tanh(nx + r · nh).
         reset = _register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
         pre = _register(m, saturate(delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac), width),
                         width, "pre")
         n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
+
+        # The update: h' = n + z · (h - n).
         value = _updated(m, n, delay(m, z, a + 2, name="z_wait"), delay(m, self.state, 2 * a + 2, name="h_late"), state)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
@@ -261,13 +267,18 @@ class LstmCell(Cell[Lstm]):
         layer, a = self._layer, Activation.latency
         gate, cell = layer.sigmoid.output, layer.cell
         peek = 0 if layer.peephole is None else 2
+        # Gates and candidate.
         i = self._sigmoid(m, "i", self.i, self.state, 0)
         f = self._sigmoid(m, "f", self.f, self.state, 0)
         g = self._activation(m, layer.tanh, delay(m, self.g, peek, name="g_late"), name="tanh_g", table="tanh")
+
+        # The new cell: c' = f · c + i · g.
         kept = _register(m, f * delay(m, self.state, peek + a, name="c_late"), gate.width + cell.width, "kept")
         new = _register(m, i * g, 2 * gate.width, "new")
         total = round_shift(kept, gate.frac) + round_shift(new, 2 * gate.frac - cell.frac)
         c = _register(m, saturate(total, cell.width), cell.width, "cell")
+
+        # The output: m = o · tanh(c'), the peephole of o sees c'.
         o = self._sigmoid(m, "o", delay(m, self.o, peek + a + 2, name="o_late"), c, peek + a + 2)
         t = self._activation(m, layer.tanh_cell, c, name="tanh_c", table="tanh_cell")
         product = _register(m, o * delay(m, t, peek, name="tanh_late"), 2 * gate.width, "output")

@@ -82,6 +82,8 @@ class ConvLayer(wiring.Component):
         m = Module()
         shape, layer, lines, array, queue = self._shape, self._shape.layer, self._lines, self._array, self._queue
         m.submodules.lines, m.submodules.array, m.submodules.queue = lines, array, queue
+
+        # Pixels to the lines, groups of columns to the array, while the queue has room for the pixels under way.
         connect(m, wiring.flipped(self.i), lines.i)
         connect(m, queue.o, wiring.flipped(self.o))
         promised = Signal(range(queue.depth + self._beats + 1))
@@ -92,6 +94,7 @@ class ConvLayer(wiring.Component):
         wiring.connect(m, lines.issue, array.issue)
         m.d.sync += promised.eq(promised + Mux(lines.starts, self._beats, 0) - (queue.o.valid & queue.o.ready))
 
+        # The last block of an image is marked.
         down, across = layer.output_grid
         beat, pixel = Signal(range(max(2, self._beats))), Signal(range(max(2, down * across)))
         ends, final = Signal(), Signal()
@@ -101,6 +104,8 @@ class ConvLayer(wiring.Component):
             m.d.sync += beat.eq(Mux(ends, 0, beat + 1))
             with m.If(ends):
                 m.d.sync += pixel.eq(Mux(final, 0, pixel + 1))
+
+        # ReLU, and zeros behind the last channel.
         k = layer.product.block_size
         left = layer.outputs - (self._beats - 1) * k * shape.chains  # channels of the last block
         for c, chain in enumerate(array.o):

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.arith.fixed import constant_product
-from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.issue import SPECTRA, issue_signature
 from circulant.hw.array.line_shape import LineShape, Walk
 from circulant.hw.array.parts import Memory
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
@@ -176,11 +176,8 @@ class LineBuffer(wiring.Component):
         room: whether an output pixel may be started.
         starts: one is.
         issue: for the `LaneArray`, see `issue_signature`.
-        spectra: of the columns, `LineBuffer.LATENCY` cycles later.
+        spectra: of the columns, `SPECTRA` cycles later.
     """
-
-    LATENCY = 2
-    """Cycles from an issue to its spectra: the lines, a register."""
 
     def __init__(self, shape: LineShape) -> None:
         self._shape = shape
@@ -234,7 +231,8 @@ class LineBuffer(wiring.Component):
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
 
         # Its groups, what they read, and the lines that are free behind them.
-        pixel = _Pixel(top, left, bases, seen, starts, row_ends, image_ends)
+        pixel = _Pixel(top=top, left=left, bases=bases, seen=seen, starts=starts, row_ends=row_ends,
+                       image_ends=image_ends)
         group, finishes = self._walk(m, pixel)
         self._read(m, group)
         self._free(m, pixel, finishes, freed)
@@ -346,7 +344,8 @@ class LineBuffer(wiring.Component):
         # A register between the walk and the array.
         m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
                      issue.phase.eq(phase), issue.first.eq((turn == 0) & (part == 0)), issue.ends.eq(group_ends)]
-        return _Group(turn, part, offset, rows, inside_rows, inside_columns), finishes
+        return _Group(turn=turn, part=part, offset=offset, rows=rows, inside_rows=inside_rows,
+                      inside_columns=inside_columns), finishes
 
     def _free(self, m: Module, pixel: _Pixel, finishes: Value, freed: Signal) -> None:
         """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""
@@ -380,12 +379,12 @@ class LineBuffer(wiring.Component):
             m.d.sync += [address.eq(row + group.offset + column + group.part), here.eq(inside)]
 
             # Its blocks, with the register behind the memory.
-            there = delay(m, here, self.LATENCY, name=f"there_{n}")
+            there = delay(m, here, SPECTRA, name=f"there_{n}")
             for b in range(shape.blocks):
                 if b == walk.blocks % shape.blocks != 0:  # From here on the last part of a pixel has nothing written.
                     filled = Signal(name=f"filled_{n}")
                     m.d.sync += filled.eq(inside & (group.part != inner - 1))
-                    there = delay(m, filled, self.LATENCY, name=f"filled_there_{n}")
+                    there = delay(m, filled, SPECTRA, name=f"filled_there_{n}")
                 ram = self._rams[n * shape.blocks + b]
                 m.d.comb += [ram.r_addr.eq(address),
                              Value.cast(self.spectra[n * shape.blocks + b]).eq(Mux(there, delay(

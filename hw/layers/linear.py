@@ -62,6 +62,8 @@ class LinearLayer(wiring.Component):
         m = Module()
         m.submodules.engine, m.submodules.queue = engine, queue = self._engine, self._queue
         m.submodules.rows = rows = engine.rows(m, stage=0)
+
+        # Rows leave their buffer as soon as they are whole, and the queue has room for all of them.
         connect(m, wiring.flipped(self.i), engine.i)
         connect(m, queue.o, wiring.flipped(self.o))
         valid, final, ends = Signal(), Signal(), Signal()
@@ -74,6 +76,8 @@ class LinearLayer(wiring.Component):
             queue.i.valid.eq(valid), queue.i.payload.last.eq(final & step.last),
         ]
         m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1), finished.eq(finished + ends)]
+
+        # ReLU, and zeros behind the last output.
         k = self._layer.product.block_size
         padding = self._blocks * k - self._layer.outputs
         for j in range(k):
@@ -81,6 +85,8 @@ class LinearLayer(wiring.Component):
             if self._layer.relu:
                 value = Mux(value[-1], 0, value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(final, 0, value) if j >= k - padding else value)
+
+        # The state of a reloadable design: nothing is kept from vector to vector.
         if self._config is not None:
             m.d.comb += [self.busy.eq(engine.busy), engine.restart.eq(0), engine.resume.eq(0)]
         return m

@@ -2,13 +2,15 @@
 from functools import singledispatch
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
+from circulant.hw.array.restore import first_block, write_signature
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
@@ -18,20 +20,12 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 
-__all__ = ["Pointwise", "first_block", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts",
-           "write_signature"]
+__all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
 
 def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    return 2 + (layer.gates.block_size // elements - 1) + cell.latency(layer) + 1
-
-
-def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
-    """A block for a memory of the unit: valid, stream, block, data."""
-    return wiring.Signature({
-        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
-        "data": Out(data.ArrayLayout(signed(width), k))})
+    return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
 
 
 @singledispatch
@@ -70,11 +64,6 @@ def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams:
     pairs = [(pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)
              for _, pwl in cell.tables(layer)]
     return Parts(memories, [Product(elements, a, b) for a, b in pairs + cell.factors(layer)])
-
-
-def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
-    """Address of the first block of a stream's state."""
-    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
 
 class Pointwise(wiring.Component):
@@ -126,6 +115,8 @@ class Pointwise(wiring.Component):
         m = Module()
         k, elements, blocks, layer = self._k, self._elements, self._blocks, self._layer
         phases = k // elements
+
+        # The block at work and the group of its elements; the next one is fetched with the last group.
         running, phase, free = Signal(), Signal(range(max(2, phases))), Signal(init=1)
         current, step = Signal.like(self.block), Signal.like(self.step)
         m.d.comb += self.fetch.eq(self.waiting & ~self.yields & free)
@@ -136,13 +127,18 @@ class Pointwise(wiring.Component):
         with m.If(self.fetch):
             m.d.sync += [running.eq(1), current.eq(self.block), step.eq(self.step)]
 
+        # Operands as fetched: pre-activations, peepholes, states.
         writes = self._writes(m)
         operands: dict[str, data.View] = {kind: self.rows[kind] for kind in self._cell.rows} | self._peepholes(m)
         operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
+
+        # What is known of the group, as late as its results.
         latency = 1 + self._cell.latency(layer)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
+
+        # The cells, one for each element of a group; their results are collected to a block.
         results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
                    for name in self._outputs}
         collected = dict(results)
@@ -162,6 +158,8 @@ class Pointwise(wiring.Component):
                 with m.If(valid & (at == p)):
                     for name, values in collected.items():
                         m.d.sync += values[j].eq(Mux(behind, 0, getattr(cell, name)))
+
+        # The block, when its last group is there.
         m.d.comb += self.comes.eq(valid & (at == phases - 1))
         done = delay(m, self.comes, 1, name="done", reset_less=False)
         m.d.comb += [

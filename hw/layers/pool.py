@@ -76,6 +76,8 @@ class PoolLayer(wiring.Component):
         m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
         read, write = sums.read_port(domain="comb"), sums.write_port()
         serialize(m, queue.o, wiring.flipped(self.o))
+
+        # The place of the pixel that comes: in the image, in its window, and that of the window.
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
         in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
@@ -98,6 +100,8 @@ class PoolLayer(wiring.Component):
                     m.d.sync += [in_y.eq(0), out_y.eq(out_y + 1)]
             with m.If(image_ends):
                 m.d.sync += [y.eq(0), in_y.eq(0), out_y.eq(0)]
+
+        # What its window has seen so far is read and written in one cycle.
         first, last, inside = Signal(), Signal(), Signal()
         m.d.comb += [
             inside.eq((in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
@@ -106,6 +110,8 @@ class PoolLayer(wiring.Component):
             address.eq(out_x * self._beats + beat), read.addr.eq(address), write.addr.eq(address),
             write.en.eq(moves & inside),
         ]
+
+        # A whole window waits a cycle, and is rounded on its way into the queue.
         ready, held, marked = Signal(), Signal(self._sum), Signal()
         waits = Signal()  # a whole window, before it is rounded
         m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),

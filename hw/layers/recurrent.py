@@ -11,20 +11,19 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape
-from circulant.hw.array.banks import BankShape
+from circulant.hw.array.banks import BankShape, write_latency
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
+from circulant.hw.array.restore import Restore
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
-from circulant.hw.layers.restore import Restore
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.unit import Site, loadable, unit
@@ -80,10 +79,9 @@ class RecurrentLayer(wiring.Component):
             if cells_of(layer)[0].private:
                 self._own_state = self._opening(
                     "c", layer.hidden, self._hidden_blocks, cells_of(layer)[0].memories(layer)["state"])
-            h = layer.gates.parts[1]
             self._restore = Restore(
                 opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
-                settle=FftShape(k, h.input.width, h.twiddle_bits).latency + 4)
+                settle=write_latency(k) + 2)
             config.restoring.append(self._restore.busy)
         self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)
@@ -126,9 +124,12 @@ class RecurrentLayer(wiring.Component):
         engine, queue, pointwise = self._engine, self._queue, self._pointwise
         m.submodules.engine, m.submodules.pointwise, m.submodules.queue = engine, pointwise, queue
         m.submodules.gate_rows = rows = engine.rows(m, stage=0)
+
+        # Inputs to the engine, outputs from the queue.
         connect(m, wiring.flipped(self.i), engine.i)
         connect(m, queue.o, wiring.flipped(self.o))
 
+        # The results of a step, block after block, and what the engine has to know of them.
         results = Signal(data.StructLayout({
             "valid": 1, "block": range(max(2, self._blocks)), "step": step_layout(self._streams),
             "y": self._state.members["data"]}))
@@ -139,6 +140,8 @@ class RecurrentLayer(wiring.Component):
             engine.ends.eq(ends), engine.fetched.eq(fetched), engine.leaves.eq(queue.o.valid & queue.o.ready),
             engine.skipped.eq(ends & ~results.step.last if self._layer.returns == "last" else 0),
         ]
+
+        # The way back into the banks: results, and what is to be projected or is r · h.
         if not self.program.commands[SECOND]:
             _give(m, pointwise.o, results)
             m.d.comb += [engine.own.valid.eq(results.valid), engine.own.drop.eq(results.step.last),
@@ -151,12 +154,16 @@ class RecurrentLayer(wiring.Component):
                 engine.own.drop.eq(~pointwise.o.valid & results.step.last),
                 engine.own.data.eq(Mux(pointwise.o.valid, Value.cast(pointwise.o.y), Value.cast(results.y))),
             ]
+
+        # The way out: the results of every step, or of the last one.
         emitted = Const(1) if self._layer.returns == "sequence" else results.step.last
         m.d.comb += [
             queue.i.valid.eq(results.valid & emitted),
             queue.i.payload.data.eq(results.y),
             queue.i.payload.last.eq(results.step.last & (results.block == self._blocks - 1)),
         ]
+
+        # The state of a reloadable design.
         if self._config is not None:
             m.d.comb += self.busy.eq(engine.busy)
             if self.keeps:

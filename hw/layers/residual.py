@@ -125,6 +125,8 @@ class ResidualLayer(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, k = self._layer, self._k
+
+        # Both branches, each with a queue that holds what waits for the other one.
         ends = []
         sinks = []
         for (name, chain), units, form, depth in zip(
@@ -140,6 +142,7 @@ class ResidualLayer(wiring.Component):
             sinks.append(entry)
         fork(m, wiring.flipped(self.i), sinks, name="branch")
 
+        # A sum is taken when both have a block, and the queue room for the one before.
         m.submodules.queue = queue = Queue(self.o.payload.shape(), depth=DEPTH)
         connect(m, queue.o, wiring.flipped(self.o))
         body, shortcut = ends
@@ -154,6 +157,8 @@ class ResidualLayer(wiring.Component):
             m.d.sync += held.eq(0)
         with m.If(moves):
             m.d.sync += [held.eq(1), sums.last.eq(body.payload.last)]
+
+        # Brought to one binary point, added, rounded, and ReLU.
         for j in range(k):
             first, second = (end.payload.data[j] << frac - form.frac
                              for end, form in zip(ends, layer.formats, strict=True))

@@ -61,6 +61,8 @@ class ScaleLayer(wiring.Component):
         m.submodules.factors = rom = Rom(**self.images[0]._asdict())
         m.submodules.queue = queue
         connect(m, queue.o, wiring.flipped(self.o))
+
+        # Blocks come while the queue has room for all under way.
         promised, group = Signal(range(queue.depth + 1)), Signal(range(max(2, groups)))
         moves = Signal()
         m.d.comb += [self.i.ready.eq(promised < queue.depth), moves.eq(self.i.valid & self.i.ready),
@@ -68,12 +70,16 @@ class ScaleLayer(wiring.Component):
         m.d.sync += promised.eq(promised + moves - (queue.o.valid & queue.o.ready))
         with m.If(moves):
             m.d.sync += group.eq(Mux(group == groups - 1, 0, group + 1))
+
+        # What is known of a block, as late as its values.
         x, ends = (delay(m, value, 1, name=name) for value, name in (
             (self.i.payload, "x"), (group == groups - 1, "ends")))
         late = delay(m, rom.data[e * factor:], 2, name="late")
         final = delay(m, ends, LATENCY - 1, name="final")
         m.d.comb += [queue.i.valid.eq(delay(m, moves, LATENCY, name="valid", reset_less=False)),
                      queue.i.payload.last.eq(delay(m, x.last, LATENCY - 1, name="last"))]
+
+        # Product, rounding, sum with the shift, ReLU; zeros behind the last channel.
         for j in range(e):
             product = Signal(signed(layer.input_format.width + factor), name=f"product_{j}", reset_less=True)
             rounded = Signal(signed(len(product) + 1 + max(0, -layer.rounding)), name=f"rounded_{j}", reset_less=True)

@@ -220,6 +220,8 @@ class Tiler(wiring.Component):
         shape, layer = self._shape, self._shape.layer
         n, inputs, product = shape.pixels, layer.inputs, layer.product
         beats, tiles = layer.grid[1] // n, layer.output_grid[1] // n
+
+        # The beats around a tile: as many before and behind it as its windows see.
         left = layer.window.padding[1]
         before, behind = -(-left // n), max(0, -(-(layer.window.kernel[1] - 1 - left) // n))
         depth = before + 1 + behind
@@ -227,6 +229,8 @@ class Tiler(wiring.Component):
         kept = [Signal(self.i.payload.shape(), name=f"kept_{d}", reset_less=True) for d in range(depth)]
         live = [Signal(name=f"live_{d}") for d in range(depth)]
         place = [Signal(range(max(2, beats)), name=f"place_{d}", reset_less=True) for d in range(depth)]
+
+        # They move when one comes, or when the last tiles of a line are to leave.
         column, moves, made = Signal(range(max(2, beats))), Signal(), Signal()
         spectrum = Signal(shape.spectrum, reset_less=True)
         centre = before
@@ -247,6 +251,8 @@ class Tiler(wiring.Component):
                              live[d].eq(self.i.valid if last else live[d + 1]),
                              place[d].eq(column if last else place[d + 1])]
             m.d.sync += made.eq(live[centre] & (place[centre] < tiles))
+
+        # The tile: pixels in the format of the spectrum, zeros outside the line, summed as the filters say.
         shift = product.input.frac - product.spectrum.frac
         first = centre * n - left  # pixel of the beats with which a tile begins
         for c in range(inputs):

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import requantize, round_shift, saturate
+from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
@@ -41,7 +42,12 @@ class RowFormat:
     @property
     def latency(self) -> int:
         """Cycles from operands to values: product, levels of the tree, sum, combination, and three roundings."""
-        return 2 + ceil_log2(self.columns) + 4
+        return 2 + ceil_log2(self.columns) + self.behind
+
+    @property
+    def behind(self) -> int:
+        """Cycles from the last sum to the values: combination, three roundings."""
+        return 4
 
 
 class TileRow(wiring.Component):
@@ -68,6 +74,8 @@ class TileRow(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         form = self._form
+
+        # Each filter: its products over all columns, summed by a tree, then over the groups of a tile.
         sums: list[Value] = []
         for j in range(form.products):
             level: list[Value] = []
@@ -81,6 +89,8 @@ class TileRow(wiring.Component):
             with m.If(self.add):
                 m.d.sync += total.eq(Mux(self.first, 0, total) + terms)
             sums.append(total)
+
+        # The pixels: sums of the filters, rounded twice, with the bias, and ReLU.
         for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
             rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
@@ -142,21 +152,27 @@ class TileConvLayer(wiring.Component):
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
         serialize(m, queue.o, wiring.flipped(self.o))
+
+        # A tile is started while the queue has room for all under way.
         promised = Signal(range(queue.depth + 2))
         m.d.comb += lines.room.eq(promised < queue.depth)
         m.d.sync += promised.eq(promised + lines.starts - (queue.o.valid & queue.o.ready))
 
-        # LineBuffer read in a cycle are there two cycles later, and in the operands three.
+        # What the lines give is in the operands a cycle later; products, the tree, the sum follow.
         operands = Signal(data.ArrayLayout(signed(shape.data_width), shape.columns * shape.products), reset_less=True)
         m.d.sync += operands.eq(Value.cast(lines.spectra))
-        summed = form.latency - 2  # from lines to where the sum is taken
+
+        # The issue on its way: to the sums, and to where whole tiles leave.
+        summed = SPECTRA + form.latency - form.behind
         add, ends = (delay(m, value, summed, name=name, reset_less=False)
                      for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
         first, number = (delay(m, value, summed, name=name)
                          for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
-        leaves = delay(m, ends, 5, name="leaves", reset_less=False)
-        which = delay(m, number, 5, name="which")
-        bias_at = delay(m, number, 3, name="bias_at")
+        leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
+        which = delay(m, number, form.behind + 1, name="which")
+        bias_at = delay(m, number, form.behind - 1, name="bias_at")
+
+        # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
@@ -181,6 +197,8 @@ class TileConvLayer(wiring.Component):
                         with m.If(leaves & (which == n)):
                             m.d.sync += value.eq(row.y[p])
                     pixels[p * layer.outputs + channel] = value
+
+        # A whole tile into the queue; the last one of an image is marked.
         whole, tile = Signal(), Signal(range(max(2, shape.tiles)))
         m.d.comb += [
             whole.eq(leaves & (which == shape.passes - 1)), queue.i.valid.eq(whole),

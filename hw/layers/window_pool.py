@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import constant_product, requantize
+from circulant.hw.array.issue import SPECTRA
 from circulant.hw.array.line_shape import Walk
 from circulant.hw.array.parts import Parts, queue_memory
 from circulant.hw.emit.image import Image
@@ -126,10 +127,14 @@ class WindowPoolLayer(wiring.Component):
     def __init__(self, layer: Pool, *, k: int) -> None:
         self._shape = WindowShape(layer, k)
         self._lines = LineBuffer(self._shape)
-        self._latency = 2 + ceil_log2(layer.window.positions) + 1
         payload = block(k, layer.output_format.width)
-        self._queue = Queue(payload, depth=self._latency + 4 + 2 * self._shape.beats)
+        self._queue = Queue(payload, depth=self.latency + 4 + 2 * self._shape.beats)
         super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(payload))})
+
+    @property
+    def latency(self) -> int:
+        """Cycles from an issue of the lines to the queue: the lines, levels of the tree, the rounding."""
+        return SPECTRA + ceil_log2(self._shape.positions) + 1
 
     @property
     def parts(self) -> Parts:
@@ -145,16 +150,22 @@ class WindowPoolLayer(wiring.Component):
         m.submodules.lines, m.submodules.queue = lines, queue
         connect(m, wiring.flipped(self.i), lines.i)
         connect(m, queue.o, wiring.flipped(self.o))
+
+        # A pixel is started while the queue has room for all under way.
         promised = Signal(range(queue.depth + shape.beats + 1))
         m.d.comb += lines.room.eq(promised <= queue.depth - shape.beats)
         m.d.sync += promised.eq(promised + Mux(lines.starts, shape.beats, 0) - (queue.o.valid & queue.o.ready))
+
+        # What comes out of the tree, counted to mark the last block of an image.
         down, across = layer.output_grid
         count = down * across * shape.beats
         at = Signal(range(max(2, count)))
-        comes = delay(m, lines.issue.valid, self._latency, name="comes", reset_less=False)
+        comes = delay(m, lines.issue.valid, self.latency, name="comes", reset_less=False)
         m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
         with m.If(comes):
             m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))
+
+        # The greatest value or the sum of each window, then the mean.
         for j in range(shape.k):
             level: list[Value] = [lines.spectra[n][j] for n in range(shape.positions)]
             if layer.mode == "max":

@@ -6,9 +6,8 @@ from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.tile import TileShape, tiles_fit
 from circulant.hw.plan.line_cost import image_cycles
-from circulant.hw.plan.passes import FOLDS, Ladder, Rung, ladder, layer_entry, layer_multiplications, tiled, useful
+from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
-from circulant.sim.arith.circulant import multiplications
 from circulant.sim.artifact import Json
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.layers import Layer
@@ -23,8 +22,7 @@ def conv_plans(layer: Conv) -> Iterator[ConvPlan]:
     for rows in _shares(p):
         for positions in _shares(layer.window.positions):
             for blocks in _shares(layer.blocks):
-                alone = rows * positions * blocks == 1
-                for fold in (1, *(n for n in FOLDS if n < 2 * multiplications(k))) if alone else (1,):
+                for fold in folds(k, lanes=rows * positions * blocks):
                     shape = _drained(layer, positions, blocks, rows, fold)
                     beats = -(-p // shape.chains)
                     yield ConvPlan(shape, shape.array.multipliers(k), max(

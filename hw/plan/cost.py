@@ -54,7 +54,7 @@ def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
     """The pointwise units of a layer, or behind the first one the rows of its projection."""
     found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements))
              for cell in cells_of(layer)]
-    return [*found, Stage(1, 1)] if getattr(layer, "projection", None) is not None else found
+    return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
 
 def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:

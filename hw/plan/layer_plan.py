@@ -9,16 +9,15 @@ from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
 from circulant.hw.plan.passes import (
-    FOLDS,
     Ladder,
     Rung,
+    folds,
     ladder,
     layer_entry,
     layer_multiplications,
     side_by_side_ladder,
     useful,
 )
-from circulant.sim.arith.circulant import multiplications
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.gru import Gru
@@ -48,13 +47,12 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
     columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
-    folds = [n for n in FOLDS if n < 2 * multiplications(k)]
     for chains in CHAINS:
         if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
         for r in {-(-count // chains) * chains for count in rows}:
             for c in columns:
-                for fold in (1, *folds) if r * c == 1 else (1,):
+                for fold in folds(k, lanes=r * c):
                     shape = ArrayShape(r, c, chains, fold)
                     for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
                         used = shape.multipliers(k) + each * elements

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.plans import Plan
+from circulant.sim.arith.circulant import multiplications
 from circulant.sim.artifact import Json
 from circulant.sim.golden.layers import Layer
 
-__all__ = ["FOLDS", "Ladder", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
+__all__ = ["FOLDS", "Ladder", "folds", "ladder", "layer_entry", "layer_multiplications", "side_by_side_ladder", "tiled",
            "useful"]
 
 FOLDS = (2, 3, 4, 6, 8, 12, 16, 24, 48)
@@ -19,6 +20,11 @@ P = TypeVar("P", bound=Plan)
 
 Rung = tuple[Plan, ...]
 """Plans of what works at the same time in a layer: one, or that of each direction."""
+
+
+def folds(k: int, *, lanes: int) -> tuple[int, ...]:
+    """Folds worth a try: only a single lane is folded, and over no more cycles than twice its products."""
+    return (1, *(n for n in FOLDS if n < 2 * multiplications(k))) if lanes == 1 else (1,)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,26 @@
-"""Plans of layers without an array: how often they work, and how many channels a scale takes in a cycle."""
+"""Plans of layers without an array: how often they work, and how many values they take in a cycle."""
 from collections.abc import Iterator
 from functools import singledispatch
 from math import prod
 
-from circulant.hw.array.plans import ScalePlan, StreamPlan
+from circulant.hw.arith.straight_lines import straight
+from circulant.hw.array.plans import ActivationPlan, ScalePlan, StreamPlan
 from circulant.hw.layers.flatten import in_order
 from circulant.hw.layers.pool import side_by_side
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
 from circulant.sim.artifact import Json
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.scale import Scale
 
-__all__ = ["ScalePlan", "StreamPlan", "pooled_aside", "scale_plans", "stream_plan"]
+__all__ = ["ActivationPlan", "ScalePlan", "StreamPlan", "activation_plans", "pooled_aside", "scale_plans",
+           "stream_plan"]
+
+ASIDE = 16
+"""Values in a cycle at the most of a function that takes no multipliers."""
 
 
 @singledispatch
@@ -60,6 +66,36 @@ def scale_plans(layer: Scale, count: int) -> Iterator[ScalePlan]:
     while elements < 2 * layer.inputs:
         yield ScalePlan(elements, count * -(-layer.inputs // elements))
         elements *= 2
+
+
+def activation_plans(layer: Activation, count: int) -> Iterator[ActivationPlan]:
+    """A function takes some values of each of ``count`` vectors or pixels in a cycle, each with a multiplier; one of
+    straight lines, which has none, up to `ASIDE`."""
+    if straight(layer.table):
+        elements = min(ASIDE, 1 << (layer.inputs - 1).bit_length())
+        yield ActivationPlan(elements, count * -(-layer.inputs // elements), 0)
+        return
+    elements = 1
+    while elements < 2 * layer.inputs:
+        yield ActivationPlan(elements, count * -(-layer.inputs // elements), elements)
+        elements *= 2
+
+
+@ladder.register
+def _(layer: Activation, *, streams: int, count: int) -> Ladder:
+    return Ladder([(each,) for each in useful(list(activation_plans(layer, count)))])
+
+
+@layer_multiplications.register
+def _(layer: Activation, count: int = 1, plan: ActivationPlan | None = None) -> int:
+    return 0 if straight(layer.table) else layer.inputs * count
+
+
+@layer_entry.register
+def _(layer: Activation, plan: ActivationPlan) -> dict[str, Json]:
+    return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
+            "floor": plan.cycles if plan.multipliers else 0, "multipliers": plan.multipliers,
+            "limit": "some values in each cycle"}
 
 
 @ladder.register

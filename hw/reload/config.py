@@ -119,6 +119,8 @@ class Config(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         self._closed = True
+
+        # The port is open when the design has been held and quiet for long enough.
         accepted, refused, quiet = Signal(), Signal(), Signal(range(QUIET + 1))
         restoring = Signal()
         m.d.comb += [
@@ -131,6 +133,8 @@ class Config(wiring.Component):
             self.strobe.eq(accepted & (self.addr >= FIRST)),
             self.restart.eq(accepted & (self.addr == RESUME)),
         ]
+
+        # Address and words as they come; the control register alone is written at any time.
         with m.If(self.we | self.re):
             m.d.sync += self.address.eq(self.addr)
         with m.If(self.we):

@@ -36,11 +36,15 @@ class FrameGuard(wiring.Component):
         m = Module()
         lanes, sample = len(self.i.payload.data), self._vectors is not None
         beats = -(-self._size // lanes)
+
+        # Where the beat stands: at the end of its vector, of its frame.
         fills, moves, wrong = Signal(), Signal(), Signal()
         drops = Signal() if sample else Const(0)  # No sequence is too long.
         whole = self._turns(m, "beat", beats, moves)  # The beat ends a vector, or the whole frame.
         ends = whole if self._vectors is None else whole & self._turns(m, "vector", self._vectors, moves & whole)
         marked = self.i.payload.last
+
+        # What passes, with zeros behind the last value of a vector; the mark is where it may be.
         m.d.comb += [
             self.o.valid.eq(fills | (self.i.valid & ~drops)), self.i.ready.eq(drops | (self.o.ready & ~fills)),
             moves.eq(self.o.valid & self.o.ready), self.busy.eq(fills),
@@ -50,6 +54,8 @@ class FrameGuard(wiring.Component):
         for j, value in enumerate(self.i.payload.data):
             behind = (beats - 1) * lanes + j >= self._size
             m.d.comb += self.o.payload.data[j].eq(Mux(fills | whole if behind else fills, 0, value))
+
+        # A frame that ends too early is filled up, one that ends too late is dropped to its end.
         with m.If(moves):
             with m.If(ends):
                 m.d.sync += fills.eq(0)

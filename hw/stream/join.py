@@ -45,6 +45,8 @@ class Join(wiring.Component):
         k, (first_size, second_size) = self._k, self._sizes
         whole, shift = divmod(first_size, k)  # blocks of the first vector alone, values of it in the block behind them
         stop, total = whole + -(-second_size // k), -(-(first_size + second_size) // k)
+
+        # The block that leaves: of the first vector, of both, of the second one.
         at, ends, moves = Signal(range(max(2, total))), Signal(), Signal()
         takes_first, takes_second, both = Signal(), Signal(), Signal()
         held, marked = Signal.like(self.o.payload.data), Signal()
@@ -57,11 +59,15 @@ class Join(wiring.Component):
             self.first.ready.eq(moves & takes_first), self.second.ready.eq(moves & takes_second),
             self.o.payload.last.eq(ends & Mux(takes_second, second.last, marked)),
         ]
+
+        # Its values: the second vector begins behind the last value of the first one.
         for j in range(k):
             own: ValueLike = Mux(takes_first, first.data[j], held[j]) if j < shift else 0
             if j >= shift:
                 own = Mux(takes_second, second.data[j - shift], 0)
             m.d.comb += self.o.payload.data[j].eq(Mux(both, own, first.data[j]) if whole else own)
+
+        # What is left of a block of the second vector is held for the next one.
         with m.If(moves):
             m.d.sync += at.eq(Mux(ends, 0, at + 1))
             with m.If(takes_second):

@@ -121,12 +121,16 @@ class Queue(wiring.Component):
         width = Shape.cast(self._shape).width
         m.submodules.storage = storage = memory.Memory(shape=width, depth=most, init=[])
         write, read = storage.write_port(), storage.read_port()
+
+        # The output is the memory's register, filled again as soon as it is taken.
         waiting, some, room = Signal(range(most + 1)), Signal(), Signal(init=1)
         m.d.comb += [
             self.i.ready.eq(room), self.level.eq(waiting + self.o.valid),
             write.en.eq(self.i.valid & room), write.data.eq(Value.cast(self.i.payload)),
             read.en.eq(some & (~self.o.valid | self.o.ready)), Value.cast(self.o.payload).eq(read.data),
         ]
+
+        # Addresses go round, and what waits is counted.
         for port in (write, read):
             with m.If(port.en):
                 m.d.sync += port.addr.eq(Mux(port.addr == most - 1, 0, port.addr + 1))

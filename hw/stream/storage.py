@@ -82,6 +82,8 @@ class DeepQueue(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.ram = ram = Ram(width=self._width, depth=self._depth)
+
+        # The output is the memory's register, filled again as soon as it is taken.
         level, write, read = Signal(range(self._depth + 1)), Signal.like(ram.w_addr), Signal.like(ram.r_addr)
         m.d.comb += [
             self.i.ready.eq(level != self._depth),
@@ -89,6 +91,8 @@ class DeepQueue(wiring.Component):
             ram.r_en.eq((level != 0) & (~self.o.valid | self.o.ready)), ram.r_addr.eq(read),
             Value.cast(self.o.payload).eq(ram.r_data),
         ]
+
+        # What is held is counted, and addresses go round.
         m.d.sync += [level.eq(level + ram.w_en - ram.r_en), self.o.valid.eq(ram.r_en | (self.o.valid & ~self.o.ready))]
         for at, moves in ((write, ram.w_en), (read, ram.r_en)):
             with m.If(moves):

@@ -38,6 +38,8 @@ class WidthConverter(wiring.Component):
 
     def _split(self, m: Module) -> None:
         parts, k = -(-self._k_in // self._k_out), self._k_out
+
+        # The part of the block that leaves, of those that hold values of the vector.
         part, at = Signal(range(max(2, parts))), Signal(range(max(2, self._blocks_out)))
         ends_block, ends_vector = Signal(), Signal()
         m.d.comb += [
@@ -53,6 +55,8 @@ class WidthConverter(wiring.Component):
 
     def _gather(self, m: Module) -> None:
         parts, k = self._k_out // self._k_in, self._k_in
+
+        # The part of the block that is filled, which leaves when it is full or the vector ends.
         part, at = Signal(range(parts)), Signal(range(max(2, self._blocks_in)))
         full, ends_vector = Signal(), Signal()
         held = Signal(self.o.payload.shape())

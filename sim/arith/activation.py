@@ -3,9 +3,9 @@
 Two tables give the lines. "pwl": segments of any length, as few as an error bound allows, each with its minimax line.
 "lut": values at equal distances, and straight lines between them. `sim.arith.segments` fits both.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from circulant.sim.arith.fixed import Format, Integers, Reals, round_shift, rounding_bits, saturate
 from circulant.sim.refusal import Refusal
 
-__all__ = ["FUNCTIONS", "METHODS", "Pwl", "activation_names", "hard_sigmoid", "hard_tanh", "sigmoid"]
+__all__ = ["FUNCTIONS", "LINES", "METHODS", "Pwl", "activation_names", "exact_function", "hard_sigmoid", "hard_tanh",
+           "sigmoid"]
 
 
 def sigmoid(x: Reals) -> Reals:
@@ -33,7 +34,50 @@ def hard_tanh(x: Reals) -> Reals:
 FUNCTIONS: dict[str, Callable[[Reals], Reals]] = {
     "sigmoid": sigmoid, "tanh": np.tanh, "hard_sigmoid": hard_sigmoid, "hard_tanh": hard_tanh}
 
+
+
+def relu(x: Reals) -> Reals:
+    return np.maximum(x, 0.0)
+
+
+def leaky_relu(x: Reals, slope: float) -> Reals:
+    """torch.nn.LeakyReLU: x, below zero slope · x."""
+    return np.where(x < 0, slope * x, x)
+
+
+def clip(x: Reals, low: float, high: float) -> Reals:
+    """torch.nn.Hardtanh from low to high; ReLU6 is that from 0 to 6."""
+    return np.clip(x, low, high)
+
+
+LINES: dict[str, tuple[Callable[..., Reals], int]] = {"relu": (relu, 0), "leaky_relu": (leaky_relu, 1),
+                                                      "clip": (clip, 2)}
+"""Functions of a few straight lines without a limit of their own, and how many parameters each has."""
+
 METHODS = ("pwl", "lut")
+
+
+def exact_function(name: str, parameters: Sequence[float] = ()) -> Callable[[Reals], Reals]:
+    """The function of a name in `FUNCTIONS` or `LINES`.
+
+    Raises:
+        Refusal: when there is none of that name, it has another number of parameters, or they turn it around.
+    """
+    if name in FUNCTIONS and not parameters:
+        return FUNCTIONS[name]
+    if name not in LINES or len(parameters) != LINES[name][1]:
+        known = [*FUNCTIONS, *(f"{each} with {count} parameters" for each, (_, count) in LINES.items())]
+        raise Refusal(f"An activation must be one of {', '.join(known)}, not {name!r} with {len(parameters)}; choose "
+                      "one of them")
+    if name == "leaky_relu" and not 0 <= parameters[0] <= 1:
+        raise Refusal(f"The slope of a leaky ReLU must be from 0 to 1, not {parameters[0]!r}; choose another one")
+    if name == "clip" and not parameters[0] < parameters[1]:
+        raise Refusal(f"The ends of a clip must ascend, not be {parameters[0]!r} and {parameters[1]!r}; exchange them")
+    return partial(_called, LINES[name][0], tuple(parameters))
+
+
+def _called(function: Callable[..., Reals], parameters: tuple[float, ...], x: Reals) -> Reals:
+    return function(x, *parameters)
 
 
 def activation_names(hard: bool) -> tuple[str, str]:
@@ -52,13 +96,14 @@ class Pwl:
     once, saturated. u is x itself in a "pwl", the place x - start[s] in a "lut".
 
     Parameters:
-        function: of `FUNCTIONS`.
+        function: of `FUNCTIONS` or `LINES`.
         method: of `METHODS`.
         reach: log2 of the greatest argument; the value stays outside of it.
         input, output: formats of argument and value.
         slope_format, base_format: of the integers ``slope`` and ``base``.
         start: (segments,) the least argument of each segment, ascending integers of the format ``input``. A "lut" has
             a power of two of equal segments, 2 or more.
+        parameters: of a function of `LINES`.
 
     Raises:
         Refusal: when the tables or formats contradict each other, or a sum could leave int64.
@@ -74,8 +119,10 @@ class Pwl:
     start: Integers
     slope: Integers
     base: Integers
+    parameters: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        exact_function(self.function, self.parameters)
         name, count = f"{self.function}'s table", len(self.start)
         if self.input_bits > 62:
             raise Refusal(f"The argument of {self.function} must have at most 62 bits, but with {self.input.frac} "
@@ -99,6 +146,11 @@ class Pwl:
             raise Refusal(f"The sums of {self.function} must fit into 63 bits and hold its bases, but with the "
                           f"argument {self.input}, the slope {self.slope_format} and the base {self.base_format} they "
                           "do not; choose narrower ones, or more fraction bits of the slope")
+
+    @property
+    def exact(self) -> Callable[[Reals], Reals]:
+        """The function that the lines stand for."""
+        return exact_function(self.function, self.parameters)
 
     @property
     def segments(self) -> int:
@@ -167,10 +219,11 @@ class Pwl:
     def max_error(self) -> float:
         """The greatest distance from the function, over every argument or, if there are more, 2**20 of them."""
         codes = np.arange(self.input.lo, self.input.hi + 1, 1 << max(0, self.input.width - 20))
-        exact = FUNCTIONS[self.function](self.input.real(codes))
+        exact = self.exact(self.input.real(codes))
         return float(np.abs(self.output.real(self(codes)) - exact).max())
 
     def as_json(self) -> dict[str, Any]:
-        return {"function": self.function, "method": self.method, "reach": self.reach, "segments": self.segments,
+        own = {"parameters": list(self.parameters)} if self.parameters else {}
+        return {"function": self.function, **own, "method": self.method, "reach": self.reach, "segments": self.segments,
                 "input": self.input.as_json(), "output": self.output.as_json(), "slope": self.slope_format.as_json(),
                 "base": self.base_format.as_json()}

@@ -13,12 +13,12 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl
+from circulant.sim.arith.activation import FUNCTIONS, METHODS, Pwl, exact_function
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.interpolated_table import CURVATURE, GUARD, SCALE, integers, interpolated
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["ERROR", "fit_pwl"]
+__all__ = ["ERROR", "fit_lines", "fit_pwl"]
 
 ERROR = 0.0005
 """How far the lines may be from the function where nothing is said."""
@@ -61,6 +61,29 @@ def fit_pwl(function: str, input: Format, output: Format, segments: int = 0, *, 
     reach = max(cuts[-1].bit_length() - grid, 1 - frac) + scale
     rounding = max(bound / (1 << scale), output.step / 2) * SLOPES
     return _lines(function, input, output, reach=reach, cuts=[cut << frac - grid for cut in cuts], rounding=rounding)
+
+
+def fit_lines(function: str, parameters: tuple[float, ...], input: Format, output: Format) -> Pwl:
+    """The table of a function of `LINES`, over every argument: a segment for each line, no error but the rounding of
+    the value and, where a slope is neither 0 nor 1, half of that.
+
+    Raises:
+        Refusal: for an unknown function, or parameters that it cannot have.
+    """
+    exact = exact_function(function, parameters)
+    reach = input.width - 1 - input.frac
+    corners = {"relu": (0.0,), "leaky_relu": (0.0,)}.get(function, parameters)
+    cuts = [math.ceil(math.ldexp(corner, input.frac)) for corner in corners]
+    reach, start = _within(input, reach, cuts)
+    number = np.searchsorted(cuts, start, "right")  # of the line of each segment
+    slopes = {"relu": (0.0, 1.0), "leaky_relu": (*parameters, 1.0)}.get(function, (0.0, 1.0, 0.0))
+    ends = [corners[0], *corners]  # a place on each line
+    slope, at = np.take(slopes, number), np.take(ends, number)
+    exactly = all(each in (0.0, 1.0) for each in slopes)
+    frac = max(0, -input.frac, output.frac + GUARD - input.frac if function == "clip" else 0,
+               0 if exactly else output.frac + reach + 1)
+    return _table(function, input, output, reach=reach, start=start, slope=slope, frac=frac,
+                  base=lambda kept: np.asarray(exact(at) - kept * at), parameters=parameters)
 
 
 def check_table(method: object, error: float, segments: int) -> None:
@@ -146,12 +169,12 @@ def _bound(segments: int, frac: int) -> float:
 
 
 def _table(function: str, input: Format, output: Format, reach: int, start: Integers, slope: Reals, frac: int,
-           base: Callable[[Reals], Reals]) -> Pwl:
+           base: Callable[[Reals], Reals], parameters: tuple[float, ...] = ()) -> Pwl:
     """Lines in integers, from real slopes with ``frac`` fraction bits and, for those, the best bases."""
     slopes, slope_format = integers(slope, frac)
     bases, base_format = integers(base(slope_format.real(slopes)), min(output.frac + GUARD, frac + input.frac))
     return Pwl(function, method="pwl", reach=reach, input=input, output=output, slope_format=slope_format,
-               base_format=base_format, start=start, slope=slopes, base=bases)
+               base_format=base_format, start=start, slope=slopes, base=bases, parameters=parameters)
 
 
 def _within(input: Format, reach: int, start: list[int]) -> tuple[int, Integers]:

@@ -87,10 +87,11 @@ def _bounds(network: Network, model: Model, x: ArrayLike, exact: Reals) -> Reals
 def _check_saturation(network: Network, trace: Trace) -> None:
     positive = {f"{layer.name}.product.output" for layer in leaves(network.layers)
                 if layer.kind in (Linear.kind, Conv.kind) and layer.relu}
+    tables = {f"{layer.name}.y" for layer in leaves(network.layers) if layer.kind == "activation"}
     for name, tensor in trace.items():
         kind = name.rpartition(".")[2]
-        if kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(("_product.input", ".product.input",
-                                                                                "candidate_input.input")):
+        if name in tables or kind in ("r", "z", "n", "i", "f", "g", "o", "sums") or name.endswith(
+                ("_product.input", ".product.input", "candidate_input.input")):
             continue  # values of tables; what was seen before it became an input
         lowest = tensor.format.lo if name not in positive else -(1 << 62)
         if ((tensor.integers >= tensor.format.hi) | (tensor.integers <= lowest)).any():

@@ -1,4 +1,4 @@
-"""Errors of golden values on their way through layers over images: the part of `sim.error.error_bound` without states.
+"""Errors of golden values on their way through layers without states: over images, and the functions of values.
 
 What golden stands for lies at value − shift ± rest. A layer without a product moves both ends of that as itself, since
 sums, means and maxima grow with what comes in; what it then errs by is known but for the width between these ends.
@@ -14,6 +14,7 @@ from circulant.sim.arith.circulant import pad
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.error_propagation import Rows, Step
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.pool import Pool
@@ -66,6 +67,11 @@ def _(layer: Scale, exact: Any, trace: Trace, known: Known) -> Known:
 
 
 @propagate.register
+def _(layer: Activation, exact: Any, trace: Trace, known: Known) -> Known:
+    return _between(layer, known, *map(exact.exact, _ends(*known)))
+
+
+@propagate.register
 def _(layer: Residual, exact: Any, trace: Trace, known: Known) -> Known:
     low, high = np.zeros(()), np.zeros(())
     for side, chain in layer.branches.items():
@@ -82,7 +88,7 @@ def _ends(x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
     return x - shift - rest, x - shift + rest
 
 
-def _between(layer: Conv | Pool | Scale | Residual, known: Known, low: Reals, high: Reals) -> Known:
+def _between(layer: Conv | Pool | Scale | Activation | Residual, known: Known, low: Reals, high: Reals) -> Known:
     """The outputs of a layer that stand for values between two ends before its ReLU."""
     golden = layer.output_format.real(layer(layer.input_format.quantize(known[0])))
     if getattr(layer, "relu", False):

@@ -13,6 +13,7 @@ from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.bounds import bins, matrix
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -151,6 +152,12 @@ def _(layer: Pool, peak: float, steps: int) -> Iterator[tuple[str, float]]:
 def _(layer: Scale, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     yield f"{layer.name}.y", float((np.abs(layer.factor.real(layer.scale)) * peak
                                     + np.abs(layer.output_format.real(layer.shift))).max())
+
+
+@layer_worst_cases.register
+def _(layer: Activation, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    """No function turns around: it takes its extremes at the ends."""
+    yield f"{layer.name}.y", float(np.abs(layer.table.exact(np.array([-peak, peak]))).max())
 
 
 @layer_worst_cases.register

@@ -1,4 +1,5 @@
 """The kinds of layers of a golden network."""
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -12,7 +13,7 @@ from circulant.sim.golden.scale import Scale
 
 __all__ = ["Cell", "Layer", "Recurrent"]
 
-Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Residual | Argmax
+Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | Argmax
 
 Recurrent = Gru | Lstm | Bidirectional
 """Layers that take a sequence, and have a state."""

@@ -3,9 +3,9 @@
 That sizes, formats and integers fit together is checked by the layers themselves. The bounds are those of what can be
 computed with at all; they keep whatever is made of a network finite.
 """
-from circulant.sim.arith.activation import FUNCTIONS, METHODS
+from circulant.sim.arith.activation import FUNCTIONS, LINES, METHODS
 from circulant.sim.arith.fft import BLOCK_SIZES
-from circulant.sim.files.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Rule, Table, Text
+from circulant.sim.files.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Number, Rule, Table, Text
 from circulant.sim.shape.geometry import MODES, ORDERS
 from circulant.sim.shape.recurrent import RESETS, RETURNS
 
@@ -31,8 +31,10 @@ _GRID = Listing(EXTENT, 2, 2)
 _WINDOW = Table({"kernel": _GRID, "stride": _GRID, "padding": Listing(Int(0, 1 << 16), 2, 2)})
 _PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 62),
                   **dict.fromkeys(("weight", "input", "spectrum", "product", "output"), FORMAT)})
-_PWL = Table({"function": Choice(tuple(FUNCTIONS)), "method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION),
-              "segments": Int(1, 1 << 20), **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)})
+_TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segments": Int(1, 1 << 20),
+          **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)}
+_PWL = Table({"function": Choice(tuple(FUNCTIONS)), **_TABLE})
+_ACTIVATION = Table({"function": Choice((*FUNCTIONS, *LINES)), **_TABLE}, {"parameters": Listing(Number(), 1, 2)})
 
 
 def _layer(kind: str, members: dict[str, Rule], optional: dict[str, Rule] | None = None) -> Table:
@@ -59,6 +61,7 @@ LAYER: Rule = Kinds("kind", {
     "pool": _layer("pool", {"grid": _GRID, "window": _WINDOW, "mode": Choice(MODES), **_FORMATS}),
     "flatten": _layer("flatten", {"grid": _GRID, "order": Choice(ORDERS), "rows": Flag(), **_FORMATS}),
     "scale": _layer("scale", {"relu": Flag(), "factor": FORMAT, **_FORMATS}),
+    "activation": _layer("activation", {"table": _ACTIVATION}),
     "residual": _layer("residual", {"grid": _GRID, "relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}),
     "argmax": _layer("argmax", {"input_format": FORMAT}),
 })

@@ -111,7 +111,7 @@ def read_pwl(entry: dict[str, Any], arrays: Arrays, role: str) -> Pwl:
     return Pwl(data["function"], data["method"], data["reach"],
                input=Format.from_json(data["input"]), output=Format.from_json(data["output"]),
                slope_format=Format.from_json(data["slope"]), base_format=Format.from_json(data["base"]),
-               start=start, slope=slope, base=base)
+               start=start, slope=slope, base=base, parameters=tuple(data.get("parameters", ())))
 
 
 def read_grid(entry: dict[str, Any]) -> Grid:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -143,7 +144,7 @@ def layer_bits(layer: Layer) -> int:
 
 
 @layer_bits.register
-def _(layer: Pool | Flatten | Argmax) -> int:
+def _(layer: Pool | Flatten | Activation | Argmax) -> int:
     return 0
 
 

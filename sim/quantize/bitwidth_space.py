@@ -2,6 +2,7 @@
 from collections.abc import Collection
 from functools import singledispatch
 
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -62,7 +63,7 @@ def _(layer: Bidirectional) -> list[str]:
 
 
 @bitwidth_fields.register
-def _(layer: Residual) -> list[str]:
+def _(layer: Residual | Activation) -> list[str]:
     return ["output_bits"]
 
 

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim.arith.activation import activation_names
+from circulant.sim.arith.activation import FUNCTIONS, activation_names
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
+from circulant.sim.arith.segments import fit_lines
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -84,7 +86,7 @@ def matrices(layer: Layer) -> dict[str, Product]:
 
 
 @matrices.register
-def _(layer: Pool | Flatten | Scale | Argmax) -> dict[str, Product]:
+def _(layer: Pool | Flatten | Scale | Activation | Argmax) -> dict[str, Product]:
     return {}
 
 
@@ -145,6 +147,16 @@ def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> La
     output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
     return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor=factor,
                  input_format=input, output_format=output, relu=layer.relu)
+
+
+@quantize_layer.register
+def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    """Values from -1 to 1 where the function is one of gates."""
+    if layer.function in FUNCTIONS:
+        made = table(layer.function, input, Format(bits.output, bits.output - 1), bits)
+    else:
+        made = fit_lines(layer.function, layer.parameters, input, peaks.fit(bits.output, f"{layer.name}.y"))
+    return Activation(layer.name, layer.inputs, made)
 
 
 @quantize_layer.register

@@ -9,6 +9,7 @@ import numpy as np
 from circulant.sim.arith.activation import activation_names
 from circulant.sim.arith.circulant import JointProduct, Product, pad
 from circulant.sim.arith.fixed import Format, Reals
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -78,6 +79,15 @@ def quantize_layer_like(rule: Layer, layer: Any) -> Any:
 
 @quantize_layer_like.register
 def _(rule: Pool | Flatten, layer: Any) -> Layer:
+    return replace(rule, name=layer.name)
+
+
+@quantize_layer_like.register
+def _(rule: Activation, layer: Any) -> Layer:
+    due, found = ((rule.table.function, rule.table.parameters), (layer.function, layer.parameters))
+    if due != found:
+        raise Refusal(f"Layer {layer.name!r} must have the activation {due[0]}{due[1] or ''} of the other network, not "
+                      f"{found[0]}{found[1] or ''}; quantize it with formats of its own")
     return replace(rule, name=layer.name)
 
 

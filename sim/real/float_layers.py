@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from circulant.sim.arith import fft
-from circulant.sim.arith.activation import FUNCTIONS, activation_names
+from circulant.sim.arith.activation import FUNCTIONS, activation_names, exact_function
 from circulant.sim.arith.circulant import dense, pack, pad
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import check_directions, check_reset, check_returns
 from circulant.sim.shape.sequences import Ended, Lengths, backward, counts
 
-__all__ = ["Bidirectional", "Gru", "Linear", "Lstm", "Tap", "ignore", "spectra"]
+__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "Tap", "ignore", "spectra"]
 
 Tap = Callable[[str, Reals], None]
 """Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
@@ -101,6 +101,37 @@ class Linear:
         y = _product(name, self.bias[None], tap, {name: (self.weight[None], x)})[..., 0, :]
         if self.relu:
             tap(f"{self.name}.y", y := np.maximum(y, 0.0))
+        return y
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """y = f(x) for each value of vectors, sequences or images.
+
+    Parameters:
+        function, parameters: f, see `sim.arith.activation.exact_function`.
+    """
+
+    name: str
+    inputs: int
+    function: str
+    parameters: tuple[float, ...] = ()
+
+    kind = "activation"
+
+    def __post_init__(self) -> None:
+        exact_function(self.function, self.parameters)
+
+    @property
+    def outputs(self) -> int:
+        return self.inputs
+
+    def exact(self, x: Reals) -> Reals:
+        """f of each value."""
+        return exact_function(self.function, self.parameters)(x)
+
+    def __call__(self, x: Reals, tap: Tap = ignore) -> Reals:
+        tap(f"{self.name}.y", y := self.exact(x))
         return y
 
 

@@ -123,6 +123,8 @@ def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers
     """
     images = bool(shape and layers) and layers[0].kind in IMAGES
     whole = shape[0] if images else math.prod(shape)
+    if shape and sequence and whole % inputs == 0 and len(shape) <= 3:
+        return Flow(inputs, sequence=True)
     if shape and (sequence or whole != inputs or len(shape) > 3 or (images and len(shape) < 2)):
         raise Refusal(f"The shape of a sample of network {name!r} must be that of its {inputs} inputs, not {shape}; "
                       "leave it out for sequences")
@@ -136,8 +138,8 @@ def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = 
 
     Parameters:
         flow: what the data is.
-        shape: of a sample, where it is no vector and no sequence; that of an image is (channels, height, width) or
-            (channels, length), and axes of one element may be left out.
+        shape: of a sample as the data have it, where that is neither the vector nor the sequence; that of an image is
+            (channels, height, width) or (channels, length), and axes of one element may be left out.
 
     Raises:
         Refusal: when it is empty or of another shape.
@@ -150,7 +152,7 @@ def check_data(what: str, data: ArrayLike, flow: Flow, shape: tuple[int, ...] = 
                           f"{values.shape}; rearrange the axes")
         return pixels(values, shape)
     if shape and values.ndim > 1 and values.size and given == shape:
-        values = values.reshape(len(values), -1)
+        values = values.reshape(len(values), -1, inputs) if sequence else values.reshape(len(values), -1)
     if values.ndim != 2 + sequence or values.shape[-1] != inputs or not values.size:
         axes = f"(N, T, {inputs})" if sequence else f"(N, {inputs})"
         axes = f"{axes} or (N, {', '.join(map(str, shape))})" if shape else axes

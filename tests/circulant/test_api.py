@@ -18,12 +18,12 @@ from tests.circulant.conftest import small_network
 NETWORK, INPUTS = small_network()
 X, Y = np.zeros((8, 4), np.float32), np.zeros(8, np.int64)
 MODEL = nn.Sequential(nn.Linear(4, 4))
-DATA = circulant.Dataset("mine", X, Y, X, Y, 2)
+DATA = circulant.Dataset("mine", X, Y, X, Y, classes=2)
 
 
 @pytest.mark.parametrize(("call", "words"), [
-    (lambda: circulant.train_admm(MODEL, (X, Y)), "train_admm must be given a Dataset as data, not a tuple; make one "
-     "with circulant.load_data, or circulant.Dataset of arrays"),
+    (lambda: circulant.train_admm(MODEL, X), "train_admm must be given a Dataset or a tuple or a list or a DataLoader "
+     "as data, not a numpy array; give arrays (x, y), or make one with circulant.load_data"),
     (lambda: circulant.train_admm(MODEL, X, epoch=3), "train_admm must be given arguments that it knows, not 'epoch'; "
      "did you mean 'epochs'?"),
     (lambda: circulant.train_admm(MODEL, X, tolerence=3), "did you mean 'tolerance'?"),

@@ -10,6 +10,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory, memories, predict, products
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -21,6 +22,7 @@ from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.quantize.quantize import quantize
 from tests.hw import golden, test_cnn
+from tests.random_networks import Random
 from tests.sim import samples
 
 
@@ -92,11 +94,18 @@ def image_network(seed):
     return quantize(made, np.random.default_rng(seed).normal(0, 1, (6, *made.shape)), **test_cnn.BITS)
 
 
+def activated(random):
+    """Functions with tables and without behind fully connected layers."""
+    return [random.linear("first", 6, 9, 4), random.activation("bent", 9, "tanh"), random.linear("second", 9, 10, 2),
+            random.activation("cut", 10, "clip", -0.5, 0.5), random.linear("out", 10, 3, 1)]
+
+
 KINDS = {
     **{f"images {seed}": (image_network(seed), {"multipliers": 40 + 10 * seed, "argmax": seed == 2})
        for seed in (0, 1, 2, 4, 7)},
     "bidirectional": (quantize(both := samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
                                samples.data(both)), {"multipliers": 70, "max_steps": 20}),
+    "activations": (Random(1).network(activated(Random(2)), 6), {"multipliers": 24, "reloadable": True}),
     "reloadable": (golden.network(4, 8, 4, outputs=5, k_out=1), {"multipliers": 12, "reloadable": True}),
     "interleaved": (golden.network(4, 8, 4, outputs=5, returns="sequence"), {"multipliers": 40, "streams": 3}),
 }
@@ -118,4 +127,4 @@ def test_what_a_plan_foresees_is_what_is_counted_in_the_design_whatever_its_laye
 def test_every_kind_of_layer_is_among_them():
     seen = {type(each) for network, _ in KINDS.values() for layer in network.layers for each in (
         layer, *(inner for chain in getattr(layer, "branches", {}).values() for inner in chain))}
-    assert seen == {Bidirectional, Conv, Flatten, Gru, Linear, Pool, Residual, Scale}, "argmax is an option"
+    assert seen == {Activation, Bidirectional, Conv, Flatten, Gru, Linear, Pool, Residual, Scale}, "argmax is an option"

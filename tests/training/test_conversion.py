@@ -110,9 +110,9 @@ def test_steps_before_the_batch():
 
 
 def test_what_has_no_golden_layer_is_refused_in_one_sentence():
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 9, 2))
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.MaxPool2d(2), nn.Softmax(-1), nn.Flatten(), nn.Linear(4 * 9, 2))
     with pytest.raises(Refusal, match=r"^The golden model must have a layer for everything that is exported, but has "
-                                      r"none for 2 \(ReLU\); build the model"):
+                                      r"none for 2 \(Softmax: no golden layer within a network; leave it"):
         reference(model, np.zeros((2, 1, 8, 8)))
     with pytest.raises(Refusal, match=r"gru \(GRU: .*its matrices have block sizes 4, 8, but those of a recurrent"):
         reference(compress(classifier(), {"gru": 8, "gru.weight_ih_l0": 4}), sequences())

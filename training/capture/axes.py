@@ -26,11 +26,16 @@ def mean(call: Call) -> Value:
 
 
 def reshape(call: Call) -> Value:
-    """Flatten, view, reshape, squeeze, unsqueeze: axes are merged, or axes of one element come and go."""
+    """Flatten, view, reshape, squeeze, unsqueeze: the values stay in their order, and the batch an axis of its own.
+
+    Axes are merged or split, or axes of one element come and go; what that means for a layer is judged where it comes.
+    """
     source = call.tensor
     groups = _regroup(source.sizes, call.result)
+    if groups is None and source.batch == 0 and source.sizes[:1] == call.result[:1]:
+        return call.emit("reshape", (source.node,), ("batch", *("feature" for _ in call.result[1:])))
     if groups is None or not any(group == (source.batch,) for group in groups):
-        raise Unsupported(f"it must merge axes other than the batch, not turn {source.sizes} into {call.result}")
+        raise Unsupported(f"it must leave the batch an axis of its own, not turn {source.sizes} into {call.result}")
     axes = tuple(source.axes[group[0]] if len(group) == 1 else "feature" for group in groups)
     if groups == [(axis,) for axis in range(len(source.axes))]:
         return source

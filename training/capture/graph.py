@@ -9,12 +9,14 @@ A node has inputs by name, so branches and residual sums fit. Operations, and wh
     gru, lstm              the module; returns "sequence" or "last" (with two directions, the end of each)
     scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
     relu, add              nothing
+    activation             function, parameters, as `circulant.sim.arith.activation.exact_function` has them
+    softmax                log, whether it is the logarithm; over the last axis
     max_pool, average_pool kernel, stride, padding over the last axes
     maximum, mean          axes that are reduced, keep (whether they stay as 1)
     reshape, permute       shape, or order of the axes
     last_step, ends        the axis of time; ends are the last steps of both directions, each where it finishes
 """
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,11 +26,18 @@ from torch.nn import functional
 
 __all__ = ["Graph", "Node", "simplify"]
 
-STEPWISE = ("linear", "relu")
+STEPWISE = ("linear", "relu", "activation")
 """Operations that treat every step alike, so that the last step may as well be taken before them."""
 
 RECTIFIED = ("linear", "conv", "scale", "add")
 """Operations that a ReLU behind them becomes part of."""
+
+
+ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
+    "sigmoid": torch.sigmoid, "tanh": torch.tanh, "hard_sigmoid": functional.hardsigmoid,
+    "hard_tanh": functional.hardtanh, "relu": functional.relu, "leaky_relu": functional.leaky_relu,
+    "clip": torch.clamp}
+"""Functions of activations in torch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +62,15 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Nodes in an order in which they can be computed, the input first; ``output`` is the name of the result."""
+    """Nodes in an order in which they can be computed, the input first; ``output`` is the name of the result.
+
+    Parameters:
+        dropped: "softmax" or "log_softmax", where the model ends with one, which the graph leaves out.
+    """
 
     nodes: tuple[Node, ...]
     output: str
+    dropped: str = ""
 
     def __getitem__(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
@@ -94,6 +108,8 @@ def _compute(node: Node, given: list[Tensor], x: Tensor) -> Tensor:
     simple = {
         "input": lambda: first,
         "relu": lambda: functional.relu(first),
+        "activation": lambda: ACTIVATIONS[options["function"]](first, *options["parameters"]),
+        "softmax": lambda: (functional.log_softmax if options["log"] else functional.softmax)(first, -1),
         "add": lambda: given[0] + given[-1],
         "max_pool": lambda: _pool(functional.max_pool1d, functional.max_pool2d, first, options),
         "average_pool": lambda: _pool(functional.avg_pool1d, functional.avg_pool2d, first, options),
@@ -140,7 +156,13 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
         node = graph[name]  # what it takes may have changed
         if node.op == "scale":
             graph, notes[node.name] = _fold(graph, node)
-        elif node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
+            continue
+        while (moved := _before(graph, node)) is not None:
+            time = moved.options["order"][node.options["axis"]]
+            node = replace(node, inputs=moved.inputs, options=dict(node.options) | {"axis": time})
+            graph = _without(_with(graph, node), moved)
+            notes[moved.name] = f"without effect on {node.name}"
+        if node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
             source, *between = (replace(step, shape=(None, step.shape[-1])) for step in path)  # the axis of time goes
             source = replace(source, options=dict(source.options) | {"returns": "last"})
             graph = _without(_with(graph, source, *between), node)
@@ -151,6 +173,10 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
                 graph.users(source.name)) == 1:
             graph = _without(_with(graph, replace(source, options=dict(source.options) | {"relu": True})), node)
             notes[name] = f"into {source.name}"
+    last = graph[graph.output]
+    if last.op == "softmax":
+        notes[last.name] = "dropped: the greatest output stays the greatest"
+        graph = replace(_without(graph, last), dropped="log_softmax" if last.options["log"] else "softmax")
     return graph, notes
 
 
@@ -186,6 +212,15 @@ def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
     return path[:-1]
 
 
+def _before(graph: Graph, node: Node) -> Node | None:
+    """The permutation that a last step may be taken before: nobody else takes its axes, and the rest keep their
+    order; None where there is none."""
+    if node.op != "last_step" or (moved := graph[node.inputs[0]]).op != "permute":
+        return None
+    rest = [axis for number, axis in enumerate(moved.options["order"]) if number != node.options["axis"]]
+    return moved if len(graph.users(moved.name)) == 1 and rest == sorted(rest) else None
+
+
 def _with(graph: Graph, *changed: Node) -> Graph:
     by_name = {node.name: node for node in changed}
     return replace(graph, nodes=tuple(by_name.get(node.name, node) for node in graph.nodes))
@@ -198,4 +233,4 @@ def _without(graph: Graph, gone: Node) -> Graph:
 
     nodes = tuple(replace(node, inputs=tuple(map(renamed, node.inputs))) for node in graph.nodes if node is not gone
                   and node.name != gone.name)
-    return Graph(nodes, renamed(graph.output))
+    return replace(graph, nodes=nodes, output=renamed(graph.output))

@@ -111,13 +111,21 @@ def pool(call: Call) -> Value:
 
 
 def adaptive(call: Call) -> Value:
-    """A global pooling."""
+    """A pooling to a size that divides that of the images, by windows side by side; to 1 over all pixels."""
     source = call.tensor
     rank = 2 if "2d" in call.kind else 1
     _check_images(source, rank)
-    size = call.module.output_size if call.module is not None else call.bind("output_size")["output_size"]
-    if size not in (1, (1,) * rank, [1] * rank):
-        raise Unsupported(f"the output size must be 1 (global pooling), not {size!r}; pool by fixed windows")
-    op = "maximum" if "max" in call.kind.lower() else "mean"
-    axes = tuple(range(2, rank + 2))
-    return call.emit(op, (source.node,), source.axes, None, {"axes": axes, "keep": True})
+    given = call.module.output_size if call.module is not None else call.bind("output_size")["output_size"]
+    came = source.sizes[2:]
+    sizes = tuple(given) if isinstance(given, Sequence) else (given,) * rank
+    sizes = tuple(size if wanted is None else wanted for size, wanted in zip(came, sizes, strict=True))
+    if any(size % wanted for size, wanted in zip(came, sizes, strict=True)):
+        raise Unsupported(f"the output size must divide that of the images, {came}, so that all windows are alike, not "
+                          f"be {sizes}; pool by fixed windows")
+    largest = "max" in call.kind.lower()
+    if set(sizes) == {1}:
+        return call.emit("maximum" if largest else "mean", (source.node,), source.axes, None,
+                         {"axes": tuple(range(2, rank + 2)), "keep": True})
+    kernel = tuple(size // wanted for size, wanted in zip(came, sizes, strict=True))
+    return call.emit("max_pool" if largest else "average_pool", (source.node,), source.axes, None,
+                     {"kernel": kernel, "stride": kernel, "padding": (0,) * rank})

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real import float_image_layers
-from circulant.sim.real.float_model import Layer, Linear
+from circulant.sim.real.float_model import Activation, Layer, Linear
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
@@ -135,6 +135,9 @@ class Lowering:
         elif went.ndim == 1:
             self.shape = came.shape if came.ndim > 1 else ()
             return Flow(len(went))
+        elif went.ndim == 2:
+            self.shape = came.shape if came.ndim != 2 or came.shape != went.shape else ()
+            return Flow(went.shape[1], sequence=True)
         return Flow(came.shape[-1], sequence=came.ndim == 2)
 
     def _moved(self, at: Node, flow: Flow | None, moves: list[Node], users: list[Node]) -> Made:
@@ -195,11 +198,17 @@ class Lowering:
         if node.op == "last_step":
             return self._problem(
                 node, f"{NO_LAYER}; take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)")
-        if node.op not in (*IMAGES, "linear", "scale"):
+        if node.op == "softmax":
+            return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
+                                       "it is dropped")
+        if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
         if flow is None:
             return [], None
         options, relu = node.options, bool(node.options.get("relu"))
+        if node.op in ("activation", "relu"):
+            return [Activation(self._name(node.name, node.op), flow.size, options.get("function", "relu"),
+                               options.get("parameters", ()))], flow
         if node.op == "linear" and flow.grid is None:
             layer = Linear(self._name(node.name, "linear"), flow.size, outputs=options["constraint"].rows,
                            weight=self._values(options["first"])[0], bias=self._values(options["bias"]), relu=relu)

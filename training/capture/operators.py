@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from circulant.training.blocks.blocks import BlockCirculant
-from circulant.training.capture import axes, layers
+from circulant.training.capture import activations, axes, layers
 from circulant.training.capture.call import Call, Unsupported, Value
 
 __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
@@ -39,11 +39,6 @@ def _skip(call: Call) -> Value:
     return call.tensor
 
 
-def _relu(call: Call) -> Value:
-    source = call.tensor
-    return call.emit("relu", (source.node,), source.axes)
-
-
 def _add(call: Call) -> Value:
     if call.kwargs.get("alpha", 1) != 1:
         raise Unsupported(f"alpha={call.kwargs['alpha']!r} is not supported; leave it out")
@@ -65,9 +60,10 @@ def _dropout(call: Call) -> Value:
 Handler = Callable[[Call], Value]
 
 MODULES: dict[type[nn.Module], Handler] = {
+    **activations.MODULES,
     nn.Linear: layers.linear, nn.Conv1d: layers.conv, nn.Conv2d: layers.conv,
     **dict.fromkeys(layers.RECURRENT, layers.recurrent),
-    nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm, nn.ReLU: _relu,
+    nn.BatchNorm1d: layers.batch_norm, nn.BatchNorm2d: layers.batch_norm,
     **dict.fromkeys((nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d), layers.pool),
     **dict.fromkeys((nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d),
                     layers.adaptive),
@@ -77,7 +73,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 """By class of the module."""
 
 FUNCTIONS: dict[str, Handler] = {
-    "relu": _relu, "relu_": _relu, "contiguous": _skip, "getitem": axes.getitem, "cat": axes.cat, "mean": axes.mean,
+    **activations.FUNCTIONS, "contiguous": _skip, "getitem": axes.getitem, "cat": axes.cat, "mean": axes.mean,
     "permute": axes.permute, "transpose": axes.permute, "dropout": _dropout,
     **dict.fromkeys(("add", "add_", "iadd"), _add),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze"), axes.reshape),

@@ -68,7 +68,8 @@ class Walk:
                 status = "captured" if name in absent else entry.status
                 self.entries[name] = Entry(name, entry.kind, status, note, entry.shape)
             elif name in self.nodes and name not in left:
-                self.entries[name] = Entry(name, entry.kind, "folded", notes[name], entry.shape)
+                status = "skipped" if notes[name].startswith("dropped") else "folded"
+                self.entries[name] = Entry(name, entry.kind, status, notes[name], entry.shape)
             if name in left and moves_batch(graph[name]):
                 self.entries[name] = Entry(name, entry.kind, "skipped", "it moves the batch only", entry.shape)
         return graph, self.report

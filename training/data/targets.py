@@ -46,7 +46,8 @@ def kind_of(x: NDArray[Any], y: NDArray[Any]) -> str:
         if y.ndim in (2, 3) and y.size and y.min() >= 0 and y.max() <= 1:
             return "multi-label"
     raise Refusal(f"Targets must be classes ({FORMS['classification']}), labels ({FORMS['multi-label']}) or "
-                  f"{FORMS['regression']}, not {y.dtype} of shape {y.shape}; convert them, or name their task")
+                  f"{FORMS['regression']}, not {y.dtype} of shape {y.shape}; convert them, or name a "
+                  "loss, or in an .npz file the task")
 
 
 def converted(task: str, y: NDArray[Any]) -> NDArray[Any]:

@@ -19,7 +19,7 @@ __all__ = ["FORMAT", "VERSION", "Checkpoint"]
 FORMAT = "circulant-checkpoint"
 VERSION = 2
 
-BEFORE = {"start": "random", "rate_scaling": "none"}
+BEFORE = {"start": "random", "rate_scaling": "none", "loss": "auto", "early_stopping": 0}
 """Settings of trainings from before these could be chosen."""
 
 

@@ -9,12 +9,12 @@ from circulant.sim.arith.fixed import Format
 from circulant.training.blocks.admm import Admm
 from circulant.training.blocks.constraint import block_sizes, compress, decompress
 from circulant.training.blocks.quantized_set import constrain_to_quantized, settled
-from circulant.training.data import Dataset
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.loop import Fit, Metrics, Recipe
 from circulant.training.loop.runtime import choose_device
 from circulant.training.settings.training import TrainingSettings
-from circulant.training.task.task import task_of
+from circulant.training.task.samples import Given, samples
+from circulant.training.task.task import Task, task_of
 
 __all__ = ["Show", "finetune"]
 
@@ -25,16 +25,19 @@ SEEDS = {"joint": 4, "finetune": 5}
 """Added to the seed, so that no phase repeats the order of another."""
 
 
-def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, epochs: int, joint_epochs: int = 0,
-             settings: TrainingSettings | None = None, rate: float = 1e-3, progress: Show | None = None) -> nn.Module:
+def finetune(model: nn.Module, data: Given, forms: Mapping[str, Format], *, epochs: int, joint_epochs: int = 0,
+             test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
+             rate: float = 1e-3, progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.
 
     Parameters:
         model: with the block sizes that it shall have; it stays as it is.
         forms: by parameter name, of the spectra of a matrix; others stay as they are.
+        data, test: as for `circulant.training.task.samples.samples`.
         joint_epochs: of ADMM on dense weights, with the joint set of `Grid` in place of the block-circulant one, before
             the hard projection into it.
         epochs: of training inside the set, straight through the rounding.
+        task: of the metric; None for that of the data set. The loss is the distance from the model's outputs.
         settings: batch, optimizer, ρ and the rest; the learning rate of both phases is ``rate``.
 
     Returns:
@@ -43,13 +46,15 @@ def finetune(model: nn.Module, data: Dataset, forms: Mapping[str, Format], *, ep
     Raises:
         Refusal: as `Fit` and `Admm`.
     """
-    s, task = settings or TrainingSettings(), DistillationTask(task_of(data), model)
+    s = settings or TrainingSettings()
+    read = samples(data, test, seed=s.seed, batch=s.batch_size)
+    distilled = DistillationTask(task or task_of(read), model)
     sizes = block_sizes(model)
 
     def run(phase: str, phase_model: nn.Module, count: int, admm: Admm | None = None) -> None:
         recipe = Recipe(count, lr=rate, batch=s.batch_size, seed=s.seed + SEEDS[phase], decay=s.decay, warmup=0,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision)
-        fit = Fit(phase_model, data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
+        fit = Fit(phase_model, read, distilled, recipe, add_gradient=admm.add_penalty_gradient if admm else None)
         for epoch in range(1, count + 1):
             metrics: dict[str, Any] = fit.run_epoch()
             if admm is not None:

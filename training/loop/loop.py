@@ -18,7 +18,9 @@ from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.augment import AUGMENTS, augment
-from circulant.training.task.batches import Batch, Part
+from circulant.training.task.batches import Batch, Part, Portion
+from circulant.training.task.loaded import Loaded, LoadedPart
+from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
 
 __all__ = ["Fit", "Metrics", "NotFinite", "Recipe", "evaluate", "exact", "feels_padding", "fit", "forward"]
@@ -67,7 +69,7 @@ class Fit:
         Refusal: when a name in the recipe is unknown.
     """
 
-    def __init__(self, model: nn.Module, data: Dataset, task: Task, recipe: Recipe, *,
+    def __init__(self, model: nn.Module, data: Samples, task: Task, recipe: Recipe, *,
                  add_gradient: Callable[[], None] | None = None, team: ProcessGroup = ALONE,
                  run: nn.Module | None = None) -> None:
         choose("A precision", recipe.precision, PRECISIONS)
@@ -78,8 +80,8 @@ class Fit:
         self._run = run or model
         self._device = next(model.parameters()).device
         self._precision = Precision(recipe.precision, self._device)
-        self._part = Part(data, "train", self._device, exact=exact(model, task))
-        each = len(self._part.order(recipe.batch))
+        self._part = part_of(data, "train", self._device, exact=exact(model, task))
+        each = self._part.count(recipe.batch)
         self._optimizer = optimizer(recipe.optimizer, model, recipe.lr, recipe.weight_decay,
                                     recipe.rate_scaling)
         self._scheduler = schedule(self._optimizer, recipe.decay, recipe.epochs * each, recipe.warmup * each)
@@ -103,9 +105,10 @@ class Fit:
         total, weight = 0.0, 0
         with _few_threads(self._model), self._noise():
             self._noise_state(self._random)
-            for number, chosen in enumerate(self._part.order(recipe.batch, self._shuffle), start=1):
-                total += self._step(chosen, number) * self._part.weight(chosen)
-                weight += self._part.weight(chosen)
+            portions = self._part.portions(recipe.batch, self._shuffle, rank=team.rank, processes=team.size)
+            for number, portion in enumerate(portions, start=1):
+                total += self._step(portion, number) * portion.weight
+                weight += portion.weight
             self._random = self._noise_state()
         team.align(self._model)
         self.epoch += 1
@@ -137,14 +140,10 @@ class Fit:
         for name, (module, its) in self._task.auxiliary_modules.items():
             yield from ((name, module), (f"{name} optimizer", its))
 
-    def _step(self, chosen: Tensor, number: int) -> float:
+    def _step(self, portion: Portion, number: int) -> float:
         """Train on one batch, of which this process takes its share; the loss of the whole."""
         team, scaler = self._team, self._precision.scaler
-        mine = chosen[team.rank::team.size]
-        batch = self._part.take(mine if len(mine) else chosen[:1])
-        batch = batch._replace(x=augment(batch.x, self._recipe.augment, self._data.frames))
-        # The mean over the processes is then that over the batch.
-        share = self._part.weight(mine) * team.size / self._part.weight(chosen)
+        batch = portion.batch._replace(x=augment(portion.batch.x, self._recipe.augment, self._data.frames))
         optimizers = [each for _, each in self._task.auxiliary_modules.values()]
         for each in (self._optimizer, *optimizers):
             each.zero_grad()
@@ -153,7 +152,7 @@ class Fit:
                 outputs = forward(self._run, batch)
                 if number == 1:
                     self._task.check(outputs, batch)
-                loss = self._task.loss(outputs, batch) * share
+                loss = self._task.loss(outputs, batch) * portion.share  # Their mean is that of the batch.
             scaler.scale(loss).backward()
         value = float(team.total(loss.detach().double().clone())) / team.size
         if not math.isfinite(value):
@@ -198,26 +197,30 @@ class Fit:
         return [torch.get_rng_state(), *([torch.cuda.get_rng_state(self._device)] if gpu else [])]
 
 
-def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task | None = None,
-        add_gradient: Callable[[], None] | None = None, on_epoch: Callable[[int, Metrics], bool | None] | None = None,
+def fit(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
+        task: Task | None = None, add_gradient: Callable[[], None] | None = None,
+        on_epoch: Callable[[int, Metrics], bool | None] | None = None,
         **recipe: Any) -> list[Metrics]:
     """Train a model in place; the same seed gives the same weights.
 
     Parameters:
-        loss: of (outputs, classes), a mean over the batch; cross entropy if None, or the loss of the data set's task.
+        data, test: as for `samples`.
+        loss: of (outputs, targets), a mean over the batch, or a name; None for that of the data set's task.
+        task: in place of that of the data set with this loss.
         add_gradient: as for `Fit`.
         on_epoch: called after each epoch (counted from 1) with its metrics, which it may extend; True stops.
         recipe: fields of `Recipe`; ``epochs`` and ``lr`` have no default.
 
     Returns:
-        The metrics of each epoch: ``loss``, the mean over the train part without the penalty,
-        and the metric of the task
-        on the test part.
+        The metrics of each epoch: ``loss``, the mean over the train part without the penalty, and the metric of the
+        task on the test part.
 
     Raises:
         Refusal: when the loss is not finite, or a name is unknown.
     """
-    phase = Fit(model, data, task or task_of(data, loss=loss), Recipe(**recipe), add_gradient=add_gradient)
+    chosen = Recipe(**recipe)
+    read = samples(data, test, loss=loss, seed=chosen.seed, batch=chosen.batch)
+    phase = Fit(model, read, task or task_of(read, loss=loss), chosen, add_gradient=add_gradient)
     history: list[Metrics] = []
     for epoch in range(1, int(recipe["epochs"]) + 1):
         history.append(phase.run_epoch())
@@ -227,29 +230,41 @@ def fit(model: nn.Module, data: Dataset, *, loss: Loss | None = None, task: Task
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, data: Dataset, *, task: Task | None = None, batch: int = 1024,
+def evaluate(model: nn.Module, data: Given | Loaded, *, task: Task | None = None, batch: int = 1024,
              team: ProcessGroup = ALONE) -> float:
     """The metric of the task on the test part; the model's mode is left as it was.
 
-    Without a task it is that of the data set: for classes the fraction whose greatest output is that of the class.
+    Parameters:
+        data: a data set with a test part, or what is one as a whole: (x, y), a Dataset or DataLoader of torch.
+        task: None for that of the data set: for classes the fraction whose greatest output is that of the class.
+
+    Raises:
+        Refusal: as `samples`, and when the outputs do not fit the task.
     """
-    task = task or task_of(data)
+    read = samples(data, None if isinstance(data, Dataset | Loaded) else data)
+    task = task or task_of(read)
     device = next(model.parameters()).device
-    part = Part(data, "test", device, exact=exact(model, task))
+    part = part_of(read, "test", device, exact=exact(model, task))
     training = model.training
     model.eval()
     tallies: list[Any] = []
     try:
-        with _few_threads(model), parametrize.cached():
-            for chosen in part.order(batch)[team.rank::team.size]:
-                samples = part.take(chosen)
-                outputs = forward(model, samples)
+        with _few_threads(model), parametrize.cached(), torch.random.fork_rng(devices=[]):
+            for each in part.batches(batch, rank=team.rank, processes=team.size):
+                outputs = forward(model, each)
                 if not tallies:
-                    task.check(outputs, samples)
-                tallies.append(task.tally(outputs, samples))
+                    task.check(outputs, each)
+                tallies.append(task.tally(outputs, each))
     finally:
         model.train(training)
     return task.figure([tally for tallies in team.gather(tallies) for tally in tallies])
+
+
+def part_of(data: Samples, name: str, device: torch.device, *, exact: bool = False) -> Part | LoadedPart:
+    """The train or the test part of a data set, in batches."""
+    if isinstance(data, Loaded):
+        return LoadedPart(data, name, device, exact=exact)
+    return Part(data, name, device, exact=exact)
 
 
 def forward(model: nn.Module, batch: Batch) -> Tensor:

@@ -6,20 +6,27 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from circulant.sim.metrics import shown
 from circulant.sim.public import public
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
+from circulant.training.loop.display import Display
+from circulant.training.loop.loop import Metrics
+from circulant.training.loop.result import TrainingResult
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
 from circulant.training.models.models import build
 from circulant.training.settings.compression import CompressionSettings
 from circulant.training.settings.model import ModelSettings
 from circulant.training.settings.training import METHODS, TrainingSettings, idle
-from circulant.training.task.task import Loss, task_of
+from circulant.training.task.losses import Loss
+from circulant.training.task.metrics import Measure
+from circulant.training.task.samples import Given, Samples, samples
+from circulant.training.task.task import Task, task_of
 
-__all__ = ["Progress", "Trained", "TrainingSettings", "train", "train_admm", "train_direct"]
+__all__ = ["Progress", "Trained", "TrainingSettings", "TrainingResult", "train", "train_admm", "train_direct"]
 
 BLOCK_SIZE = CompressionSettings.block_size
 
@@ -55,7 +62,7 @@ class Trained:
     earlier: tuple[float, float] = (0.0, 0.0)
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{stage} {score:.2%}" for stage, score in self.scores.items())
+        scores = ", ".join(f"{stage} {shown(self.metric, score)}" for stage, score in self.scores.items())
         return f"<Trained {self.model_settings.kind} on {self.data!r}: {self.metric} {scores}>"
 
     @property
@@ -88,7 +95,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
     """
     model = model or ModelSettings()
-    task = task_of(data, smoothing=settings.label_smoothing)
+    task = task_of(data, loss=None if settings.loss == "auto" else settings.loss, smoothing=settings.label_smoothing)
     network = build(model, data.shape, data.classes, seed=settings.seed)
     block_size = assign(network, block_size, model.dense)
     resolve(network, block_size)
@@ -111,67 +118,90 @@ CALLED = {"learning_rate": "lr", "batch_size": "batch"}
 
 @public(more=TrainingSettings, idle=idle("admm", "retrain"), called=CALLED | {
     "method": "a call of train_direct", "admm_epochs": "epochs", "retrain_rate": "retrain_lr"})
-def train_admm(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
-               epochs: int = TrainingSettings.admm_epochs, retrain_epochs: int = TrainingSettings.retrain_epochs,
-               lr: float = TrainingSettings.learning_rate, retrain_lr: float = TrainingSettings.retrain_rate,
+def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
+               metric: str | Measure | None = None, higher_is_better: bool | None = None,
+               block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.admm_epochs,
+               retrain_epochs: int = TrainingSettings.retrain_epochs, lr: float = TrainingSettings.learning_rate,
+               retrain_lr: float = TrainingSettings.retrain_rate,
                rho: float | Mapping[str, float] = TrainingSettings.rho, batch: int = TrainingSettings.batch_size,
-               seed: int = TrainingSettings.seed, loss: Loss | None = None, on_epoch: Progress | None = None,
-               checkpoint: str | Path | None = None, resume: bool = False, **settings: Any) -> nn.Module:
-    """A block-circulant model from a trained model with dense weights, which stays as it is.
+               seed: int = TrainingSettings.seed, progress: bool = True,
+               on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
+               **settings: Any) -> TrainingResult:
+    """Train a block-circulant model from one with dense weights, which stays as it is.
 
     ADMM for ``epochs``, hard projection by `compress`, ``retrain_epochs`` inside the set, where the model is.
 
     Parameters:
-        loss: of (outputs, classes); None for that of the data set's task.
+        data: a `Dataset`, arrays (x, y) or (x, y, lengths), or a Dataset or DataLoader of torch, whose batches are
+            such. Floats are the targets of a regression, integers classes, truth values labels; with an axis of steps,
+            at each step.
+        test: the test part, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
+        loss: "cross_entropy", "mse", "l1", "huber" or "bce", or a function of (outputs, targets), of which each is of
+            as many samples or valid steps; None for the first of the targets' kind.
+        metric: "accuracy", "r2", "rmse", "mse", "mae" or "f1", or a function of (outputs, targets) of the whole test
+            part; None for the first of the kind.
+        higher_is_better: the direction of a metric that is a function.
+        seed: of the order of the batches, of dropout and of the test part; the weights are the model's own.
+        progress: whether it is shown on stderr.
+        on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
         checkpoint, resume: as for `train`.
         settings: further fields of `TrainingSettings`.
 
     Raises:
-        Refusal: before anything is trained as `compress` and `Admm`, and when the forward method cannot be traced; as
-            `fit`; a checkpoint of another training.
+        Refusal: before anything is trained as `samples`, `task_of`, `compress` and `Admm`, and when the forward method
+            cannot be traced; as `fit`; a checkpoint of another training.
     """
     chosen = TrainingSettings(admm_epochs=epochs, retrain_epochs=retrain_epochs, learning_rate=lr,
                               retrain_rate=retrain_lr, rho=dict(rho) if isinstance(rho, Mapping) else rho,
                               batch_size=batch, seed=seed, **settings)
-    return _alone(model, data, settings=chosen, phases=("admm", "retrain"), block_size=block_size, loss=loss,
-                  progress=on_epoch, checkpoint=checkpoint, resume=resume)
+    read = samples(data, test, loss=loss, seed=seed, batch=batch)
+    task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
+    return _alone(model, read, task, settings=chosen, phases=("admm", "retrain"), block_size=block_size,
+                  visible=progress, on_epoch=on_epoch, checkpoint=checkpoint, resume=resume)
 
 
 @public(more=TrainingSettings, idle=idle("direct"), called=CALLED | {
     "method": "a call of train_admm", "direct_epochs": "epochs"})
-def train_direct(model: nn.Module, data: Dataset, *, block_size: int | Mapping[str, int] = BLOCK_SIZE,
-                 epochs: int = TrainingSettings.direct_epochs, lr: float = TrainingSettings.learning_rate,
-                 batch: int = TrainingSettings.batch_size, seed: int = TrainingSettings.seed, loss: Loss | None = None,
-                 on_epoch: Progress | None = None, checkpoint: str | Path | None = None, resume: bool = False,
-                 **settings: Any) -> nn.Module:
-    """A block-circulant model trained by its first columns alone, from a model which stays as it is.
+def train_direct(model: nn.Module, data: Given, *, test: Given | None = None, loss: str | Loss | None = None,
+                 metric: str | Measure | None = None, higher_is_better: bool | None = None,
+                 block_size: int | Mapping[str, int] = BLOCK_SIZE, epochs: int = TrainingSettings.direct_epochs,
+                 lr: float = TrainingSettings.learning_rate, batch: int = TrainingSettings.batch_size,
+                 seed: int = TrainingSettings.seed, progress: bool = True, on_epoch: Progress | None = None,
+                 checkpoint: str | Path | None = None,
+                 resume: bool = False, **settings: Any) -> TrainingResult:
+    """Train a block-circulant model by its first columns alone, from a model which stays as it is.
 
     Parameters:
         model: straight from its constructor, as for `initialise` (CirCNN); with ``start="dense"`` trained, which makes
             it the dense baseline, as for `inherit`.
-        loss, checkpoint, resume, settings: as for `train_admm`.
+        data, test, loss, metric, higher_is_better, seed, progress, on_epoch, checkpoint, resume, settings: as for
+            `train_admm`.
 
     Raises:
-        Refusal: before anything is trained as `compress`, and when the forward method cannot be traced; as `fit`; a
-            checkpoint of another training.
+        Refusal: before anything is trained as `samples`, `task_of` and `compress`, and when the forward method cannot
+            be traced; as `fit`; a checkpoint of another training.
     """
     chosen = TrainingSettings(method="direct", direct_epochs=epochs, learning_rate=lr, batch_size=batch, seed=seed,
                               **settings)
+    read = samples(data, test, loss=loss, seed=seed, batch=batch)
+    task = task_of(read, loss=loss, metric=metric, higher_is_better=higher_is_better, smoothing=chosen.label_smoothing)
     dense = model.state_dict() if chosen.start == "dense" else None
-    return _alone(model, data, settings=chosen, phases=("direct",), block_size=block_size, loss=loss, progress=on_epoch,
-                  checkpoint=checkpoint, resume=resume, dense=dense)
+    return _alone(model, read, task, settings=chosen, phases=("direct",), block_size=block_size, visible=progress,
+                  on_epoch=on_epoch, checkpoint=checkpoint, resume=resume, dense=dense)
 
 
-def _alone(model: nn.Module, data: Dataset, settings: TrainingSettings, phases: tuple[str, ...],
-           block_size: int | Mapping[str, int], loss: Loss | None, progress: Progress | None,
-           checkpoint: str | Path | None, resume: bool, dense: Mapping[str, Tensor] | None = None) -> nn.Module:
-    task = task_of(data, loss=loss, smoothing=settings.label_smoothing)
+def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSettings, phases: tuple[str, ...],
+           block_size: int | Mapping[str, int], visible: bool, on_epoch: Progress | None, checkpoint: str | Path | None,
+           resume: bool, dense: Mapping[str, Tensor] | None = None) -> TrainingResult:
     resolve(model, block_size)
-    inspect(model, data.train_x[:2]).require_traced()
-    with process_group() as team:
+    inspect(model, data.sample).require_traced()
+    with process_group() as team, Display(task.metric, visible=visible and team.leads) as display:
+        def progress(phase: str, epoch: int, epochs: int, metrics: Metrics) -> None:
+            display(phase, epoch, epochs, metrics)
+            if on_epoch is not None:
+                on_epoch(phase, epoch, epochs, metrics)
+
         trainer = Trainer(clone(model), data, task=task, settings=settings, phases=phases, block_size=block_size,
-                          team=team, progress=progress,
-                         checkpoint=checkpoint, dense=dense)
-        return trainer.run(resume=resume)
-
-
+                          team=team, progress=progress, checkpoint=checkpoint, about=task.chosen, dense=dense)
+        trained = trainer.run(resume=resume)
+    return TrainingResult(trained, trainer.history, trainer.scores, task)

@@ -12,13 +12,14 @@ from circulant.sim.refusal import Refusal
 from circulant.training.blocks.admm import Admm, penalties
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import block_sizes, compress, inherit, initialise, resolve
-from circulant.training.data import Dataset
+from circulant.training.loop.best import Best
 from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.loop.distillation import DistillationTask
 from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
+from circulant.training.task.samples import Samples
 from circulant.training.task.task import Task
 
 __all__ = ["Trainer", "Progress"]
@@ -55,7 +56,7 @@ class Trainer:
         earlier: seconds, and seconds of processor time, that a resumed training took up to the checkpoint.
     """
 
-    def __init__(self, model: nn.Module, data: Dataset, task: Task, settings: TrainingSettings,
+    def __init__(self, model: nn.Module, data: Samples, task: Task, settings: TrainingSettings,
                  phases: tuple[str, ...], block_size: int | Mapping[str, int], *, team: ProcessGroup = ALONE,
                  progress: Progress | None = None, checkpoint: str | Path | None = None,
                  about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None) -> None:
@@ -170,6 +171,7 @@ class Trainer:
                         warmup=s.warmup_epochs,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision,
                         augment=s.augment, rate_scaling=s.rate_scaling)
+        best = Best(task, s.early_stopping if phase != "admm" else 0)
         fit = Fit(self._model, self._data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None,
                   team=self._team,
                   run=self._run)
@@ -177,25 +179,30 @@ class Trainer:
             self._model.load_state_dict(state["model"])
             self._known = self.history[-1].get(self._task.metric)
             fit.load_state_dict(state["fit"])
+            best.load_state_dict(state.get("best"))
             if admm is not None:
                 admm.load_state_dict(state["admm"])
-        while fit.epoch < epochs and not (admm is not None and admm.converged):
+        while fit.epoch < epochs and not (admm is not None and admm.converged) and not best.ends(fit.epoch):
             try:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
             except Refusal as refusal:
                 raise self._kept(refusal) from None
             self._known = metrics.get(self._task.metric)
+            best.see(self._model, fit.epoch, self._known)
             if admm is not None and fit.epoch % s.admm_interval == 0:
                 metrics |= _updated(admm)
             self.history.append({"phase": phase, "epoch": fit.epoch, **metrics})
-            ended = fit.epoch == epochs or (admm is not None and admm.converged)
+            ended = fit.epoch == epochs or (admm is not None and admm.converged) or best.ends(fit.epoch)
             if self._checkpoint is not None and (ended or fit.epoch % s.checkpoint_epochs == 0):
-                self._save(number, fit)
+                self._save(number, fit, best)
             if self._progress is not None and self._team.leads:
                 self._progress(phase, fit.epoch, epochs, metrics)
+        if best.score is not None:
+            self._model.load_state_dict(best.weights)
+            self._known = best.score
 
-    def _save(self, number: int, fit: Fit) -> None:
-        state = {"phase": number, "fit": fit.state_dict(), "model": self._model.state_dict(),
+    def _save(self, number: int, fit: Fit, best: Best) -> None:
+        state = {"phase": number, "fit": fit.state_dict(), "best": best.state_dict(), "model": self._model.state_dict(),
                  "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
                  "history": self.history,
                  "spent": tuple(map(sum, zip(self.earlier, _clocks(since=self._began), strict=True)))}

@@ -55,6 +55,12 @@ class TrainingSettings(Table):
     optimizer: str = key("adam", "optimizer of every phase; muon turns the steps of matrices into orthonormal ones, "
                          "sgd has a momentum of 0.9", choices=("adam", "adamw", "muon", "sgd"))
     weight_decay: float = key(0.0, "weight decay", low=0, high=10)
+    loss: str = key("auto", "what is minimised; auto: cross entropy of classes, the squared error of numbers (mse), "
+                    "binary cross entropy of labels (bce), CTC of symbols",
+                    choices=("auto", "cross_entropy", "mse", "l1", "huber", "bce"))
+    early_stopping: int = key(0, "epochs without a better metric on the test part after which a phase ends; it then "
+                              "goes back to its best weights. ADMM ends by its residuals alone", low=1, high=10000,
+                              zero="never")
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
     label_smoothing: float = key(0.0, "part of each label that is spread over all classes", low=0, high=0.9)
     distillation: float = key(0.0, "part of the loss behind the dense baseline that is the distance from its outputs",

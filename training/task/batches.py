@@ -1,5 +1,6 @@
 """Batches of one part of a data set: their order, their padding, and where they lie."""
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from circulant.training.data import Dataset
 
-__all__ = ["Batch", "Part"]
+__all__ = ["Batch", "Part", "Portion"]
 
 POOL = 50
 """Sequences of this many batches are sorted by length together: little padding, and an order that is still random."""
@@ -32,6 +33,20 @@ class Batch(NamedTuple):
     lengths: Tensor | None
     target_lengths: Tensor | None
     indices: Tensor
+
+
+class Portion(NamedTuple):
+    """What one process trains on of a batch.
+
+    Members:
+        batch: its samples; the first one of the batch where it has none.
+        share: its part of the targets, times the number of processes; 0 where it has no samples.
+        weight: targets of the whole batch, over which its loss is a mean.
+    """
+
+    batch: Batch
+    share: float
+    weight: int
 
 
 class Part:
@@ -74,7 +89,23 @@ class Part:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return batches
 
-    def weight(self, indices: Tensor) -> int:
+    def count(self, size: int) -> int:
+        """Batches of an epoch."""
+        return len(self.order(size))
+
+    def portions(self, size: int, generator: torch.Generator | None = None, *, rank: int = 0, processes: int = 1
+                 ) -> Iterator[Portion]:
+        """What a process trains on in an epoch: every n-th sample of each batch."""
+        for chosen in self.order(size, generator):
+            mine, weight = chosen[rank::processes], self._weight(chosen)
+            yield Portion(self.take(mine if len(mine) else chosen[:1]), self._weight(mine) * processes / weight, weight)
+
+    def batches(self, size: int, *, rank: int = 0, processes: int = 1) -> Iterator[Batch]:
+        """The batches that a process evaluates: every n-th, in order."""
+        for chosen in self.order(size)[rank::processes]:
+            yield self.take(chosen)
+
+    def _weight(self, indices: Tensor) -> int:
         """How many targets these samples have, over which a mean is taken."""
         if not self._per_step:
             return len(indices)

@@ -15,6 +15,7 @@ from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.task.batches import Batch, Part
 from circulant.training.task.decode import Labels, edits, greedy
+from circulant.training.task.loaded import Loaded
 from circulant.training.task.losses import Loss, choose_loss, loss_name, scalar
 from circulant.training.task.metrics import Measure, Metric, choose_metric, summed
 
@@ -114,10 +115,10 @@ class _Supervised(Task):
         wanted = (*batch.x.shape[:2 if self.per_step else 1], self.classes)
         last = outputs.shape[-1] if outputs.ndim else 0
         if outputs.shape[:-1] != wanted[:-1] or not self._fits(last):
-            axes = f"(N, steps, {self.classes})" if self.per_step else f"(N, {self.classes})"
+            axes = f"({'N, steps' if self.per_step else 'N'}, {self.classes or 'classes'})"
             way = "choose a model that returns every step, with" if self.per_step else "end the model with"
             raise Refusal(f"{self._words()} must have outputs {axes}, not {tuple(outputs.shape)}; {way} a Linear of "
-                          f"{self.classes} outputs")
+                          f"{self.classes or 'so many'} outputs")
 
     def _fits(self, outputs: int) -> bool:
         return outputs == self.classes
@@ -154,7 +155,13 @@ class Classification(_Supervised):
         return outputs >= self.classes
 
     def _words(self) -> str:
-        return f"A classification into {self.classes}"
+        return f"A classification into {self.classes}" if self.classes else "A classification"
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        if not self.classes and outputs.ndim > 1 and batch.y.max() >= outputs.shape[-1]:
+            raise Refusal(f"Classes must be from 0 to {outputs.shape[-1] - 1}, as the model has {outputs.shape[-1]} "
+                          f"outputs, not up to {int(batch.y.max())}; give the model more, or renumber them")
+        return super().loss(outputs, batch)
 
 
 class Regression(_Supervised):
@@ -209,7 +216,7 @@ class Ctc(Task):
 SUPERVISED: dict[str, type[_Supervised]] = {"regression": Regression, "multi-label": MultiLabel}
 
 
-def task_of(data: Dataset, *, loss: str | Loss | None = None, metric: str | Measure | None = None,
+def task_of(data: Dataset | Loaded, *, loss: str | Loss | None = None, metric: str | Measure | None = None,
             higher_is_better: bool | None = None, smoothing: float = 0.0) -> Task:
     """The task of a data set.
 

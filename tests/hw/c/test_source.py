@@ -8,6 +8,7 @@ from circulant.hw.c.unit import Unit, stage
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
@@ -18,7 +19,9 @@ from tests.hw.golden import network
 
 KNOWN = {
     Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
-    Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base"],
+    Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base",
+          "parameters"],
+    Activation: ["name", "inputs", "table"],
     Linear: ["name", "inputs", "outputs", "product", "relu"],
     JointProduct: ["parts"],
     Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
@@ -95,6 +98,7 @@ def test_layers_whose_names_clash_are_numbered():
 
 
 def test_refuses_a_layer_that_it_does_not_know():
-    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds argmax, gru, linear, lstm, "
-                                      r"but 'norm' is of the kind 'spline'; leave it out, or generate Verilog$"):
+    with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds activation, argmax, gru, "
+                                      r"linear, lstm, but 'norm' is of the kind 'spline'; leave it out, or "
+                                      r"generate Verilog$"):
         stage(SimpleNamespace(name="norm", kind="spline"), Unit("n"), "norm", foreign=True)

@@ -32,13 +32,14 @@ def test_names_are_legal_and_differ():
 
 
 def test_missing():
-    model = nn.Sequential(nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    model = nn.Sequential(nn.Linear(8, 8), nn.Softmax(-1), nn.Linear(8, 2))
     graph, _ = capture(model, torch.zeros(2, 8))
-    assert missing(graph) == {"0": "no golden layer"}
+    assert missing(graph) == {"1": "no golden layer within a network; leave it out, or let it be the last node, where "
+                                   "it is dropped"}
 
 
 @pytest.mark.parametrize(("shape", "modules", "wanted"), [
-    ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()], {"2": "no golden layer"}),
+    ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten()], {}),
     ((2, 3, 4, 4), [nn.Conv2d(3, 4, 3)], {"0": "no golden layer for images behind it; flatten them"}),
     ((2, 8), [nn.Linear(8, 4), nn.BatchNorm1d(4)], {}), ((2, 5, 8), [nn.Linear(8, 4), nn.BatchNorm1d(5)], {
         "1": "no golden layer"})])

@@ -1,12 +1,16 @@
 """From dense to block-circulant: accuracy on digits, phases, determinism, settings."""
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_diabetes
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from circulant.sim.refusal import Refusal
+from circulant.training import export, score
 from circulant.training.blocks.constraint import block_sizes, compress, matrices
 from circulant.training.data import Dataset, load_data
 from circulant.training.loop.loop import evaluate
@@ -50,14 +54,18 @@ def test_admm_approaches_the_set(digits):
 def test_train_admm_leaves_the_model():
     model = dense_model()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    small = train_admm(model, tiny(), epochs=1, retrain_epochs=1)
+    small = train_admm(model, tiny(), epochs=1, retrain_epochs=1).model
     assert block_sizes(small) == dict.fromkeys(matrices(model), 8)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items()), "the model was changed"
 
 
 def test_train_admm_is_the_second_half_of_train():
     trained = train(tiny(), SHORT, model=ModelSettings(hidden=16))
-    small = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    result = train_admm(trained.dense_model(), tiny(), epochs=SHORT.admm_epochs, retrain_epochs=SHORT.retrain_epochs)
+    small = result.model
+    assert result.history == trained.history[SHORT.dense_epochs:]
+    assert result.scores == {name: trained.scores[name] for name in ("projected", "circulant")}
+    assert repr(result) == f"<TrainingResult accuracy {result.score:.2%}, block size 8, 5 epochs>"
     for name, value in trained.model.state_dict().items():
         assert torch.equal(small.state_dict()[name], value), f"{name} must not depend on who called"
 
@@ -91,7 +99,7 @@ def test_train_is_deterministic():
 
 def test_admm_stops_when_it_has_converged():
     epochs = []
-    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-12, rho=1e-6, block_size={"gru": 1},
+    train_admm(dense_model(), tiny(), epochs=5, retrain_epochs=0, lr=1e-8, rho=1e-6, block_size={"gru": 1},
                on_epoch=lambda phase, epoch, *rest: epochs.append(epoch))
     assert epochs == [1, 2, 3, 4, 5], "nothing is constrained, so nothing converges"
     trained = train(tiny(), dataclasses.replace(SHORT, admm_epochs=50, tolerance=0.9, rho=1.0),
@@ -116,9 +124,9 @@ def test_another_loss():
         calls.append(classes)
         return nn.functional.multi_margin_loss(outputs, classes)
 
-    small = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8, loss=noted)
+    small = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8, loss=noted).model
     assert len(calls) == 5 * 16, "every batch of both phases must use the loss"
-    usual = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8)
+    usual = train_admm(dense_model(), tiny(), epochs=2, retrain_epochs=3, batch=8).model
     assert not torch.equal(small.linear.bias, usual.linear.bias)
 
 
@@ -167,3 +175,110 @@ def test_a_forward_method_that_cannot_be_traced_is_refused_before_anything_is_tr
     assert str(refused.value).endswith("); it must be free of packed sequences, of decisions that depend on data and "
                                        "of initial states")
     assert calls == []
+
+
+DIABETES = load_diabetes()
+
+
+def patients() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Ten measurements of each of 442 patients, and how far their diabetes is a year later, in deviations."""
+    x, y = DIABETES.data / DIABETES.data.std(0), DIABETES.target
+    y = (y - y.mean()) / y.std()
+    order = np.random.default_rng(0).permutation(len(x))
+    return (x[order[:350]], y[order[:350]]), (x[order[350:]], y[order[350:]])
+
+
+def perceptron(outputs: int = 1, inputs: int = 10) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(inputs, 16), nn.ReLU(), nn.Linear(16, outputs))
+
+
+def test_a_regression_of_real_data_through_to_integers():
+    train_part, test_part = patients()
+    result = train_direct(perceptron(), train_part, test=test_part, block_size=4, epochs=20, lr=0.01, metric="rmse")
+    assert (result.metric, result.task.higher_is_better) == ("rmse", False)
+    assert result.score == evaluate(result.model, test_part, task=result.task) < 0.8, "a constant has 1"
+    better = train_admm(perceptron(), train_part, test=test_part, block_size=4, epochs=15,
+                        retrain_epochs=10, lr=0.005, retrain_lr=0.005, rho=0.05)
+    assert better.metric == "r2" and better.score > 0.3
+    made = Dataset("patients", *(each.astype(np.float32) for each in (train_part[0], train_part[1][:, None],
+                                                                     test_part[0], test_part[1][:, None])),
+                   task="regression")
+    network = export(better.model, train_part[0])
+    assert score(network, network.vectors(made.test_x), made) == pytest.approx(better.score, abs=0.005)
+
+
+def test_labels():
+    x = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
+    y = np.stack([x[:, 0] > 0, x[:, 1] + x[:, 2] > 0.5, x[:, 3] > 1], 1)
+    result = train_direct(perceptron(3, 6), (x, y), block_size=2, epochs=30, lr=0.02)
+    assert (result.task.kind, result.metric) == ("multi-label", "f1")
+    assert result.score > 0.8
+
+
+@pytest.mark.parametrize("kind", ["arrays", "loader"])
+def test_numbers_at_each_step_of_ragged_sequences(kind):
+    rng = np.random.default_rng(0)
+    x, lengths = rng.normal(size=(80, 9, 3)).astype(np.float32), rng.integers(3, 10, 80)
+    y = np.cumsum(x[..., :1], 1) / 3
+    y[np.arange(9) >= lengths[:, None]] = np.nan
+
+    class Summing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.gru, self.linear = nn.GRU(3, 16, batch_first=True), nn.Linear(16, 1)
+
+        def forward(self, x):
+            return self.linear(self.gru(x)[0])
+
+    data, test = (x, y, lengths), None
+    if kind == "loader":
+        parts = [TensorDataset(*(torch.from_numpy(each[some]) for each in data)) for some in (
+            slice(16, None), slice(16))]
+        data, test = (DataLoader(part, 16, shuffle=True) for part in parts)
+    result = train_direct(Summing(), data, test=test, block_size=4, epochs=25, lr=0.02, batch=16)
+    assert result.task.per_step and result.score > 0.8
+
+
+def test_the_seed_decides():
+    def trained(seed):
+        result = train_direct(perceptron(), patients()[0], block_size=4, epochs=3, seed=seed, progress=False)
+        return result.history
+
+    assert trained(1) == trained(1)
+    assert trained(1) != trained(2)
+
+
+def test_early_stopping_goes_back_to_the_best_weights():
+    train_part, test_part = patients()
+    few = tuple(each[:40] for each in train_part)
+    result = train_direct(perceptron(), few, test=test_part, block_size=4, epochs=200, lr=0.01, metric="rmse",
+                          early_stopping=5)
+    scores = [each["rmse"] for each in result.history]
+    best = int(np.argmin(scores))
+    assert len(scores) == best + 6 < 200
+    assert result.score == min(scores) == evaluate(result.model, test_part, task=result.task)
+    with pytest.raises(Refusal, match=r"training\.early_stopping must be an integer from 1 to 10000, or 0 for never"):
+        train_direct(perceptron(), few, early_stopping=-1)
+
+
+def test_progress_is_shown_unless_it_is_not_wanted(capsys):
+    train_admm(perceptron(), patients()[0], block_size=4, epochs=2, retrain_epochs=1, metric="mae")
+    first, second = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"ADMM: 2 of 2, loss [\d.]+, MAE [\d.]+, residual [\d.]+", first)
+    assert re.fullmatch(r"retraining: 1 of 1, loss [\d.]+, MAE [\d.]+", second)
+    train_admm(perceptron(), patients()[0], block_size=4, epochs=2, retrain_epochs=1, progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_loss_by_its_name_in_the_settings():
+    x = np.random.default_rng(0).normal(size=(40, 4, 3)).astype(np.float32)
+    data = Dataset("means", x, x.mean((1, 2))[:, None], x, x.mean((1, 2))[:, None], task="regression")
+    short = dataclasses.replace(SHORT, admm_epochs=1, retrain_epochs=1)
+    one, other = (train(data, dataclasses.replace(short, loss=loss), model=ModelSettings(hidden=8))
+                  for loss in ("auto", "l1"))
+    assert one.history[0]["loss"] < other.history[0]["loss"], "squares of small numbers are smaller"
+    assert repr(one).startswith("<Trained gru on 'means': r2 dense ")
+    with pytest.raises(Refusal, match=r"^Targets must be those that the loss 'bce' takes, of a multi-label"):
+        train(data, dataclasses.replace(short, loss="bce"))

@@ -147,7 +147,7 @@ def test_dropout_goes_on_with_its_random_numbers(tmp_path):
             raise Stop
 
     def train_it(**options):
-        return train_admm(model(), tiny(), epochs=3, retrain_epochs=1, **options).state_dict()
+        return train_admm(model(), tiny(), epochs=3, retrain_epochs=1, **options).model.state_dict()
 
     whole = train_it()
     with pytest.raises(Stop):
@@ -236,7 +236,7 @@ def test_direct_training_learns():
     before = {name: value.clone() for name, value in model.state_dict().items()}
     accuracies = []
     small = train_direct(model, data, epochs=8, batch=16,
-                         on_epoch=lambda phase, epoch, epochs, metrics: accuracies.append(metrics["accuracy"]))
+                         on_epoch=lambda phase, epoch, epochs, metrics: accuracies.append(metrics["accuracy"])).model
     assert accuracies[-1] >= 0.9, f"first columns must learn from the start, not {accuracies}"
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert small.gru.parametrizations.weight_hh_l0.original.shape == (3, 4, 4, 8)
@@ -265,11 +265,11 @@ def test_a_start_from_the_dense_baseline_needs_one():
 def test_direct_training_of_a_trained_model_of_ones_own():
     data = tiny()
     model, same = SequenceClassifier(8, 16, 10), {"epochs": 1, "lr": 1e-8}
-    taught = train_direct(model, data, start="dense", distillation=0.5, **same)
+    taught = train_direct(model, data, start="dense", distillation=0.5, **same).model
     wanted, found = inherit(model, 8).state_dict(), taught.state_dict()
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value, msg=f"{name} must be that of the model")
-    other = train_direct(model, data, **same).state_dict()
+    other = train_direct(model, data, **same).model.state_dict()
     assert (other["gru.bias_ih_l0"] - found["gru.bias_ih_l0"]).abs().max() < 1e-6, "biases are the model's own anyway"
     first = "gru.parametrizations.weight_hh_l0.original"
     assert not torch.allclose(other[first], found[first]), "without a word the model is untrained"

@@ -153,7 +153,7 @@ def stepped(task: str) -> Dataset:
     y = {"classification": rng.integers(0, 5, (3, 4)), "regression": rng.normal(size=(3, 4, 5)).astype(np.float32),
          "multi-label": rng.integers(0, 2, (3, 4, 5))}[task]
     y[np.arange(4) >= LENGTHS[:, None]] = -7 if task != "regression" else np.nan
-    return Dataset("steps", x, y, x, y, 5, task, LENGTHS, LENGTHS)
+    return Dataset("steps", x, y, x, y, classes=5, task=task, train_lengths=LENGTHS, test_lengths=LENGTHS)
 
 
 @pytest.mark.parametrize("name", ["classification", "regression", "multi-label"])
@@ -164,7 +164,7 @@ def test_padding_of_targets_at_each_step_does_not_count(name):
     valid = [(i, t) for i, n in enumerate(LENGTHS) for t in range(n)]
     flat, targets = (torch.stack([each[i, t] for i, t in valid]) for each in (outputs, batch.y))
     whole = Dataset("flat", np.zeros((9, 2), np.float32), targets.numpy(), np.zeros((9, 2), np.float32),
-                    targets.numpy(), 5, name)
+                    targets.numpy(), classes=5, task=name)
     alone, samples = task_of(whole), Part(whole, "test", CPU).take(torch.arange(9))
     assert task.pads and task.per_step and not alone.per_step
     assert torch.equal(task.loss(outputs, batch), alone.loss(flat, samples))

@@ -1,14 +1,25 @@
 """The vectors that a recurrent layer goes on from: kept to be read, and brought back into its banks."""
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.target import Platform
-from circulant.hw.layers.pointwise import first_block, write_signature
 from circulant.hw.reload.config import MemoryWindow
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["Restore"]
+__all__ = ["Restore", "first_block", "write_signature"]
+
+
+def write_signature(k: int, width: int, *, streams: int, blocks: int) -> wiring.Signature:
+    """A block for a memory of vectors: valid, stream, block, data."""
+    return wiring.Signature({
+        "valid": Out(1), "stream": Out(range(max(2, streams))), "block": Out(range(max(2, blocks))),
+        "data": Out(data.ArrayLayout(signed(width), k))})
+
+
+def first_block(stream: Value, streams: int, blocks: int) -> ValueLike:
+    """Address of the first block of a stream's state."""
+    return Array([Const(n * blocks) for n in range(streams)])[stream] if streams > 1 else 0
 
 
 class Restore(wiring.Component):
@@ -42,6 +53,8 @@ class Restore(wiring.Component):
         m = Module()
         opening, blocks, streams = self._opening, self._blocks, self._streams
         m.submodules.outputs = mem = memory.Memory(shape=self._row, depth=streams * blocks, init=[])
+
+        # The outputs: written as they come or through the port, read through the port or to be sent.
         write, read = mem.write_port(), mem.read_port()
         running, turn, block = Signal(), Signal.like(self.turn), Signal(range(max(2, blocks)))
         left, settling = Signal(range(streams + 1)), Signal(range(self._settle + 1))
@@ -56,6 +69,8 @@ class Restore(wiring.Component):
         ]
         with m.If(opening.write):
             m.d.comb += [write.en.eq(1), write.addr.eq(opening.index), write.data.eq(opening.word)]
+
+        # At a restart those of all streams are sent, the next one first, and settle in the banks.
         with m.If(self.restart):
             m.d.sync += [left.eq(streams), turn.eq(self.turn), block.eq(0)]
         with m.If(running):

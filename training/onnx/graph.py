@@ -1,0 +1,170 @@
+"""The graph of an ONNX file for one size of its inputs: nodes that depend on the data, and the values of all others."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import NodeProto, numpy_helper, reference, shape_inference
+
+from circulant.sim.files.files import read_bytes
+from circulant.sim.refusal import Refusal
+
+__all__ = ["OnnxGraph", "OnnxNode", "load"]
+
+LARGEST = 1 << 30
+"""Bytes of a file at the most."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxNode:
+    """An operation that depends on the data.
+
+    Parameters:
+        name: differs from that of every other node.
+        attributes: by name, as plain values and arrays.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+    def refused(self, why: str) -> Refusal:
+        """The refusal of this node: a rule that it breaks, and the way out."""
+        return Refusal(f"Node {self.name!r} ({self.op}) of the ONNX file cannot be imported: {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxGraph:
+    """A graph of one input and one output.
+
+    Parameters:
+        nodes: those that depend on the data, in an order in which they can be computed.
+        constants: the values of everything else.
+        shapes: of what depends on the data, the batch included.
+        proto: the model itself.
+    """
+
+    name: str
+    input: str
+    output: str
+    nodes: tuple[OnnxNode, ...]
+    constants: dict[str, NDArray[Any]]
+    shapes: dict[str, Shape]
+    proto: Any
+
+    def users(self, tensor: str) -> list[OnnxNode]:
+        """The nodes that take a tensor."""
+        return [node for node in self.nodes if tensor in node.inputs]
+
+    def evaluated(self, x: NDArray[Any]) -> NDArray[Any] | None:
+        """The output for inputs x by the reference of the ``onnx`` package; None where that lacks an operator."""
+        try:
+            return np.asarray(reference.ReferenceEvaluator(self.proto).run([self.output], {self.input: x})[0])
+        except (NotImplementedError, RuntimeError):
+            return None
+
+
+def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
+    """Read a file.
+
+    Parameters:
+        sample: the shape of inputs, the batch included; None where the file says all but the batch.
+
+    Raises:
+        Refusal: for a file that is no ONNX model, has several inputs or outputs, or does not say a size.
+    """
+    data = read_bytes(Path(path), LARGEST)
+    try:
+        model = onnx.load_model_from_string(data)
+        onnx.checker.check_model(model)
+    except Exception as error:  # protobuf and the checker raise kinds of their own
+        raise Refusal(f"{path} must be a valid ONNX model, but it is not ({str(error).splitlines()[0][:200]}); export "
+                      "it again") from None
+    graph = model.graph
+    known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    inputs = [each for each in graph.input if each.name not in known]
+    if len(inputs) != 1 or len(graph.output) != 1:
+        raise Refusal(f"{path} must have one input and one output, not {len(inputs)} and {len(graph.output)}; export "
+                      "the model without states, and with the output that counts")
+    taken = inputs[0]
+    shape = _concrete(path, taken, sample)
+    for dim, size in zip(taken.type.tensor_type.shape.dim, shape, strict=True):
+        dim.Clear()
+        dim.dim_value = size
+    for value in (*graph.output, *graph.value_info):
+        value.type.tensor_type.ClearField("shape")
+    try:
+        model = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:300]
+        raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({reason}); export it "
+                      "again, or give data of the right shape") from None
+    found = _Folded(model, taken.name, shape, known)
+    return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, nodes=tuple(found.nodes),
+                     constants=found.constants, shapes=found.shapes, proto=model)
+
+
+def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Shape:
+    """The shape of the input: that of the file, or of the sample where it is open there; an open batch is of two."""
+    dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
+    given = [None, *sample[1:]] if sample is not None else [None] * len(dims)
+    if len(given) != len(dims) or any(a and b and a != b for a, b in zip(dims, given, strict=True)):
+        raise Refusal(f"{path} takes inputs of the shape {_words(dims)}, not {_words(given)}; rearrange the axes of the "
+                      "data")
+    shape = [a or b for a, b in zip(dims, given, strict=True)]
+    shape[0] = shape[0] or 2
+    if None in shape:
+        raise Refusal(f"{path} must say the size of every axis but the batch, or data must, but its input is "
+                      f"{_words(dims)}; give data of that shape")
+    return tuple(size for size in shape if size is not None)
+
+
+def _words(dims: Sequence[int | None]) -> str:
+    return f"({', '.join('any' if dim is None else str(dim) for dim in dims)})"
+
+
+class _Folded:
+    """Walks the nodes, and computes those that do not depend on the data."""
+
+    def __init__(self, model: Any, input: str, shape: Shape, known: dict[str, NDArray[Any]]) -> None:
+        self.constants, self.nodes = dict(known), list[OnnxNode]()
+        self.shapes: dict[str, Shape] = {input: shape}
+        values = (*model.graph.value_info, *model.graph.output)
+        inferred = {each.name: tuple(dim.dim_value for dim in each.type.tensor_type.shape.dim) for each in values}
+        opsets = {each.domain: each.version for each in model.opset_import}
+        for number, node in enumerate(model.graph.node):
+            made = self._constant(node, opsets)
+            if made is not None:
+                self.constants.update(zip(node.output, made, strict=False))
+                continue
+            attributes = {each.name: _plain(each) for each in node.attribute}
+            self.nodes.append(OnnxNode(node.name or f"{node.op_type.lower()}_{number}", node.op_type,
+                                       inputs=tuple(node.input), outputs=tuple(node.output), attributes=attributes))
+            self.shapes |= {name: inferred[name] for name in node.output if name in inferred}
+
+    def _constant(self, node: NodeProto, opsets: dict[str, int]) -> list[NDArray[Any]] | None:
+        """The values of a node, or None where they depend on the data."""
+        given = [name for name in node.input if name]
+        if node.op_type == "Shape" and given[0] in self.shapes and not node.attribute:
+            return [np.array(self.shapes[given[0]], np.int64)]
+        if any(name not in self.constants for name in given):
+            return None
+        run = reference.ReferenceEvaluator(node)
+        return [np.asarray(each) for each in run.run(None, {name: self.constants[name] for name in given})]
+
+
+def _plain(attribute: Any) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return [each.decode() if isinstance(each, bytes) else each for each in value] if hasattr(
+        value, "__iter__") and not isinstance(value, str) else value

@@ -1,0 +1,96 @@
+"""An ONNX graph as a torch module: nodes with weights become modules of torch, all others functions of it."""
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from circulant.sim.public import public
+from circulant.sim.refusal import Refusal
+from circulant.training.onnx.graph import OnnxGraph, OnnxNode, load
+from circulant.training.onnx.modules import made
+from circulant.training.onnx.operators import OPERATORS, Call
+
+__all__ = ["OnnxNetwork", "from_onnx"]
+
+TOLERANCE = 1e-4
+"""Greatest difference from the reference of the ``onnx`` package, in float32, relative to the greatest output."""
+
+
+class OnnxNetwork(nn.Module):
+    """The function of an ONNX graph. Modules are called after their nodes; see docs/onnx.md for what is known.
+
+    Raises:
+        Refusal: naming every node whose operator is not known, with those that are; as the nodes themselves.
+    """
+
+    def __init__(self, graph: OnnxGraph) -> None:
+        super().__init__()
+        unknown = [node for node in graph.nodes if node.op not in OPERATORS]
+        if unknown:
+            raise Refusal(f"Nodes of an ONNX file must be of the operators {', '.join(sorted(OPERATORS))}, not "
+                          f"{', '.join(f'{node.op} ({node.name})' for node in unknown)}; replace them "
+                          "before the export")
+        self._input, self._output, self._steps = graph.input, graph.output, list[tuple[OnnxNode, str, Call]]()
+        batch = {graph.input: 0}
+        for node in graph.nodes:
+            name, module = "", made(graph, node)
+            if module is not None:
+                name = self._free(node)
+                self.add_module(name, module)
+            call = Call(node, graph, batch)
+            self._steps.append((node, name, call))
+            call.follow_batch()
+
+    def _free(self, node: OnnxNode) -> str:
+        """A name for a node's module that no other one has."""
+        name = re.sub(r"\W", "_", node.name, flags=re.ASCII).strip("_").lower()
+        name = name if name[:1].isalpha() else f"{node.op.lower()}_{name}".rstrip("_")
+        names = {each for each, _ in self.named_children()} | set(dir(nn.Module))
+        return next(each for n in range(len(names) + 1) if (each := f"{name}_{n}" if n else name) not in names)
+
+    def forward(self, x: Tensor) -> Tensor:
+        values: dict[str, Any] = {self._input: x}
+        for node, name, call in self._steps:
+            results = OPERATORS[node.op](call, getattr(self, name) if name else None, values)
+            values.update(zip(node.outputs, results if isinstance(results, tuple) else (results,), strict=False))
+        found: Tensor = values[self._output]
+        return found
+
+
+@public
+def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None) -> nn.Module:
+    """The torch module of an ONNX file of a trained float model.
+
+    It is inspected, compressed, trained and exported like any other. Its function was compared with that of the
+    reference evaluator of the ``onnx`` package, where that knows all of its operators.
+
+    Parameters:
+        sample_inputs: a few inputs, the batch first; asked for where the file leaves a size open beside the batch.
+
+    Raises:
+        Refusal: for a damaged file, shapes that contradict each other, nodes that are not known or have options that
+            are not, all of them by name.
+    """
+    sample = None if sample_inputs is None else np.asarray(sample_inputs, np.float32)
+    graph = load(path, None if sample is None else sample.shape)
+    model = OnnxNetwork(graph).eval()
+    shape = graph.shapes[graph.input]
+    x = _like(sample, shape)
+    wanted = graph.evaluated(x)
+    with torch.no_grad():
+        got = model(torch.from_numpy(x)).numpy()
+    if wanted is not None and (got.shape != wanted.shape or np.abs(got - wanted).max() > TOLERANCE * max(
+            1e-30, float(np.abs(wanted).max()))):
+        raise AssertionError(f"The module of {path} differs from the file's own function; the import is wrong")
+    return model
+
+
+def _like(sample: NDArray[Any] | None, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Inputs of a shape: of the sample as many as its batch takes, else random ones."""
+    if sample is not None and len(sample) >= shape[0]:
+        return sample[:shape[0]]
+    return np.random.default_rng(0).normal(0, 1, shape).astype(np.float32)
