@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from circulant.hw import Design, generate
     from circulant.kit import write_kit
+    from circulant.run.save_run import save_run
     from circulant.sim.cosim import Verification, verify
     from circulant.sim.golden.network import Network
     from circulant.sim.refusal import Refusal, ToolError
@@ -32,6 +33,7 @@ __all__ = [
     "Network", "Vectors",
     "generate", "Design", "write_kit",
     "verify", "Verification",
+    "save_run",
     "Refusal", "ToolError",
 ]
 
@@ -42,6 +44,7 @@ _HOME = {
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw", "write_kit": "kit",
     "verify": "sim.cosim", "Verification": "sim.cosim",
+    "save_run": "run.save_run",
     "Refusal": "sim.refusal", "ToolError": "sim.refusal",
 }
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from circulant.boards.device import devices
 from circulant.completion import device_names, experiments
-from circulant.experiment import DEFAULT, FILE, load, shipped
+from circulant.experiment import DEFAULT, FILE, load, project, shipped
 from circulant.progress import Bars
 from circulant.run.run_folder import CHECKPOINT, Run
 from circulant.sim.refusal import Refusal
@@ -107,6 +107,8 @@ def find(command: str, source: str | None, out: Path | None, overrides: tuple[st
     Raises:
         Refusal: as `circulant.experiment.load`.
     """
+    if source is not None and (file := project(source)) is not None:
+        source = str(file)
     if out is None and source is not None and source not in shipped() and Path(source).is_dir():
         out = Path(source)
     kept = out or RUNS / (source or DEFAULT)

@@ -14,6 +14,7 @@ from circulant.doctor import doctor
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.progress import Bars, leads
+from circulant.project import new
 from circulant.report.command import compare
 from circulant.sim import artifact
 from circulant.sweep.command import sweep
@@ -60,6 +61,7 @@ def cli() -> None:
     """From a torch model to a block-circulant network in verified Verilog.
 
     \b
+    circulant new mine                   a folder for a network and data of your own
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
@@ -103,5 +105,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     return 0
 
 
-for command in (*COMMANDS, compare, show_data, sweep, doctor, completion):
+for command in (new, *COMMANDS, compare, show_data, sweep, doctor, completion):
     cli.add_command(command)

@@ -26,7 +26,7 @@ def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     steps.train(this, bars, resume=resume or None, exports=True)
     if not leads():
         return 0
-    steps.quantize(this, bars)
+    steps.quantize(this, bars, executes=True)
     steps.generate(this, bars)
     simulated = steps.simulate(this, bars)
     figures = reports.write(this, bars)

@@ -7,13 +7,14 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
+from circulant import sources
 from circulant.boards.device import devices
 from circulant.sim import artifact
 from circulant.sim.files import files
@@ -23,7 +24,7 @@ from circulant.training.settings import CompressionSettings, DataSettings, Model
 
 __all__ = [
     "Board", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
-    "load", "parse", "reference", "save", "shipped",
+    "load", "parse", "project", "reference", "save", "shipped",
 ]
 
 FILE = "experiment.toml"
@@ -66,12 +67,12 @@ class Quantization(Table):
                         zero="as many as activation_error asks for")
     calibration: int = key(0, "training samples that the formats are fitted to, spread over all of them", low=1,
                            high=10**9, zero="all")
-    budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
-                        zero="the widths as they stand")
-    search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
+    budget: float = key(0.0, "points of the metric that may be lost to narrower bit widths", low=1e-6, high=100,
+                        zero="the bit widths as they stand")
+    search: str = key("greedy", "how bit widths are picked: by sensitivity, or the cheapest of all combinations",
                       choices=("greedy", "exhaustive"))
-    pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
-    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test part, the figure "
+    pick: tuple[str, ...] = key((), "kinds of bit widths that are picked, such as weight_bits; empty: all")
+    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test set, the figure "
                        "of the network there is fitted to it", choices=("train", "test"))
     pick_by: str = key("margins", "what the loss is: estimated from what quantization takes of the margins of "
                        "decisions, or the metric's", choices=("margins", "metric"))
@@ -131,6 +132,7 @@ class Experiment:
     Parameters:
         name: names the run folder and the network. In the file it may stand above all tables; without it, the file's
             own name is taken.
+        texts: of the Python files that it names, as they were when it was read, by table.
     """
 
     name: str = DEFAULT
@@ -142,10 +144,15 @@ class Experiment:
     hardware: Hardware = field(default_factory=Hardware)
     board: Board = field(default_factory=Board)
     simulation: Simulation = field(default_factory=Simulation)
+    texts: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def tables(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """The named tables, or all of them, as plain dictionaries."""
         return {name: asdict(getattr(self, name)) for name in (_BY_NAME if names is None else names)}
+
+    def identity(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+        """The tables with what Python files hold in place of where they lie."""
+        return sources.identify(self.tables(names), self.texts or sources.texts(self.tables(("data", "model"))))
 
 
 _BY_NAME = {title(table): table for table in TABLES}
@@ -163,13 +170,19 @@ def load(source: str | Path = DEFAULT, overrides: Iterable[str] = ()) -> Experim
     Raises:
         Refusal: unknown experiment, broken TOML, or one line for each unknown key and each illegal value.
     """
-    name, origin, text = _find(str(source))
+    name, origin, text, base = _find(str(source))
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # Numbers of thousands of digits, and brackets within brackets, too.
         raise Refusal(f"{origin} must be TOML: {files.reason(error)}") from None
+    if base is not None:
+        sources.anchor(tables, base)
+        if Path(origin).name == FILE:
+            sources.restore(base, tables)
     for override in overrides:
-        _merge(tables, _parse_override(override))
+        given = _parse_override(override)
+        sources.anchor(given, Path())
+        _merge(tables, given)
     return parse(tables, name, origin)
 
 
@@ -192,19 +205,32 @@ def parse(tables: Mapping[str, Any], name: str = DEFAULT, origin: str = "experim
         problems += wrong
     if problems:
         raise Refusal("\n".join(f"{origin}: {problem}" for problem in problems))
-    return Experiment(name, **made)
+    experiment = Experiment(name, **made)
+    return replace(experiment, texts=sources.texts(experiment.tables(("data", "model"))))
+
+
+def project(source: str | Path) -> Path | None:
+    """The experiment of a folder that `circulant new` made, ``NAME/NAME.toml``; None where it is none."""
+    folder = Path(source)
+    file = folder / f"{folder.resolve().name}.toml"
+    return file if folder.is_dir() and not (folder / FILE).exists() and file.is_file() else None
 
 
 def save(experiment: Experiment, folder: str | Path) -> None:
-    """Write ``experiment.toml`` into a run folder, every key with its meaning beside it."""
+    """Write ``experiment.toml`` into a run folder, every key with its meaning beside it, and copies of the Python files
+    that it names."""
+    sources.keep(Path(folder), experiment.tables(("data", "model")), experiment.texts)
     document = tomlkit.document()
     document.add("name", experiment.name)
     for word, table in _BY_NAME.items():
         entry = tomlkit.table()
         for name, (rule, _, _) in keys(table).items():
-            item = tomlkit.item(getattr(getattr(experiment, word), name))
-            if not isinstance(item, Mapping):
-                item.comment(rule.doc)
+            value = getattr(getattr(experiment, word), name)
+            item = tomlkit.item(value)
+            if isinstance(value, Mapping):  # A table of its own would take the keys behind it.
+                item = tomlkit.inline_table()
+                item.update(value)
+            item.comment(rule.doc)
             entry.add(name, item)
         document.add(word, entry)
     artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
@@ -221,11 +247,12 @@ def reference() -> str:
     return "\n".join(parts)
 
 
-def _find(source: str) -> tuple[str, str, str]:
-    """Name, what to call it in a message, and text of an experiment."""
+def _find(source: str) -> tuple[str, str, str, Path | None]:
+    """Name, what to call it in a message, and text of an experiment, and the folder from which its paths start."""
     if source in shipped():
-        return source, source, resources.files("circulant").joinpath("experiments", f"{source}.toml").read_text("utf-8")
-    path = Path(source)
+        file = resources.files("circulant").joinpath("experiments", f"{source}.toml")
+        return source, source, file.read_text("utf-8"), None
+    path = project(source) or Path(source)
     if path.is_dir():
         name, path = path.resolve().name, path / FILE
         if not path.exists():
@@ -240,7 +267,7 @@ def _find(source: str) -> tuple[str, str, str]:
     else:
         name = path.stem
     try:
-        return name, str(path), files.read_text(path, LIMIT)
+        return name, str(path), files.read_text(path, LIMIT), path.parent
     except UnicodeDecodeError as error:
         raise Refusal(f"{path} must be TOML in UTF-8: {error}") from None
     except OSError as error:

@@ -4,8 +4,8 @@ An experiment file is made of such tables, and functions of the Python API take 
 setting has its default, its range and its meaning in one place.
 
 A key is a dataclass field made by `key`. Its annotation is the type that TOML must give: ``int``, ``float``, ``str``,
-``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, or ``tuple[str, ...]`` and
-``tuple[int, ...]`` for a list.
+``bool``, ``int | dict[str, int]`` (so for ``float``) for one value or a table of them, ``tuple[str, ...]`` and
+``tuple[int, ...]`` for a list, or ``dict[str, Any]`` for a table of anything.
 """
 import dataclasses
 import math
@@ -19,7 +19,7 @@ __all__ = ["Illegal", "Key", "Table", "choices", "key", "keys", "read", "title"]
 
 T = TypeVar("T", bound="Table")
 
-NAMES, NUMBERS = tuple[str, ...], tuple[int, ...]
+NAMES, NUMBERS, FREE = tuple[str, ...], tuple[int, ...], dict[str, Any]
 
 _KINDS = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
 
@@ -45,6 +45,8 @@ class Key:
             return "one of " + ", ".join(repr(choice) for choice in self.choices)
         if kind == NAMES:
             return "a list of strings"
+        if kind == FREE:
+            return "a table"
         if kind == NUMBERS:
             return f"a list, each {self.rule(int)}"
         if kind not in _KINDS:
@@ -58,6 +60,8 @@ class Key:
 
     def refuses(self, value: Any, kind: Any) -> bool:
         """Whether ``value`` breaks the rule."""
+        if kind == FREE:
+            return not isinstance(value, Mapping)
         if kind in (NAMES, NUMBERS):
             each = get_args(kind)[0]
             return not isinstance(value, list | tuple) or any(
@@ -79,7 +83,10 @@ class Key:
 
 def key(default: Any, doc: str, **limits: Any) -> Any:
     """A dataclass field: its default, one line on what it means, and the limits of `Key`."""
-    return dataclasses.field(default=default, metadata={"key": Key(doc, **limits)})
+    rule = {"key": Key(doc, **limits)}
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata=rule)
+    return dataclasses.field(default=default, metadata=rule)
 
 
 class Illegal(Refusal):
@@ -113,6 +120,11 @@ class Table:
         if problems := problems or self.contradictions():
             raise Illegal(problems)
 
+    def besides(self, *taken: str) -> list[str]:
+        """The keys that do not have their defaults, but for those named, as "key = value"."""
+        return [f"{name} = {getattr(self, name)!r}" for name, (_, _, default) in keys(type(self)).items()
+                if name not in taken and getattr(self, name) != default]
+
     def contradictions(self) -> list[str]:
         """A sentence for each pair of values that are legal alone, and not together."""
         return []
@@ -126,7 +138,8 @@ def title(table: type[Table]) -> str:
 def keys(table: type[Table]) -> dict[str, tuple[Key, Any, Any]]:
     """Rule, type and default of every key of ``table``, in its order."""
     hints = get_type_hints(table)
-    return {field.name: (field.metadata["key"], hints[field.name], field.default)
+    return {field.name: (field.metadata["key"], hints[field.name],
+                         field.default if field.default is not dataclasses.MISSING else {})
             for field in dataclasses.fields(table)}
 
 

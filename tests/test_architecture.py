@@ -44,8 +44,8 @@ THEIRS = {
 """Which other packages it may import, besides the standard library."""
 
 ORDER = {
-    "circulant": "progress extras exits experiment kit run completion arguments doctor report rates sweep commands cli "
-                 "__main__",
+    "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
+                 "sweep commands cli __main__",
     "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from circulant.sim import artifact
 from circulant.sim.files import files
@@ -18,7 +18,7 @@ from circulant.training.loop.train import Trained
 from circulant.training.models.models import build
 from circulant.training.settings import ModelSettings, TrainingSettings
 
-__all__ = ["load_trained", "save_trained"]
+__all__ = ["load_trained", "save_state", "save_trained"]
 
 FORMAT = "circulant-trained"
 VERSION = 2
@@ -45,11 +45,27 @@ def save_trained(path: str | Path, trained: Trained) -> str:
     return sha
 
 
-def load_trained(path: str | Path) -> Trained:
-    """The training that `save_trained` wrote.
+def save_state(path: str | Path, model: nn.Module) -> None:
+    """Write the state dict of a model, for `torch.load`.
 
     Raises:
-        Refusal: when the file is missing, is no such file, or its name, version or hash is wrong.
+        Refusal, ToolError: as `circulant.sim.artifact.naming`.
+    """
+    buffer = io.BytesIO()
+    torch.save(_plain(model.state_dict()), buffer)
+    artifact.atomic_bytes(path, buffer.getvalue())
+
+
+def load_trained(path: str | Path, *, model: ModelSettings | None = None) -> Trained:
+    """The training that `save_trained` wrote.
+
+    Parameters:
+        model: the settings of a model of ``kind = "python"``, whose file is then run; that which the training names is
+            not.
+
+    Raises:
+        Refusal: when the model is in Python and no settings are given; when the file is missing, is no such file, or
+            its name, version or hash is wrong.
     """
     path = Path(path)
     try:
@@ -78,16 +94,25 @@ def load_trained(path: str | Path) -> Trained:
     require(_META, plain, path, "train again")
     try:
         settings, training = ModelSettings(**meta["model"]), TrainingSettings(**{"start": "random"} | meta["settings"])
+        if settings.kind == "python":
+            settings = _named(model)
         _check_shapes(settings, meta, states["dense"])
-        model = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
-        model.load_state_dict(states["circulant"])
+        network = compress(build(settings, meta["inputs"], meta["classes"]), meta["block_sizes"])
+        network.load_state_dict(states["circulant"])
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise Refusal(f"{path} must hold the weights of the model that it describes, but it does not "
                       f"({files.reason(error)}); train again") from None
     return Trained(model_settings=settings, settings=training, dense=states["dense"],
-                   model=model, **{name: meta[name] for name in SCALARS})
+                   model=network, **{name: meta[name] for name in SCALARS})
+
+
+def _named(model: ModelSettings | None) -> ModelSettings:
+    if model is None or model.kind != "python":
+        raise Refusal("its model is made by a Python file, which is not run because an archive says so; give "
+                      "model= the settings that name it")
+    return model
 
 
 def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str, Tensor]) -> None:
@@ -96,6 +121,8 @@ def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str
     Raises:
         Refusal: when they do not.
     """
+    if settings.kind == "python":  # It was run already, and takes the memory that it takes.
+        return
     depth = max(settings.layers, len(settings.widths))
     if depth <= len(dense):  # Each layer has weights.
         with torch.device("meta"):

@@ -1,16 +1,17 @@
 """Preparation of a training before it starts: a look at its network, and a dense baseline of another run."""
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from circulant.experiment import Experiment, load
 from circulant.sim.refusal import Refusal
-from circulant.training.settings import ModelSettings
 
 __all__ = ["baseline", "inspected", "require_one_size"]
 
 WHOLE = ("crnn", "mlp")
 """Models whose circuit takes samples of one size, as an image or a vector."""
+
+WEIGHTLESS = (("model", "dense"), ("model", "dropout"))
+"""Keys that do not decide which weights a model has."""
 
 
 def inspected(experiment: Experiment, data: Any) -> Any:
@@ -24,6 +25,10 @@ def inspected(experiment: Experiment, data: Any) -> Any:
     tables = experiment.tables(("model", "compression"))
     model = training.ModelSettings(**tables["model"])
     network = training.build(model, data.shape, data.classes)
+    if model.kind == "python":
+        from circulant.training.loop.trial import require_fit
+
+        require_fit(model, network, data)
     sizes = training.assign(network, tables["compression"]["block_size"], model.dense)
     return training.inspect(training.compress(network, sizes), data.train_x[:2])
 
@@ -48,16 +53,10 @@ def baseline(experiment: Experiment, folder: Path) -> Any:
     """
     from circulant import training
 
-    kept = load(folder)
-    for table, mine, other in (("data", experiment.data, kept.data),
-                               ("model", _with_weights(experiment.model), _with_weights(kept.model))):
-        if mine != other:
-            key = next(field.name for field in fields(mine) if getattr(mine, field.name) != getattr(other, field.name))
-            raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key} = "
-                          f"{getattr(other, key)!r}, not {getattr(mine, key)!r}; choose another folder, or train one")
-    return training.load_trained(folder / "model.pt").dense
-
-
-def _with_weights(model: ModelSettings) -> ModelSettings:
-    """The settings that decide which weights a model has."""
-    return replace(model, dense=(), dropout=0.0)
+    tables, kept = (each.identity(("data", "model")) for each in (experiment, load(folder)))
+    for table, mine in tables.items():
+        for key, value in mine.items():
+            if (other := kept[table][key]) != value and (table, key) not in WEIGHTLESS:
+                raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key}"
+                              f" = {other!r}, not {value!r}; choose another folder, or train one")
+    return training.load_trained(folder / "model.pt", model=experiment.model).dense

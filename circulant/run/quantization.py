@@ -1,4 +1,4 @@
-"""From a trained model to integers as the experiment says: widths as they stand or picked, weights trained on them."""
+"""From a trained model to integers as the experiment says: bit widths given or picked, weights trained on them."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from circulant.training.settings.training import TrainingSettings
     from circulant.training.task.task import Task
 
-__all__ = ["Golden", "calibration", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
+__all__ = ["Golden", "calibration", "float_model", "golden", "loss", "picked_table", "ranges_table", "score", "widths"]
 
 SAMPLE = 64
 """Samples that a model is compared with its reference on."""
@@ -56,7 +56,7 @@ class Golden:
 
 
 def widths(table: Mapping[str, Any]) -> Widths:
-    """The widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
+    """The bit widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
 
     Raises:
         Refusal: when a width is out of its range.
@@ -76,6 +76,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     """Quantize a trained model as [quantization] says.
 
     Parameters:
+        model: a torch module, or where nothing is trained further the mathematics of one.
         table: that of the experiment.
         settings: of a fine-tuning.
         folder: keeps the evaluations of a search, so that one which was interrupted goes on.
@@ -86,7 +87,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
     from circulant import training
 
     show("calibration", 0, 0)
-    reference = training.reference(model, data.train_x[:SAMPLE], name=name)
+    reference = float_model(model, data, name)
     seen = calibration(data, table["calibration"])
     peaks, bits, picking = calibrate(reference, *seen), widths(table), dict[str, Any]()
     task = training.task_of(data)
@@ -113,6 +114,13 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
+
+
+def float_model(model: Any, data: "Dataset", name: str | None) -> Model:
+    """The mathematics of a torch module; a model that is in float64 already, as it is."""
+    from circulant import training
+
+    return model if isinstance(model, Model) else training.reference(model, data.train_x[:SAMPLE], name=name)
 
 
 def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -159,7 +167,7 @@ def _ports(dsp: str) -> tuple[int, int] | None:
 
 
 def score(network: Network, data: "Dataset") -> float:
-    """The metric of a golden network on the test part."""
+    """The metric of a golden network on the test set."""
     from circulant import training
 
     return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
@@ -180,14 +188,16 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
 
 def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
+    from circulant.training.data.targets import SETS
+
     how = "estimated from margins" if picking["pick_by"] == "margins" else "lost"
-    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
+    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {SETS[picking['pick_on']]}"
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:
-    """The widths that were picked, for a terminal."""
+    """The bit widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-    table = Table("width", "from", "to", "noise of it alone", title_justify="left", title=(
+    table = Table("bit width", "from", "to", "noise of it alone", title_justify="left", title=(
         f"{loss(picking)}; weights {picking['weight_bits_start']:,} → "
         f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
     for row in picking["widths"]:

@@ -107,7 +107,7 @@ def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
     save(run.experiment, run.folder)
     before = _ALL[step].after
     after = recorded(run, before)["hash"] if before else None
-    body = {"experiment": run.experiment.tables(_ALL[step].tables), "after": after, **results}
+    body = {"experiment": run.experiment.identity(_ALL[step].tables), "after": after, **results}
     sha = artifact.write_json(run.path(_ALL[step].record), _kind(step), VERSION, body)
     return {**body, "hash": sha}
 
@@ -166,11 +166,15 @@ def _exists(run: Run, step: str, name: str) -> None:
 
 def _check_tables(run: Run, step: str, obeyed: Mapping[str, Mapping[str, Any]]) -> None:
     names = _ALL[step].tables
-    now, default = (json.loads(json.dumps(each.tables(names)))  # Lists, where a table has tuples.
+    now, default = (json.loads(json.dumps(each.identity(names)))  # Lists, where a table has tuples.
                     for each in (run.experiment, Experiment()))
     for table, keys in now.items():
         for key, value in keys.items():
             was = obeyed.get(table, {}).get(key, default[table][key])  # What is younger than the record did nothing.
+            if was != value and key == "path" and " of " in str(value):
+                raise Refusal(f"{table}.path must name the very file with which `circulant {step}` made {run.folder}, "
+                              f"of which there is a copy in it, not another one; to change it, run `circulant {step}` "
+                              "with the experiment that names the new one first")
             if was != value:
                 change = f"--set {table}.{key}={value}"
                 raise Refusal(f"{table}.{key} must stay {was!r}, with which `circulant {step}` made {run.folder}, not "

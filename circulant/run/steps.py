@@ -15,9 +15,10 @@ from circulant.extras import TRAINING, extras
 from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
+from circulant.run.kept import data_of, keep_data, keep_float, model_of
 from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_one_size
-from circulant.run.quantization import Golden, golden
+from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
@@ -25,8 +26,8 @@ from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
 
-__all__ = ["budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
-           "simulate", "train", "vectors_of"]
+__all__ = ["blocks", "budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
+           "simulate", "train", "vectors_of", "write_network"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
@@ -114,10 +115,15 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     if not leads():
         return {}
     training.save_trained(run.path("model.pt"), trained)
+    hashes = {"model": sha256(run.path("model.pt"))}
+    if run.experiment.model.kind == "python" and parts.exportable:
+        hashes |= keep_float(run, training.reference(trained.model, data.train_x[:RANGED], name=run.experiment.name))
+    if run.experiment.data.name == "python":
+        hashes |= keep_data(run, data)
     seconds, processor = trained.earlier
     done = record(run, "train", {
-        "hashes": {"model": sha256(run.path("model.pt"))}, "metric": trained.metric, trained.metric: trained.scores,
-        "matrices": _matrices(trained.model), "history": trained.history,
+        "hashes": hashes, "metric": trained.metric, trained.metric: trained.scores,
+        "matrices": blocks(trained.model), "history": trained.history,
         "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
         "machine": training.machine(tables["training"]["device"]),
     })
@@ -125,16 +131,18 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     return done
 
 
-def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -> dict[str, Any]:
+def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, executes: bool = False
+             ) -> dict[str, Any]:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
-    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+    A search for bit widths keeps its measurements in the folder ``evaluations``, and resumes from them.
 
     Parameters:
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
+        executes: whether the Python file of a network may be run, which fine-tuning asks for.
 
     Raises:
-        Refusal: as `circulant.run.quantization.golden`.
+        Refusal: as `circulant.run.kept.model_of` and `circulant.run.quantization.golden`.
     """
     with extras("circulant quantize", *TRAINING):
         from circulant import training
@@ -145,30 +153,44 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None) -
                       f"damaged; run {run.command('train')} again")
     start, tables = time.perf_counter(), run.experiment.tables()
     del tables["training"]["dense"]  # A folder, and no setting of a training.
-    data = training.load_data(**tables["data"], progress=show)
-    model = training.load_trained(run.path("model.pt")).model
+    data = data_of(run, trained, show)
+    model = model_of(run, trained, executes)
     if like is None:
         made = golden(model, data, tables["quantization"], name=run.experiment.name,
                       settings=training.TrainingSettings(**tables["training"]), folder=run.path("evaluations"),
                       show=show)
     else:
-        exact = training.reference(model, data.train_x[:RANGED], name=run.experiment.name)
+        exact = float_model(model, data, run.experiment.name)
         made = Golden(quantize_like(exact, Network.load(like)), exact)
-    network = made.network
+    return write_network(run, made.network, made.model, data, {
+        "like": None if like is None else Network.load(like).hash, "picking": made.picking,
+        "finetuning": made.finetuning, "never": made.never}, start=start, show=show)
+
+
+def write_network(run: Run, network: Network, exact: Any, data: Any, found: dict[str, Any], *,
+                  start: float | None = None, show: Show = silent) -> dict[str, Any]:
+    """Write a network, its vectors of the whole test split, and the record of the quantization.
+
+    Parameters:
+        exact: the network in float64.
+        found: what the record says besides.
+        start: when the quantization began, by `time.perf_counter`.
+    """
+    from circulant import training
+
+    began = time.perf_counter() if start is None else start
     show("golden model", 0, 0)
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     network.save(run.folder)
     task, quantized = training.task_of(data), training.score(network, vectors, data)
     show("ranges", 0, 0)
     few = None if data.test_lengths is None else data.test_lengths[:RANGED]
-    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], made.model, lengths=few)]
+    ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact, lengths=few)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "like": None if like is None else Network.load(like).hash,
         "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
-        "outcome": outcome(vectors, data, network.output_format),
-        "picking": made.picking, "finetuning": made.finetuning, "never": made.never,
-        "seconds": time.perf_counter() - start,
+        "outcome": outcome(vectors, data, network.output_format), **found,
+        "seconds": time.perf_counter() - began,
     })
 
 
@@ -266,8 +288,8 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
                                     "seconds": time.perf_counter() - start})
 
 
-def _matrices(model: Any) -> dict[str, dict[str, int]]:
-    """Sizes by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
+def blocks(model: Any) -> dict[str, dict[str, int]]:
+    """Sizes of matrices by name; the gates of a cell, and the positions of a kernel, are ``groups`` of matrices."""
     from circulant.training.blocks.constraint import block_sizes, matrices
 
     sizes = block_sizes(model)

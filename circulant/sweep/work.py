@@ -90,7 +90,7 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
 
     tables = point.training
     data = _data(json.dumps(tables["data"]))
-    folder = store.training_folder(tables, data.digest())
+    folder = store.training_folder(point.experiment.identity(tables), data.digest())
     if (kept := _kept(folder)) is not None:
         return kept
     start, done, metric = time.perf_counter(), 0, training.task_of(data).metric
@@ -105,7 +105,7 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
     inspected(point.experiment, data).require_exportable()
     named, state = tables["training"]["dense"], None
     if dense is not None and epochs(point, dense=True):
-        state = training.load_trained(dense["folder"] / "model.pt").dense
+        state = training.load_trained(dense["folder"] / "model.pt", model=point.experiment.model).dense
     elif named:
         state = baseline(point.experiment, Path(named))
     trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
@@ -175,14 +175,21 @@ def _data(table: str) -> Any:
     return training.load_data(**json.loads(table))
 
 
+def _model(folder: Path, table: dict[str, Any]) -> Any:
+    from circulant import training
+
+    return training.load_trained(folder / "model.pt", model=training.ModelSettings(**table)).model
+
+
 @lru_cache(maxsize=2)
-def _calibrated(folder: Path, table: str, name: str, samples: int) -> tuple[Any, Any]:
-    """The reference of a trained model, and what its widths have to hold."""
+def _calibrated(folder: Path, table: str, model: str, name: str, samples: int) -> tuple[Any, Any]:
+    """The reference of a trained model, and what its widths have to hold; ``table`` and ``model`` are those of the
+    experiment as JSON."""
     from circulant import training
     from circulant.sim.quantize.quantize import calibrate
 
     data = _data(table)
-    reference = training.reference(training.load_trained(folder / "model.pt").model, data.train_x[:FEW], name=name)
+    reference = training.reference(_model(folder, json.loads(model)), data.train_x[:FEW], name=name)
     return reference, calibrate(reference, *calibration(data, samples))
 
 
@@ -195,11 +202,11 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
     table, bits = json.dumps(point.training["data"]), point.experiment.tables(("quantization",))["quantization"]
     data = _data(table)
     if bits["budget"] or bits["finetune_epochs"] or bits["joint_epochs"]:
-        network = golden(training.load_trained(trained["folder"] / "model.pt").model, data, bits,
+        network = golden(_model(trained["folder"], point.training["model"]), data, bits,
                          name=point.experiment.name, settings=_settings(point.training)).network
     else:
-        network = quantize(*_calibrated(trained["folder"], table, point.experiment.name, bits["calibration"]),
-                           **widths(bits).as_dict())
+        network = quantize(*_calibrated(trained["folder"], table, json.dumps(point.training["model"]),
+                                        point.experiment.name, bits["calibration"]), **widths(bits).as_dict())
     vectors = network.vectors(data.test_x, lengths=data.test_lengths)
     return network, vectors, training.score(network, vectors, data)
 

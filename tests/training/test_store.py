@@ -128,8 +128,8 @@ def test_what_is_no_file_is_refused(tmp_path, make):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda document: document["meta"]["model"].update(hidden=10 ** 6), "the dense state must be that of the model"),
-    (lambda document: document["meta"]["model"].update(layers=10 ** 9), "the dense state must be that of the model"),
+    (lambda document: document["meta"]["model"].update(hidden=4096), "the dense state must be that of the model"),
+    (lambda document: document["meta"]["model"].update(layers=10 ** 9), "model.layers must be an integer from 1 to 8"),
     (lambda document: document["meta"]["model"].update(kind="x"), "model.kind must be one of"),
     (lambda document: document["meta"]["model"].update(more=1), "unexpected keyword argument 'more'"),
     (lambda document: document["meta"]["settings"].update(seed="x"), "seed must be an integer"),

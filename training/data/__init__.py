@@ -4,7 +4,7 @@ from typing import Any
 
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
-from circulant.training.data import images, npz, speech, timit
+from circulant.training.data import images, npz, python, saved, speech, timit
 from circulant.training.data.dataset import BLANK, Dataset
 from circulant.training.data.files import Progress, silent
 from circulant.training.settings.data import DataSettings
@@ -14,7 +14,7 @@ __all__ = ["BLANK", "DATASETS", "Dataset", "Progress", "load_data"]
 DATASETS: dict[str, Callable[[DataSettings, Progress], Dataset]] = {
     "digits": images.digits, "mnist": images.mnist, "cifar10": images.cifar10,
     "fsdd": speech.fsdd, "speechocean762": speech.speechocean762, "timit": timit.timit,
-    "npz": npz.npz,
+    "npz": npz.npz, "python": python.python, "saved": saved.refuse,
 }
 """Loaders by name."""
 

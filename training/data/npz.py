@@ -1,4 +1,5 @@
 """A user's own sequences, vectors or images in one ``.npz`` file, whose keys are the fields of `Dataset`."""
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from circulant.training.data.dataset import Dataset
 from circulant.training.data.targets import TASKS, converted, kind_of
 from circulant.training.settings.data import DataSettings
 
-__all__ = ["KEYS", "npz"]
+__all__ = ["KEYS", "assembled", "npz"]
 
 FIELDS = ("x", "y", "lengths", "target_lengths")
 PARTS = ("train", "test")
 KEYS = (*(f"{part}_{field}" for part in PARTS for field in FIELDS), *FIELDS, "is_test", "classes", "symbols", "task")
-"""Either ``train_*`` and ``test_*``, or the unsplit ones, of which ``is_test`` or the seed chooses the test part."""
+"""Either ``train_*`` and ``test_*``, or the unsplit ones, of which ``is_test`` or the seed chooses the test set."""
 
 TEST_FRACTION = 0.2
 
@@ -31,7 +32,15 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if not options.path:
         raise Refusal("The data set 'npz' must be told its file, but data.path is empty; set it")
     path = files.locate("npz", options.path)
-    given = files.load_npz(path)
+    return assembled(path, files.load_npz(path), options)
+
+
+def assembled(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> Dataset:
+    """The data set of the arrays of a file, after which it is called.
+
+    Raises:
+        Refusal: as `npz`.
+    """
     if unknown := [key for key in given if key not in KEYS]:
         raise Refusal(f"{path}: a key must be one of {', '.join(KEYS)}, not {', '.join(unknown)}"
                       f"{nearest(unknown[0], KEYS)}")
@@ -44,7 +53,7 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     if missing := [key for key in needed if key not in given]:
         raise Refusal(f"{path} must hold the keys {', '.join(needed)}, but lacks {', '.join(missing)}; it has "
                       f"{', '.join(given) or 'none'}")
-    pieces = _unsplit(path, given, options) if whole else given
+    pieces = _unsplit(path, given, options) if whole else dict(given)
     _same_length(path, pieces)
     task = _task(path, pieces)
     pieces = {key: _converted(path, key, value, task) for key, value in pieces.items() if key != "task"}
@@ -57,15 +66,15 @@ def npz(options: DataSettings, progress: files.Progress = files.silent) -> Datas
     return Dataset(path.stem, classes=classes, task=task, symbols=symbols, frames=1, **pieces)
 
 
-def _unsplit(path: Path, given: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
-    """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
+def _unsplit(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
+    """The arrays cut into a training and a test set, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)
     if "is_test" in given:
         flags = given["is_test"]
         if flags.dtype != bool or not flags.any() or flags.all():
             raise Refusal(f"{path}: 'is_test' must be true for some samples and false for others, not {flags.dtype} "
-                          f"with {int(flags.astype(bool).sum())} of {len(flags)} true; mark the test part")
+                          f"with {int(flags.astype(bool).sum())} of {len(flags)} true; mark the test set")
         test: Indices = everything[flags]
     else:
         alike = given["y"] if given["y"].ndim == 1 and given["y"].dtype.kind in "iu" else None
@@ -116,7 +125,7 @@ def _converted(path: Path, key: str, value: NDArray[Any], task: str) -> NDArray[
         return value.astype(wanted)
 
 
-def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
+def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
     """See that the arrays of a part are of as many samples as each other."""
     for prefix in (*(f"{part}_" for part in PARTS), ""):
         counts = {f"{prefix}{field}": pieces[f"{prefix}{field}"].shape[:1]
@@ -127,7 +136,7 @@ def _same_length(path: Path, pieces: dict[str, NDArray[Any]]) -> None:
 
 
 def _held_out(pieces: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
-    """The train part cut in two, in place of both parts."""
+    """The training set cut in two, in place of both parts."""
     y = pieces["train_y"]
     everything = np.arange(len(y))
     train, test = divided((everything, everything), y if y.ndim == 1 else None, options)

@@ -19,7 +19,7 @@ class TrainingResult:
         model: block-circulant, where the given one was; `circulant.export` takes it.
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
-        scores: metric on the test part: "projected", after ADMM and the hard projection, where there was any, and
+        scores: metric on the test set: "projected", after ADMM and the hard projection, where there was any, and
             "circulant", of ``model``.
         task: loss and metric, for `circulant.training.evaluate` and `circulant.training.score`.
     """
@@ -41,7 +41,7 @@ class TrainingResult:
 
     @property
     def score(self) -> float:
-        """The metric of the model on the test part."""
+        """The metric of the model on the test set."""
         return self.scores["circulant"]
 
     @property

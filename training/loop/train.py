@@ -1,6 +1,6 @@
 """From a model to a block-circulant one: by ADMM, hard projection and retraining (E-RNN, section 4), or directly."""
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from circulant.training.loop.loop import Metrics
 from circulant.training.loop.result import TrainingResult
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
-from circulant.training.models.models import build
+from circulant.training.models.models import build, described
 from circulant.training.settings.compression import CompressionSettings
 from circulant.training.settings.model import ModelSettings
 from circulant.training.settings.training import METHODS, TrainingSettings, idle
@@ -43,7 +43,7 @@ class Trained:
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
         metric, higher_is_better: what the scores are: "accuracy", or "phone_error_rate", of which less is better.
-        scores: on the test part: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
+        scores: on the test set: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
             hard projection, where there was any; "circulant", of ``model``.
         earlier: seconds, and seconds of processor time, that a training which was resumed took up to its checkpoint.
     """
@@ -103,7 +103,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
     with process_group() as team:
         trainer = Trainer(network.to(choose_device(settings.device)), data, task=task, settings=settings, phases=phases,
                           block_size=block_size,
-                          team=team, progress=progress, checkpoint=checkpoint, about={"model": asdict(model)},
+                          team=team, progress=progress, checkpoint=checkpoint, about={"model": described(model)},
                           dense=dense)
         circulant = trainer.run(resume=resume)
     return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,
@@ -135,13 +135,13 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         data: a `Dataset`, arrays (x, y) or (x, y, lengths), or a Dataset or DataLoader of torch, whose batches are
             such. Floats are the targets of a regression, integers classes, truth values labels; with an axis of steps,
             at each step.
-        test: the test part, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
+        test: the test set, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
         loss: "cross_entropy", "mse", "l1", "huber" or "bce", or a function of (outputs, targets), of which each is of
             as many samples or valid steps; None for the first of the targets' kind.
         metric: "accuracy", "r2", "rmse", "mse", "mae" or "f1", or a function of (outputs, targets) of the whole test
             part; None for the first of the kind.
         higher_is_better: the direction of a metric that is a function.
-        seed: of the order of the batches, of dropout and of the test part; the weights are the model's own.
+        seed: of the order of the batches, of dropout and of the test set; the weights are the model's own.
         progress: whether it is shown on stderr.
         on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
         checkpoint, resume: as for `train`.

@@ -1,16 +1,23 @@
-"""The models that an experiment names."""
+"""The models that an experiment names, shipped ones and those of a user's file."""
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
+from circulant.training.models import python
 from circulant.training.models.sequences import KeywordCrnn, SequenceClassifier, SequenceLabeller
 from circulant.training.models.vision import LeNet5, ResNet8, cnn, funnel, lenet_caffe, mlp, vgg
 from circulant.training.settings.model import ModelSettings
 
-__all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build"]
+__all__ = ["MODELS", "ModelSettings", "SequenceClassifier", "build", "described"]
+
+def described(settings: ModelSettings) -> dict[str, Any]:
+    """The settings as a dictionary; of a user's file, what it holds stands for where it lies."""
+    return asdict(settings) | ({"path": python.identity(settings)} if settings.kind == "python" else {})
+
 
 def build(settings: ModelSettings, inputs: int | Sequence[int], classes: int, *, seed: int = 0) -> nn.Module:
     """The model of the settings, initialised from the seed; the global random state is left as it was.
@@ -21,12 +28,15 @@ def build(settings: ModelSettings, inputs: int | Sequence[int], classes: int, *,
     Raises:
         Refusal: when the model needs images and the samples are none, or are too small.
     """
+    if settings.kind == "saved":
+        raise Refusal("model.kind = 'saved' must stand in a run folder that keeps its network, as circulant.save_run "
+                      "makes it, and such a network is not trained again; name another kind")
     shape = (inputs,) if isinstance(inputs, int) else tuple(inputs)
     kind = MODELS[settings.kind]
     if kind.images and len(shape) != 3:
         raise Refusal(f"A model {settings.kind!r} must have images (channels, height, width), not samples of shape "
                       f"{shape}; choose a data set of images, or another model")
-    if not kind.images and settings.kind != "mlp" and len(shape) > 2:
+    if not kind.images and settings.kind not in ("mlp", "python") and len(shape) > 2:
         raise Refusal(f"A model {settings.kind!r} must have sequences (T, features), not samples of shape {shape}; "
                       "choose a data set of sequences, or another model")
     with torch.random.fork_rng(devices=[]):
@@ -76,6 +86,7 @@ MODELS: dict[str, _Kind] = {
     "lenet_caffe": _Kind(lambda s, shape, classes: lenet_caffe(shape, classes), True),
     "cnn": _Kind(_cnn, True),
     "vgg": _Kind(lambda s, shape, classes: vgg(shape, classes, width=s.width or 32), True),
+    "python": _Kind(lambda s, shape, classes: python.made(s)),
     "resnet8": _Kind(lambda s, shape, classes: ResNet8(shape, classes, width=s.width or 16), True),
 }
 """Models by kind."""

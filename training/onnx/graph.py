@@ -116,8 +116,8 @@ def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Sha
     dims = [dim.dim_value or None for dim in taken.type.tensor_type.shape.dim]
     given = [None, *sample[1:]] if sample is not None else [None] * len(dims)
     if len(given) != len(dims) or any(a and b and a != b for a, b in zip(dims, given, strict=True)):
-        raise Refusal(f"{path} takes inputs of the shape {_words(dims)}, not {_words(given)}; rearrange the axes of the "
-                      "data")
+        raise Refusal(f"{path} takes inputs of the shape {_words(dims)}, not {_words(given)}; rearrange the axes of "
+                      "the data")
     shape = [a or b for a, b in zip(dims, given, strict=True)]
     shape[0] = shape[0] or 2
     if None in shape:

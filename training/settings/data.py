@@ -1,5 +1,6 @@
 """Settings of the data: one table of options, of which each data set takes those that mean something."""
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 from circulant.sim.settings import Table, key
 
@@ -16,6 +17,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "speechocean762": ("path", "longest", "deltas", "normalise", "stack"),
     "timit": ("path", "longest", "bands", "deltas", "normalise", "stack", "phones"),
     "npz": ("path",),
+    "python": ("path", "arguments"),
+    "saved": (),
 }
 """Further options of each data set."""
 
@@ -25,12 +28,14 @@ class DataSettings(Table):
     """Data that the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
     name: str = key("digits", "data set", choices=tuple(OPTIONS))
-    path: str = key("", "file or folder of the data set, from the current folder; empty: below CIRCULANT_DATA")
+    path: str = key("", "file or folder of the data set, from the folder of the experiment file; empty: below "
+                    "CIRCULANT_DATA; of name = 'python' a file and a function in it, 'data.py:load'")
+    arguments: dict[str, Any] = key({}, "what that function is called with, by name")
     seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
                     low=0, high=2**31 - 1)
     subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
     test_subset: int = key(0, "test samples to keep, of all classes alike", low=1, high=10**9, zero="all")
-    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
+    held_out: int = key(0, "training samples that stand for the test set, so that settings can be chosen without it",
                         low=1, high=10**9, zero="none")
     layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
                       choices=("auto", "image", "flat", "rows"))
@@ -41,13 +46,12 @@ class DataSettings(Table):
     deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
                       choices=("auto", "none", "first", "second"))
     normalise: str = key("auto", "mean 0 and variance 1 of each feature or channel, over each sample, or over the "
-                         "train part", choices=("auto", "none", "sample", "train"))
+                         "training set", choices=("auto", "none", "sample", "train"))
     stack: int = key(1, "successive frames that make one step", low=1, high=64)
     phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
 
     def contradictions(self) -> list[str]:
         taken = (*ALWAYS, *OPTIONS[self.name])
-        ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(DataSettings)
-                   if field.name not in ("name", *taken) and getattr(self, field.name) != field.default]
+        ignored = self.besides("name", *taken)
         return [f"The data set {self.name!r} takes the options {', '.join(taken)}, not {', '.join(ignored)}; leave "
                 "them out"] if ignored else []

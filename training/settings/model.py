@@ -1,5 +1,6 @@
 """Settings of the model: which network, and how large; each kind takes the options that it has."""
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Any
 
 from circulant.sim.settings import Table, key
 
@@ -22,6 +23,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "cnn": ("width", "widths"),
     "vgg": ("width",),
     "resnet8": ("width",),
+    "python": ("path", "arguments"),
+    "saved": (),
 }
 """Options of each kind, besides "kind" and "dense"."""
 
@@ -46,13 +49,14 @@ class ModelSettings(Table):
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
     window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
+    path: str = key("", "of kind = 'python': a file and a class or function in it, 'net.py:Net', from the folder of "
+                    "the experiment file")
+    arguments: dict[str, Any] = key({}, "what that is called with, by name")
 
     def contradictions(self) -> list[str]:
         problems = []
         taken = ("kind", "dense", *OPTIONS[self.kind])
-        ignored = [f"{field.name} = {getattr(self, field.name)!r}" for field in fields(ModelSettings)
-                   if field.name not in taken and getattr(self, field.name) != field.default]
-        if ignored:
+        if ignored := self.besides(*taken):
             return [f"A model {self.kind!r} must be given the options {', '.join(taken)}, not {', '.join(ignored)}; "
                     "leave them out"]
         if self.width and self.widths:

@@ -1,0 +1,54 @@
+"""A folder for an experiment of a user's own: the experiment file, a network and data that run as they are."""
+import re
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from circulant.sim import artifact
+from circulant.sim.refusal import Refusal
+
+__all__ = ["create", "new"]
+
+FILES = {"experiment.toml": "{name}.toml", "net.py.txt": "net.py", "data.py.txt": "data.py"}
+"""Templates, and what they become."""
+
+
+def create(folder: str | Path) -> list[Path]:
+    """Write the files, which are called after the folder; returns their paths.
+
+    Raises:
+        Refusal: when the folder holds anything, or its name cannot be that of an experiment.
+    """
+    folder = Path(folder)
+    name = folder.absolute().name
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise Refusal(f"An experiment must be called by a letter, then letters, digits, '_' and '-', not {name!r}; "
+                      "choose another name")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refusal(f"{folder} must be a new folder, but there is something of this name; choose another name, or "
+                      "remove it")
+    made = []
+    for template, target in FILES.items():
+        text = resources.files("circulant").joinpath("templates", "new", template).read_text("utf-8")
+        artifact.atomic_text(path := folder / target.format(name=name), text.format(name=name))
+        made.append(path)
+    return made
+
+
+@click.command("new", short_help="A folder with a network and data of your own")
+@click.argument("name")
+def new(name: str) -> int:
+    """Write an experiment with a network and data of your own, which runs as it is and is there to be changed.
+
+    NAME is a folder that does not exist yet: it gets NAME.toml, net.py and data.py.
+
+    \b
+    Example:
+      circulant new mine
+      circulant run mine
+    """
+    for path in create(name):
+        click.echo(path)
+    click.echo(f"Next: circulant run {name}")
+    return 0
