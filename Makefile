@@ -14,17 +14,24 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types docs clean
+.PHONY: help run test soak tests lint types docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test: of pytest), WORKERS (processes of make test, each of 1.2 GB), PYTHON (3.11 or newer).'
+	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test, soak: of pytest), WORKERS (processes of the tests, each of 1.2 GB), PYTHON (3.11 or newer).'
 
 run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
 	@$(BIN)/circulant run $(EXPERIMENT) $(ARGS)
 
-test: lint types  ## lint, types, and all tests
-	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+test: lint  ## lint, types, and the tests that a person waits for
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+soak: lint  ## lint, types, and all tests, with many more examples of each property
+	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
+
+# Beside mypy, which has one thread; a make that a test starts is none of this one.
+tests: $(STAMP)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SELECTION) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
         inspect,
         load_data,
         train_admm,
+        train_direct,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "load_data", "Dataset",
-    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "export",
+    "inspect", "ConversionReport", "compress", "initialise", "train_admm", "train_direct", "export",
     "Network", "Vectors",
     "generate", "Design", "write_kit",
     "verify", "Verification",
@@ -40,7 +41,7 @@ __all__ = [
 _HOME = {
     "load_data": "training", "Dataset": "training",
     "inspect": "training", "ConversionReport": "training", "compress": "training", "initialise": "training",
-    "train_admm": "training", "export": "training",
+    "train_admm": "training", "train_direct": "training", "export": "training",
     "Network": "sim.golden.network", "Vectors": "sim.vectors",
     "generate": "hw", "Design": "hw", "write_kit": "kit",
     "verify": "sim.cosim", "Verification": "sim.cosim",

@@ -40,7 +40,8 @@ DEFAULT = "digits-gru"
 class Training(TrainingSettings):
     __doc__ = TrainingSettings.__doc__
 
-    dense: str = key("", "run folder whose dense baseline is taken, from the current folder; empty: one is trained")
+    dense: str = key("", "run folder whose dense baseline is taken, from the folder of the experiment file; empty: "
+                     "one is trained")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
-from circulant.hw.emit.resource_count import ResourceCount, count_resources
+from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
@@ -49,12 +49,12 @@ class Design:
 
     @property
     def multipliers(self) -> int:
-        """Multiplications in the circuit, counted in the Verilog."""
+        """Multiplications in the circuit, counted in the RTLIL that its Verilog is written from."""
         return int(self.manifest["multipliers"])
 
     @property
     def memory_bits(self) -> int:
-        """Bits of all memories, counted in the Verilog."""
+        """Bits of all memories, counted likewise."""
         return int(self.manifest["memory_bits"])
 
     @property
@@ -120,14 +120,14 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         plans = plan(network, multipliers, streams=streams)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget()
-        verilog = target.convert(top, TOP, short=network.flow.grid is not None)
-        counted = count_resources(verilog, TOP)
+        verilog = target.convert(top, TOP)
+        counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest["resources"] = target.inventories.of(TOP).as_json()
+        manifest["resources"] = counted.as_json()
     return Design(network, plans, verilog, target.images, manifest)
 
 
-def _manifest(network: Network, plans: list[Plan], top: Top, counted: ResourceCount,
+def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
               images: list[str]) -> Json:
     def port(prefix: str, form: Format, block: int, elements: int) -> Json:
         return {"prefix": prefix, "elements_per_beat": block, "container_bits": container_bits(form.width),

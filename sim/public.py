@@ -17,7 +17,7 @@ __all__ = ["public"]
 T = TypeVar("T", bound=Callable[..., Any])
 
 WAYS = {
-    "Dataset": "give arrays (x, y), or make one with circulant.load_data",
+    "Dataset": "make one with circulant.load_data, or circulant.Dataset of arrays",
     "Design": "make one with circulant.generate",
     "Module": "give a torch.nn.Module, such as the model of a TrainingResult",
     "Network": "make one of a torch model with circulant.export",

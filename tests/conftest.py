@@ -1,5 +1,58 @@
-"""What holds for all tests."""
+"""What holds for all tests: threads, the cache of what they compile, and how many only `make soak` runs."""
+import os
 import signal
+from contextlib import suppress
+
+import hypothesis
+import pytest
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A shell's background job ignores this signal, and so would every program that a test interrupts."""
+
+os.environ["OMP_NUM_THREADS"] = "1"
+"""Two workers fill two cores; more threads of torch and of numpy would spin while they wait for each other."""
+
+hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
+
+COMPILED = ("c", "objects", "verilator")
+"""Stores of the cache whose keys are hashes of all that was compiled, so that they serve later runs as well."""
+
+_left_out = pytest.StashKey[int]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_run(tmp_path_factory, pytestconfig):
+    """A user's cache folder for all workers of this run; what was compiled is found again by the next one."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
+    for name in COMPILED:
+        kept = pytestconfig.rootpath / "build" / "compiled" / name
+        kept.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            (folder / name).symlink_to(kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CIRCULANT_CACHE", str(folder))
+        yield folder
+
+
+def pytest_deselected(items):
+    if items:
+        stash = items[0].config.stash
+        stash[_left_out] = stash.get(_left_out, 0) + sum(item.get_closest_marker("soak") is not None for item in items)
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["soak"] = session.config.stash.get(_left_out, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Each worker deselects the same tests, and pytest-xdist does not tell."""
+    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get("soak", 0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if count := config.stash.get(_left_out, 0):
+        terminalreporter.write_line(f"{count} deselected, which make soak runs")

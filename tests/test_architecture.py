@@ -46,7 +46,7 @@ THEIRS = {
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
                  "sweep commands cli __main__",
-    "circulant.training": "settings archive models data blocks task capture scoring conversion loop store",
+    "circulant.training": "settings archive models data blocks task capture scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",

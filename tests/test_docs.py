@@ -105,9 +105,9 @@ def test_commands_parse(line):
         load("digits-gru", context.params.get("overrides", ()))
 
 
-@pytest.mark.parametrize("page", [page for page in sorted(DOCS.glob("tutorials/*.md")) if blocks(page, "python")],
-                         ids=name)
-def test_programs_of_the_tutorials_run(page, tmp_path):
+@pytest.mark.parametrize("page", [page for page in (*sorted(DOCS.glob("tutorials/*.md")), DOCS / "training.md")
+                                  if blocks(page, "python")], ids=name)
+def test_programs_of_the_pages_run(page, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks(page, "python"))], cwd=tmp_path,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,13 @@ from circulant.training.store import load_trained
 ROOT = Path(__file__).parents[1]
 SOURCES = [path for folder in ("circulant", "training", "sim", "hw", "boards", "benchmarks", "examples")
            for path in sorted((ROOT / folder).rglob("*.py"))]
-CALLS = {path: [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
-         for path in SOURCES}
-"""All calls of our own sources."""
+
+
+@cache
+def calls():
+    """All calls of our own sources: the nodes of each path."""
+    return {path: [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+            for path in SOURCES}
 
 
 class Bomb:
@@ -84,7 +89,7 @@ def test_an_array_of_objects_is_refused_and_not_executed(tmp_path):
 
 
 def test_every_reader_of_torch_and_numpy_refuses_pickles():
-    loads = [(path, node) for path, calls in CALLS.items() for node in calls
+    loads = [(path, node) for path, nodes in calls().items() for node in nodes
              if called(node) in ("torch.load", "np.load")]
     assert len(loads) >= 5
     for path, node in loads:
@@ -100,13 +105,13 @@ def test_nothing_of_ours_unpickles_evaluates_or_connects():
         modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
         modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         assert not {module.partition(".")[0] for module in modules} & forbidden, path
-        for node in CALLS[path]:
+        for node in calls()[path]:
             assert called(node) not in ("eval", "exec", "os.system", "os.popen"), f"{path}, line {node.lineno}"
             assert keyword(node, "shell") in (None, "False"), f"{path}, line {node.lineno}"
 
 
 def test_a_report_escapes_what_it_shows_and_loads_nothing():
-    made = [node for path, calls in CALLS.items() if path.is_relative_to(ROOT / "circulant") for node in calls
+    made = [node for path, nodes in calls().items() if path.is_relative_to(ROOT / "circulant") for node in nodes
             if called(node) == "jinja2.Environment"]
     assert made and all(keyword(node, "autoescape") == "True" for node in made)
     for page in (ROOT / "circulant/templates").glob("*.html"):

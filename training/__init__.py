@@ -19,7 +19,13 @@ if TYPE_CHECKING:
         initialise,
         storage,
     )
-    from circulant.training.blocks.quantized_set import golden_paths
+    from circulant.training.blocks.fixed import quantized
+    from circulant.training.blocks.quantized_set import (
+        constrain_to_quantized,
+        golden_paths,
+        settled,
+        weight_formats,
+    )
     from circulant.training.capture import ConversionReport, Entry, inspect
     from circulant.training.conversion import export, reference
     from circulant.training.data import Dataset, load_data
@@ -49,7 +55,7 @@ __all__ = [
     "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
     "load_trained", "try_rates",
     "export", "reference", "Curves", "machine",
-    "finetune", "golden_paths",
+    "finetune", "golden_paths", "weight_formats", "constrain_to_quantized", "settled", "quantized",
 ]
 
 _HOME = {
@@ -57,7 +63,8 @@ _HOME = {
     "blocks.clone": ("clone",),
     "blocks.constraint": ("BlockCirculant", "Storage", "assign", "block_sizes", "compress", "decompress",
                           "inherit", "initialise", "storage"),
-    "blocks.quantized_set": ("golden_paths",),
+    "blocks.fixed": ("quantized",),
+    "blocks.quantized_set": ("constrain_to_quantized", "golden_paths", "settled", "weight_formats"),
     "capture": ("ConversionReport", "Entry", "inspect"),
     "conversion": ("export", "reference"),
     "data": ("Dataset", "load_data"),

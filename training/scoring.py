@@ -13,6 +13,7 @@ from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
 from circulant.training.data import Dataset
 from circulant.training.task.batches import Part
+from circulant.training.task.samples import samples
 from circulant.training.task.task import Task, task_of
 
 __all__ = ["Judged", "judge", "score"]
@@ -41,10 +42,11 @@ class Judged(NamedTuple):
     lengths: list[Lengths | None]
 
 
-def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | None = None) -> float:
+def score(network: Network, vectors: Vectors, data: Dataset | tuple, *, task: Task | None = None) -> float:
     """The metric of the outputs of a network's test vectors, which are those of the whole test set.
 
     Parameters:
+        data: a data set, or its test set (x, y) or (x, y, lengths).
         task: of the metric; None for that of the data set.
 
     Raises:
@@ -53,14 +55,16 @@ def score(network: Network, vectors: Vectors, data: Dataset, *, task: Task | Non
     if vectors.network != network.hash:
         raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
                       f"{vectors.network[:12]}; make them with network.vectors(data.test_x)")
-    given, due = vectors.steps, data.test_lengths
+    part = samples(data, None if isinstance(data, Dataset) else data, task=task.kind if task else None)
+    assert isinstance(part, Dataset), "arrays become one"
+    given, due = vectors.steps, part.test_lengths
     if due is None:
-        due = np.full(len(data.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
+        due = np.full(len(part.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
     if given.shape != due.shape or (given != due).any():
-        raise Refusal(f"Vectors must be of the {len(due)} samples of the test set of data set {data.name!r}, with its "
+        raise Refusal(f"Vectors must be of the {len(due)} samples of the test set of data set {part.name!r}, with its "
                       f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
                       "them with network.vectors(data.test_x, lengths=data.test_lengths)")
-    return (task or task_of(data)).score(vectors.outputs * network.output_format.step, data)
+    return (task or task_of(part)).score(vectors.outputs * network.output_format.step, part)
 
 
 def judge(task: Task, data: Dataset, which: str, samples: int = 0) -> Judged:

@@ -26,7 +26,7 @@ def inspected(experiment: Experiment, data: Any) -> Any:
     model = training.ModelSettings(**tables["model"])
     network = training.build(model, data.shape, data.classes)
     if model.kind == "python":
-        from circulant.training.loop.trial import require_fit
+        from circulant.training.trial import require_fit
 
         require_fit(model, network, data)
     sizes = training.assign(network, tables["compression"]["block_size"], model.dense)

@@ -18,8 +18,9 @@ from circulant.sim.quantize.bitwidth_search import LOUDER, SearchResult, search_
 from circulant.sim.quantize.bitwidth_space import FIELDS
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.evaluations import Evaluations
-from circulant.sim.quantize.quantize import calibrate, matrices, quantize
+from circulant.sim.quantize.quantize import calibrate, grids, quantize
 from circulant.sim.real.float_model import Model
+from circulant.training.loop.display import PHASES
 
 if TYPE_CHECKING:
     from circulant.training.data import Dataset
@@ -33,8 +34,6 @@ SAMPLE = 64
 
 STEPS = 6400
 """Steps of all samples together that the noise of a width is measured on."""
-
-PHASES = {"joint": "ADMM on the grid", "finetune": "fine-tuning"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +101,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
         bits = picked.widths
     network, tuned = quantize(reference, peaks, **bits.as_dict()), dict[str, Any]()
     if table["finetune_epochs"] or table["joint_epochs"]:
-        grids = {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
-        forms = {name: grids[path] for name, path in training.golden_paths(model, network).items()}
+        forms = training.weight_formats(model, network)
         tuned = {"before": score(network, data)}
         model = training.finetune(
             model, data, forms, epochs=table["finetune_epochs"], joint_epochs=table["joint_epochs"], settings=settings,
@@ -111,7 +109,7 @@ def golden(model: Any, data: "Dataset", table: Mapping[str, Any], *, name: str |
                 PHASES[phase], epoch, epochs, f"loss {metrics['loss']:.4f}, "
                 f"{shown(task.metric, metrics.get(task.metric, math.nan))}"))
         reference = training.reference(model, data.train_x[:SAMPLE], name=name)
-        peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids)
+        peaks, bits = calibrate(reference, *seen), replace(bits, grids=grids(network))
         network = quantize(reference, peaks, **bits.as_dict())
     return Golden(network, reference, picking, tuned, peaks.never)
 

@@ -83,7 +83,7 @@ def _require_same(exact: Model, network: Network) -> None:
 
 
 def _widths(network: Network) -> dict[str, Any]:
-    """What [quantization] says of the widths that a network has: one number, or those of each matrix."""
+    """The widths that a network has, as [quantization] says them: one number, or those of each matrix."""
     found: dict[str, dict[str, int]] = {name: {} for name in (*WIDTHS, "twiddle_bits")}
     for layer in network.layers:
         for path, product in matrices(layer).items():

@@ -25,11 +25,11 @@ from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
+from circulant.training.loop.display import PHASES
 
 __all__ = ["blocks", "budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
            "simulate", "train", "vectors_of", "write_network"]
 
-PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training"}
 RANGED = 64
 """Sequences of the test split whose tensors are compared with their formats and with the mathematics."""
 STAGES = {"build": "compiling Verilog", "simulate": "simulating"}

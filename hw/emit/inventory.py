@@ -4,11 +4,10 @@ with the widths of their operands, memories with their shapes and places, regist
 It holds for every kind of layer, since it reads what was generated; `circulant.hw.resources` foresees the same from a
 plan alone. In which form the Verilog is written does not matter.
 """
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Module, Process, Switch
 from circulant.sim.artifact import Json
 
 __all__ = ["LOGIC", "Inventory", "Inventories"]
@@ -25,13 +24,9 @@ _KINDS = {"$add": "sums", "$sub": "sums", "$neg": "sums", "$lt": "comparisons", 
 _FIXED = {"sums": "increments", "comparisons": "thresholds"}
 """Kinds of bits where one operand is a constant."""
 _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
-_MEMORIES = {"\\circulant_rom": False, "\\circulant_ram": True, "\\circulant_loadable": True}
-"""Modules written by hand, and whether they can be written."""
-
-_PART = re.compile(r"(\S+)(?: \[(\d+)(?::(\d+))?\])?")
-_CONSTANT = re.compile(r"-?\d+(?:'[01xz-]+)?$")
-_WIRE = re.compile(r"  wire width (\d+).* (\S+)$")
-_MEMORY = re.compile(r"  memory width (\d+) size (\d+) (\S+)$")
+_MEMORIES = ("\\circulant_rom", "\\circulant_ram", "\\circulant_loadable")
+"""Modules written by hand."""
+_RESET = (Chunk("\\rst", 0, 1),)
 
 
 @dataclass
@@ -48,6 +43,16 @@ class Inventory:
     products: Counter[tuple[int, int]] = field(default_factory=Counter)
     memories: Counter[tuple[int, int, str]] = field(default_factory=Counter)
     logic: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def multipliers(self) -> int:
+        """Products of two variables."""
+        return self.products.total()
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of all memories."""
+        return sum(words * width * count for (words, width, _), count in self.memories.items())
 
     def add(self, other: "Inventory", times: int = 1) -> None:
         for mine, its in ((self.products, other.products), (self.memories, other.memories), (self.logic, other.logic)):
@@ -67,24 +72,28 @@ class Inventory:
 
 
 class Inventories:
-    """Inventories of modules, read one text after the other."""
+    """Inventories of modules, those of each with all that lies below it."""
 
     def __init__(self) -> None:
         self._own: dict[str, Inventory] = {}
         self._children: dict[str, Counter[str]] = {}
 
-    def read(self, rtlil: str) -> None:
-        """Take in the modules of a text."""
-        for text in rtlil.split("\nmodule ")[1:]:
-            name, _, body = text.partition("\n")
-            reader = _Reader(body.split("\n"))
-            self._own[name.strip()], self._children[name.strip()] = reader.found, reader.children
+    def add(self, module: Module) -> None:
+        """Take in a module."""
+        counter = _Counter(module)
+        self._own[module.name], self._children[module.name] = counter.found, counter.children
 
     def of(self, top: str) -> Inventory:
-        """The inventory of a module and all below it."""
+        """The inventory of a module and all below it.
+
+        Raises:
+            ValueError: when an instantiated module is missing.
+        """
         known: dict[str, Inventory] = {}
 
         def total(name: str) -> Inventory:
+            if name not in self._own:
+                raise ValueError(f"A design must hold every module that it instantiates, but {name!r} is missing")
             if name not in known:
                 known[name] = found = Inventory()
                 found.add(self._own[name])
@@ -92,123 +101,68 @@ class Inventories:
                     found.add(total(child), count)
             return known[name]
 
-        return total(f"\\{top}")
+        return total(top)
 
 
-class _Reader:
+class _Counter:
     """A module: what it has itself, and its children."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, module: Module) -> None:
         self.found, self.children = Inventory(), Counter[str]()
-        self._wires: dict[str, int] = {}
         self._kept: dict[str, str] = {}  # registers: what is written into each, and the register
-        self._memories: dict[str, tuple[int, int, str]] = {}
-        self._clocked: set[str] = set()
-        self._processes: list[list[str]] = []
-        self._read(iter(lines))
-        for key in self._memories.values():
-            self.found.memories[key] += 1
-        for process in self._processes:
-            self.found.logic["choices"] += self._choices(process)
+        self._styles = {memory.name: memory.attributes.get("ram_style", '"logic"').strip('"')
+                        for memory in module.memories.values()}
+        for memory in module.memories.values():
+            self.found.memories[memory.depth, memory.width, self._styles[memory.name]] += 1
+        for cell in module.cells:
+            self._cell(cell)
+        for process in module.processes:
+            counts: Counter[Chunk] = Counter()
+            self._choices(process, counts, nested=False)
+            self.found.logic["choices"] += sum(bits.width * max(0, count - 1) for bits, count in counts.items())
 
-    def _read(self, lines: Iterator[str]) -> None:
-        style = "logic"
-        for line in lines:
-            if line.startswith("  wire "):
-                wire = _WIRE.match(line)
-                assert wire, line
-                self._wires[wire[2]] = int(wire[1])
-            elif line.startswith("  attribute \\ram_style"):
-                style = line.split('"')[1]
-            elif line.startswith("  memory "):
-                memory = _MEMORY.match(line)
-                assert memory, line
-                self._memories[memory[3]] = int(memory[2]), int(memory[1]), style
-                style = "logic"
-            elif line.startswith("  cell "):
-                kind = line.split()[1]
-                self._cell(kind, dict(_entry(each) for each in _until_end(lines)))
-            elif line.startswith("  process "):
-                self._processes.append(list(_until_end(lines)))
-            elif line == "end":
-                return
-
-    def _cell(self, kind: str, entries: dict[str, str]) -> None:
-        logic, found = self.found.logic, self.found
+    def _cell(self, cell: Cell) -> None:
+        logic, found, kind, ports = self.found.logic, self.found, cell.kind, cell.ports
+        constant = any(_constant(ports[side]) for side in ("A", "B") if side in ports)
         if kind == "$mul":
-            if not any(_CONSTANT.match(entries[side]) for side in ("A", "B")):
-                a, b = sorted((int(entries["A_WIDTH"]), int(entries["B_WIDTH"])), reverse=True)
+            if not constant:
+                a, b = sorted((cell.number("A_WIDTH"), cell.number("B_WIDTH")), reverse=True)
                 found.products[a, b] += 1
         elif kind in ("$dff", "$adff", "$sdff", "$dffe"):
-            logic["registers"] += int(entries["WIDTH"])
-            self._kept[_bare(entries["D"])] = _bare(entries["Q"])
+            logic["registers"] += cell.number("WIDTH")
+            if len(ports["D"]) == 1:
+                self._kept[ports["D"][0].name] = ports["Q"][0].name
         elif kind == "$memrd_v2":
-            memory = entries["MEMID"].strip('"').replace("\\\\", "\\")
-            if entries["CLK_ENABLE"] == "1" and self._memories[memory][2] != "block":
-                logic["registers"] += int(entries["WIDTH"])
+            if cell.number("CLK_ENABLE") and self._styles[cell.memory] != "block":
+                logic["registers"] += cell.number("WIDTH")
         elif kind in _MEMORIES:
-            words, width, style = int(entries["DEPTH"]), int(entries["WIDTH"]), entries["STYLE"].strip('"')
+            words, width, style = cell.number("DEPTH"), cell.number("WIDTH"), cell.parameters["STYLE"].strip('"')
             found.memories[words, width, style] += 1
             if style != "block":
                 logic["registers"] += width
         elif kind in _SHIFTS:
-            if not _CONSTANT.match(entries["B"]):
-                logic["shifts"] += int(entries["Y_WIDTH"]) * int(entries["B_WIDTH"])
+            if not _constant(ports["B"]):
+                logic["shifts"] += cell.number("Y_WIDTH") * cell.number("B_WIDTH")
         elif kind in _KINDS:
-            width = max(int(entries[name]) for name in ("A_WIDTH", "B_WIDTH", "WIDTH") if name in entries)
-            fixed = any(_CONSTANT.match(entries[side]) for side in ("A", "B") if side in entries)
-            logic[_FIXED.get(_KINDS[kind], _KINDS[kind]) if fixed else _KINDS[kind]] += max(
-                width, int(entries.get("Y_WIDTH", 0)))
+            bits = max(cell.number(name) for name in ("A_WIDTH", "B_WIDTH", "WIDTH", "Y_WIDTH")
+                       if name in cell.parameters)
+            logic[_FIXED.get(_KINDS[kind], _KINDS[kind]) if constant else _KINDS[kind]] += bits
         elif kind.startswith("\\"):
-            self.children[kind] += 1
+            self.children[kind[1:]] += 1
 
-    def _choices(self, process: Iterable[str]) -> int:
-        """Bits of all values but one that each target is chosen from. A register that keeps its value, or that a reset
-        clears, needs nothing for that."""
-        counts: Counter[str] = Counter()
-        widths: dict[str, int] = {}
-        depth, reset = 0, 0
-        for line in process:
-            words = line.split()
-            if not words:
-                continue
-            if words[0] == "switch":
-                depth += 1
-                if not reset and words[1] == "\\rst":
-                    reset = depth
-            elif words[0] == "end":
-                if reset == depth:
-                    reset = 0
-                depth -= 1
-            elif words[0] == "assign" and not reset:
-                found = _PART.match(line.strip()[len("assign "):])
-                assert found, line
-                target, whole = found[1], found[0]
-                value = line.strip()[len("assign ") + len(whole):].strip()
-                keeps = not depth and self._kept.get(target) == _bare(value)
-                counts[whole] += not keeps
-                widths[whole] = self._width(found)
-        return sum(widths[each] * max(0, count - 1) for each, count in counts.items())
-
-    def _width(self, part: re.Match[str]) -> int:
-        name, high, low = part.groups()
-        if high is None:
-            return self._wires.get(name, 1)
-        return int(high) - int(low or high) + 1
+    def _choices(self, process: Process, counts: Counter[Chunk], *, nested: bool) -> None:
+        """Add the values that each target is chosen from. A register that keeps its value, or that a reset clears,
+        needs nothing for that."""
+        for each in process:
+            if isinstance(each, Switch):
+                if each.selector != _RESET:
+                    for case in each.cases:
+                        self._choices(case.body, counts, nested=True)
+            else:
+                target, value = each
+                keeps = not nested and len(value) == 1 and self._kept.get(target.name, "") == value[0].name != ""
+                counts[target] += not keeps
 
 
-def _until_end(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        if line == "  end":
-            return
-        yield line
-
-
-def _entry(line: str) -> tuple[str, str]:
-    """The name and the value of a parameter or a connection."""
-    _, name, value = line.strip().split(" ", 2)
-    return name.lstrip("\\"), value
-
-
-def _bare(signal: str) -> str:
-    return signal.split(" ")[0]
+def _constant(bits: Bits) -> bool:
+    return len(bits) == 1 and not bits[0].name

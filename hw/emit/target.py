@@ -6,8 +6,7 @@ which reads its image with ``$readmemh``, or of `circulant_loadable`, which can 
 of that is plain Amaranth, for its simulator.
 """
 import gc
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, is_dataclass
 from typing import Protocol, TypeVar
 
@@ -20,9 +19,11 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
+from circulant.hw.emit.comments import components, notes
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
-from circulant.hw.emit.yosys import Yosys
+from circulant.hw.emit.modules import Modules
+from circulant.hw.emit.rtlil import modules
 
 __all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed", "ram_style"]
 
@@ -87,10 +88,12 @@ class VerilogTarget:
 
     def __init__(self) -> None:
         self.images: dict[str, str] = {}
-        self._texts = {"circulant_rom": _memory("circulant_rom", writable=False)}
-        self._modules: dict[str, tuple[wiring.Signature, list[str]]] = {}
-        self._yosys: Yosys | None = None
-        self.inventories = Inventories()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.inventories, self._written = Inventories(), Modules()
+        self._shared: dict[str, tuple[wiring.Signature, list[str]]] = {}
+        self.add_module("circulant_rom", _memory("circulant_rom", writable=False), outputs=("data",))
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -117,9 +120,9 @@ class VerilogTarget:
             mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
         return mem.elaborate(None)
 
-    def add_module(self, name: str, text: str) -> None:
+    def add_module(self, name: str, text: str, *, outputs: Collection[str]) -> None:
         """Take in a Verilog module that is written by hand."""
-        self._texts[name] = text
+        self._written.add_text(name, text, outputs)
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the module ``module``; equal names must mean equal components.
@@ -127,42 +130,31 @@ class VerilogTarget:
         Returns:
             The component's signature, and which of clk and rst its module has: one without registers has neither.
         """
-        if module not in self._modules:
+        if module not in self._shared:
             component = make()
-            self._modules[module] = (component.signature, self.write(component, module))
-        return self._modules[module]
+            self._shared[module] = (component.signature, self.write(component, module))
+        return self._shared[module]
 
     def write(self, component: wiring.Component, module: str) -> list[str]:
-        """Begin to write a component as the module ``module``; returns which of clk and rst it has."""
-        text = self._rtlil(component, component, module)
-        body = text.partition(f"\nmodule \\{module}\n")[2].partition("\nend\n")[0]
-        return [name for name in ("clk", "rst") if re.search(rf"^ *wire .*\binput \d+ +\\{name}$", body, re.M)]
-
-    def convert(self, top: wiring.Component, name: str, *, short: bool = False) -> str:
-        """The Verilog of ``top`` and of everything that it shares.
-
-        Parameters:
-            short: without what nobody reads, and in fewer lines, see `circulant.hw.emit.verilog_compaction`.
-        """
-        with Yosys(short=short) as yosys:
-            self._yosys, self._modules = yosys, {}
-            with fast_elaboration():
-                self._rtlil(top, Fragment.get(top, self), name)
-            self._yosys = None
-            yosys.read()
-            gc.collect()  # All that Amaranth has made, while Yosys is at work on the last text.
-            return "\n".join([yosys.verilog(), *self._texts.values()])
-
-    def _rtlil(self, component: wiring.Component, elaboratable: Elaboratable | Fragment, name: str) -> str:
-        """It is given to Yosys at once, where one runs."""
+        """Write a component as the module ``module``; returns which of clk and rst it has."""
         way = {In: PortDirection.Input, Out: PortDirection.Output}
         ports = {"__".join(map(str, path)): (Value.cast(value), way[member.flow])
                  for path, member, value in component.signature.flatten(component)}
-        text = str(rtlil.convert(elaboratable, name=name, ports=ports, platform=self, emit_src=False))
-        self.inventories.read(text)
-        if self._yosys is not None:
-            self._yosys.give(text)
-        return text
+        fragment = Fragment.get(component, self)
+        units = components(fragment, module)
+        found = list(modules(str(rtlil.convert(fragment, name=module, ports=ports, platform=self))))
+        for each in found:
+            self.inventories.add(each)
+        self._written.add(found, {each.name: notes(units.get(each.name)) for each in found})
+        return [name for name in ("clk", "rst") if f"\\{name}" in found[0].wires]
+
+    def convert(self, top: wiring.Component, name: str) -> str:
+        """The Verilog of ``top`` and of everything that it shares, ``top`` first."""
+        self._begin()
+        with fast_elaboration():
+            self.write(top, name)
+        gc.collect()  # All that Amaranth has made.
+        return self._written.text()
 
 
 C = TypeVar("C", bound=wiring.Component)
@@ -208,7 +200,7 @@ def _instance(module: str, signature: wiring.Signature, interface: wiring.PureIn
     ports: dict[str, Value] = {f"i_{name}": domain[name] for name in controls}
     for path, member, value in signature.flatten(interface):
         ports[f"{'i' if member.flow is In else 'o'}_{'__'.join(map(str, path))}"] = Value.cast(value)
-    return Instance(module, **ports)
+    return Instance(module, **ports, src_loc_at=2)
 
 
 def _module_name(kind: type[wiring.Component], parameters: Mapping[str, object]) -> str:
@@ -262,7 +254,7 @@ class Rom(wiring.Component):
             kind, style = "circulant_rom", ram_style(depth, writable=False)
             if writer is not None:
                 kind, style = "circulant_loadable", "block" if style == "block" else "distributed"
-                platform.add_module(kind, _memory(kind, writable=True))
+                platform.add_module(kind, _memory(kind, writable=True), outputs=("data",))
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
                 p_STYLE=style,

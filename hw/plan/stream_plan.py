@@ -92,7 +92,7 @@ def _(layer: Activation, count: int = 1, plan: ActivationPlan | None = None) -> 
 
 
 @layer_entry.register
-def _(layer: Activation, plan: ActivationPlan) -> dict[str, Json]:
+def _(layer: Activation, plan: ActivationPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "elements": plan.elements, "cycles": plan.cycles,
             "floor": plan.cycles if plan.multipliers else 0, "multipliers": plan.multipliers,
             "limit": "some values in each cycle"}

@@ -54,7 +54,7 @@ class Ram(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if isinstance(platform, VerilogTarget):
-            platform.add_module("circulant_ram", RAM)
+            platform.add_module("circulant_ram", RAM, outputs=("r_data",))
             m.submodules.ram = Instance(
                 "circulant_ram", p_WIDTH=self._width, p_DEPTH=self._depth, p_ADDRESS=self._address,
                 p_STYLE=ram_style(self._depth),

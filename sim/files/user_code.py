@@ -58,7 +58,7 @@ def content(key: str, path: str) -> bytes:
 
 
 def load_object(key: str, path: str) -> Any:
-    """What ``FILE.py:NAME`` names. Runs the file.
+    """The object that ``FILE.py:NAME`` names. Runs the file.
 
     Raises:
         Refusal: when the file is missing, raises, or has no such name.
@@ -78,7 +78,7 @@ def load_object(key: str, path: str) -> Any:
 
 
 def calling(key: str, path: str, call: Callable[..., Any], *given: Any, **arguments: Any) -> Any:
-    """What a call of something out of a user's file returns.
+    """The result of a call of something out of a user's file returns.
 
     Raises:
         Refusal: in place of what it raises, but for refusals, with file and line.

@@ -32,7 +32,7 @@ from circulant.sim.shape.kinds import unknown, within
 from circulant.sim.shape.recurrent import check_one_block_size
 from circulant.sim.shape.sequences import check_lengths
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "matrices", "quantize", "quantize_layer"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grids", "matrices", "quantize", "quantize_layer"]
 
 
 def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
@@ -99,6 +99,11 @@ def _(layer: Linear | Conv | Gru | Lstm) -> dict[str, Product]:
 @matrices.register
 def _(layer: Bidirectional | Residual) -> dict[str, Product]:
     return {path: each for one in layer.within for path, each in matrices(one).items()}
+
+
+def grids(network: Network) -> dict[str, Format]:
+    """The format of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values."""
+    return {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
 
 
 def _parts(layer: Layer) -> list[str]:

@@ -19,7 +19,7 @@ __all__ = ["load", "save"]
 FORMAT, VERSION = "circulant-float", 1
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (Model, Window, *get_args(Layer))}
-"""What may stand in a file, by name."""
+"""Classes of what may stand in a file, by name."""
 
 _META = Table({"model": Anything()})
 

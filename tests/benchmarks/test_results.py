@@ -44,8 +44,8 @@ def test_every_row_is_a_legal_experiment(experiment):
         assert each.base or each is base or not loaded.training.dense_epochs, "it is trained alone, or from a baseline"
 
 
-@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", "speech-gru-1024", "speech-gru-256",
-                                        "speech-lstm-256"])
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm", *(
+    pytest.param(f"speech-{name}", marks=pytest.mark.soak) for name in ("gru-1024", "gru-256", "lstm-256"))])
 def test_mixed_rows_name_every_recurrent_matrix(experiment):
     loaded = load(experiment, row(experiment, "k16-4").sets)
     model = training.build(training.ModelSettings(**loaded.tables()["model"]), (10, 40), 5)

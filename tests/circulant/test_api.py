@@ -23,7 +23,7 @@ DATA = circulant.Dataset("mine", X, Y, X, Y, classes=2)
 
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: circulant.train_admm(MODEL, X), "train_admm must be given a Dataset or a tuple or a list or a DataLoader "
-     "as data, not a numpy array; give arrays (x, y), or make one with circulant.load_data"),
+     "as data, not a numpy array; make one with circulant.load_data, or circulant.Dataset of arrays"),
     (lambda: circulant.train_admm(MODEL, X, epoch=3), "train_admm must be given arguments that it knows, not 'epoch'; "
      "did you mean 'epochs'?"),
     (lambda: circulant.train_admm(MODEL, X, tolerence=3), "did you mean 'tolerance'?"),

@@ -75,7 +75,7 @@ def test_data_of_a_file_and_of_an_experiment(call, tmp_path):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["data", "mnis"], "A data set must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
-                       "'npz', an .npz file or an experiment, not 'mnis'; did you mean 'mnist'?"),
+                       "'npz', 'python', 'saved', an .npz file or an experiment, not 'mnis'; did you mean 'mnist'?"),
     (["data", "digits", "--set", "data.bands=3"], "takes the options seed, subset, test_subset, held_out, layout, no"),
     (["data", "digits", "--set", "data.layout=row"], "data.layout must be one of 'auto', 'image', 'flat', 'rows', not"),
     (["data", "none.npz"], "none.npz, but that does not exist"),

@@ -115,7 +115,7 @@ def test_malformed_overrides(override):
     ("compression.block_size=12", "compression.block_size must be a power of two from 1 to 64, or a table from matrix "
                                   "name to such a number, not 12"),
     ("data.name=digit", "data.name must be one of 'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', "
-                        "'npz', not 'digit'; did you mean 'digits'?"),
+                        "'npz', 'python', 'saved', not 'digit'; did you mean 'digits'?"),
 ])
 def test_illegal_overrides(override, sentence):
     assert refusal("digits-gru", [override]) == f"digits-gru: {sentence}"

@@ -14,9 +14,13 @@ from amaranth.hdl import Cat, ClockDomain, Module, Shape, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
+from hypothesis import settings
 
 RESET = "reset"
 """Path of the reset of the clock domain, beside those of the ports."""
+
+SETTLED = 50
+"""Silent cycles in which what is too much of an output has to show itself."""
 
 Ports = Mapping[str, Any]
 Agent = Generator[Ports, Ports, None]
@@ -145,14 +149,18 @@ def source(path: str, payloads: Sequence[Any], passed: Transfers, *, stall: floa
 
 
 def sink(path: str, passed: Transfers, sources: Sequence[Transfers], *,
-         stall: float = 0.0, seed: int = 0, quiet: int = 100) -> Agent:
+         stall: float = 0.0, seed: int = 0, quiet: int = 100, count: int | None = None) -> Agent:
     """Takes what a stream offers, in a share ``stall`` of the cycles nothing; returns after ``quiet`` silent cycles.
+
+    Behind ``count`` payloads `SETTLED` silent cycles are enough, except in a soak: an idle circuit is simulated no
+    faster than a busy one.
 
     Raises:
         AssertionError: when an offer that was not taken changes, or when silence comes before the sources are done.
     """
     rng, cycle, silent, offered, progress = np.random.default_rng((seed, 2)), 0, 0, None, 0
-    while silent < quiet:
+    settled = quiet if settings.get_current_profile_name() == "soak" else min(quiet, SETTLED)
+    while silent < (quiet if count is None or len(passed.payloads) < count else settled):
         ready = bool(rng.random() >= stall)
         shown = yield {f"{path}.ready": ready}
         offer = shown[f"{path}.payload"] if shown[f"{path}.valid"] else None
@@ -194,28 +202,31 @@ def _nothing() -> Agent:
 
 
 def stream(dut: wiring.Component, payloads: Sequence[Any], *, stall_i: float = 0.0, stall_o: float = 0.0, seed: int = 0,
-           reset_at: int | None = None, quiet: int = 100) -> list[Any]:
+           reset_at: int | None = None, quiet: int = 100, count: int | None = None) -> list[Any]:
     """What stream ``o`` gives for ``payloads`` at stream ``i``, which stand still in shares of the cycles.
 
     With ``reset_at`` all begins anew after so many cycles, and only what comes then is returned. ``quiet`` has to be
-    longer than ``dut`` ever thinks.
+    longer than ``dut`` ever thinks; where ``count`` payloads have come, it has thought.
     """
-    return _transfers(dut, payloads, stall_i=stall_i, stall_o=stall_o, seed=seed, reset_at=reset_at,
-                      quiet=quiet)[1].payloads
+    return transfers(dut, payloads, stall_i=stall_i, stall_o=stall_o, seed=seed, reset_at=reset_at, quiet=quiet,
+                     count=count)[1].payloads
 
 
-def cycles(dut: wiring.Component, payloads: Sequence[Any], *, quiet: int = 100) -> tuple[list[int], list[int]]:
+def cycles(dut: wiring.Component, payloads: Sequence[Any], *, quiet: int = 100,
+           count: int | None = None) -> tuple[list[int], list[int]]:
     """The cycles in which the payloads enter ``dut``, and those in which its own leave, when nothing stalls."""
-    came, went = _transfers(dut, payloads, stall_i=0.0, stall_o=0.0, seed=0, reset_at=None, quiet=quiet)
+    came, went = transfers(dut, payloads, quiet=quiet, count=count)
     return came.cycles, went.cycles
 
 
-def _transfers(dut: wiring.Component, payloads: Sequence[Any], stall_i: float, stall_o: float, seed: int,
-               reset_at: int | None, quiet: int) -> tuple[Transfers, Transfers]:
+def transfers(dut: wiring.Component, payloads: Sequence[Any], *, stall_i: float = 0.0, stall_o: float = 0.0,
+              seed: int = 0, reset_at: int | None = None, quiet: int = 100,
+              count: int | None = None) -> tuple[Transfers, Transfers]:
+    """What passes through streams ``i`` and ``o``, as in `stream`, and when."""
     def agents() -> tuple[Transfers, Transfers, Agent, Agent]:
         came, went = Transfers(), Transfers()
         return (came, went, source("i", payloads, came, stall=stall_i, seed=seed),
-                sink("o", went, [came], stall=stall_o, seed=seed, quiet=quiet))
+                sink("o", went, [came], stall=stall_o, seed=seed, quiet=quiet, count=count))
 
     came, went, feed, drain = agents()
     if reset_at is not None:

@@ -15,7 +15,7 @@ from tests.hw.golden import blocks
 from tests.hw.simulate import stream
 from tests.hw.test_top import Beats
 
-COUNT = 20
+COUNT, FAST = 20, 10
 BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
 MOST = 48
 """Pixels of an image behind a convolution; more only take longer to simulate."""
@@ -102,7 +102,8 @@ def pixels(image, top):
     return blocks([image.reshape(-1, top.pixels * image.shape[-1])], top.input_block)
 
 
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("seed", [*range(FAST), *(pytest.param(seed, marks=pytest.mark.soak)
+                                                 for seed in range(FAST, COUNT))])
 def test_a_random_network_equals_golden(seed):
     rng, made = np.random.default_rng((13, seed)), model(seed)
     images = rng.uniform(-1, 1, (3, *made.shape))
@@ -112,7 +113,8 @@ def test_a_random_network_equals_golden(seed):
     given = [beat for image in vectors.inputs for beat in pixels(image, dut.top)]
     wanted = [beat for row in vectors.outputs for beat in blocks([row[None]], dut.top.output_block)]
     stall_i, stall_o = STALLS[seed % len(STALLS)]
-    assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500) == wanted
+    assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, seed=seed, quiet=1500,
+                  count=len(wanted)) == wanted
 
 
 def test_the_networks_differ():

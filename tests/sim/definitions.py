@@ -7,8 +7,10 @@ from hypothesis import HealthCheck, settings
 
 
 def repeatable(examples):
-    """Settings of a property test: the same examples each time, however busy the machine is."""
-    return settings(max_examples=examples, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    """Settings of a property test: the same examples each time, however busy the machine is, and 20 times more in a
+    soak."""
+    return settings(max_examples=examples * (20 if settings.get_current_profile_name() == "soak" else 1),
+                    derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def half_up(x):

@@ -14,14 +14,15 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.network import Network
-from circulant.sim.quantize.quantize import matrices as golden_matrices
+from circulant.sim.quantize.quantize import grids
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.blocks import BlockCirculant
 from circulant.training.blocks.clone import clone, settle
 from circulant.training.blocks.fixed import integers
 from circulant.training.blocks.matrices import Matrix, constraint_of, matrices
 
-__all__ = ["QuantizedSet", "golden_paths", "quantized_set_of", "constrain_to_quantized", "nearest_quantized", "settled"]
+__all__ = ["QuantizedSet", "golden_paths", "quantized_set_of", "constrain_to_quantized", "nearest_quantized", "settled",
+           "weight_formats"]
 
 ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 """The golden matrix of each matrix of a recurrent layer."""
@@ -108,12 +109,24 @@ def golden_paths(model: nn.Module, network: Network) -> dict[str, str]:
     if any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
         raise Refusal("A model must have no batch normalisation to be trained on its integers, as that changes them "
                       "again; fold it into the weights first")
-    known = {path for layer in network.layers for path in golden_matrices(layer)}
+    known = grids(network).keys()
     found = {name: path for name, matrix in matrices(model).items() if (path := _path(name, matrix)) in known}
     if missing := known - set(found.values()):
         raise Refusal(f"Every golden matrix must come from a matrix of the model to be trained on its integers, but "
                       f"{', '.join(sorted(missing))} does not; give the modules names of letters and underscores")
     return found
+
+
+def weight_formats(model: nn.Module, network: Network) -> dict[str, Format]:
+    """The format in which a golden network stores each matrix of its model, by parameter name.
+
+    It is what `finetune`, `constrain_to_quantized` and `Admm` take as their forms.
+
+    Raises:
+        Refusal: as `golden_paths`.
+    """
+    known = grids(network)
+    return {name: known[path] for name, path in golden_paths(model, network).items()}
 
 
 def _path(name: str, matrix: Matrix) -> str:

@@ -47,7 +47,7 @@ def finetune(model: nn.Module, data: Given, forms: Mapping[str, Format], *, epoc
         Refusal: as `Fit` and `Admm`.
     """
     s = settings or TrainingSettings()
-    read = samples(data, test, seed=s.seed, batch=s.batch_size)
+    read = samples(data, test, task=task.kind if task else None, seed=s.seed, batch=s.batch_size)
     distilled = DistillationTask(task or task_of(read), model)
     sizes = block_sizes(model)
 

@@ -18,8 +18,8 @@ from circulant.training.loop.optimize import choose, optimizer, schedule
 from circulant.training.loop.runtime import ALONE, PRECISIONS, Precision, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
 from circulant.training.task.augment import AUGMENTS, augment
-from circulant.training.task.batches import Batch, Part, Portion
-from circulant.training.task.loaded import Loaded, LoadedPart
+from circulant.training.task.batches import Batch, Portion
+from circulant.training.task.loaded import Loaded, part_of
 from circulant.training.task.samples import Given, Samples, samples
 from circulant.training.task.task import Loss, Task, task_of
 
@@ -219,7 +219,7 @@ def fit(model: nn.Module, data: Given, *, test: Given | None = None, loss: str |
         Refusal: when the loss is not finite, or a name is unknown.
     """
     chosen = Recipe(**recipe)
-    read = samples(data, test, loss=loss, seed=chosen.seed, batch=chosen.batch)
+    read = samples(data, test, task=task.kind if task else None, loss=loss, seed=chosen.seed, batch=chosen.batch)
     phase = Fit(model, read, task or task_of(read, loss=loss), chosen, add_gradient=add_gradient)
     history: list[Metrics] = []
     for epoch in range(1, int(recipe["epochs"]) + 1):
@@ -241,7 +241,7 @@ def evaluate(model: nn.Module, data: Given | Loaded, *, task: Task | None = None
     Raises:
         Refusal: as `samples`, and when the outputs do not fit the task.
     """
-    read = samples(data, None if isinstance(data, Dataset | Loaded) else data)
+    read = samples(data, None if isinstance(data, Dataset | Loaded) else data, task=task.kind if task else None)
     task = task or task_of(read)
     device = next(model.parameters()).device
     part = part_of(read, "test", device, exact=exact(model, task))
@@ -258,13 +258,6 @@ def evaluate(model: nn.Module, data: Given | Loaded, *, task: Task | None = None
     finally:
         model.train(training)
     return task.figure([tally for tallies in team.gather(tallies) for tally in tallies])
-
-
-def part_of(data: Samples, name: str, device: torch.device, *, exact: bool = False) -> Part | LoadedPart:
-    """The training or the test set of a data set, in batches."""
-    if isinstance(data, Loaded):
-        return LoadedPart(data, name, device, exact=exact)
-    return Part(data, name, device, exact=exact)
 
 
 def forward(model: nn.Module, batch: Batch) -> Tensor:

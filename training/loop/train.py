@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from circulant.sim.metrics import shown
+from circulant.sim.metrics import shown, words
 from circulant.sim.public import public
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
@@ -14,7 +14,6 @@ from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.display import Display
 from circulant.training.loop.loop import Metrics
-from circulant.training.loop.result import TrainingResult
 from circulant.training.loop.runtime import choose_device, process_group
 from circulant.training.loop.trainer import Progress, Trainer
 from circulant.training.models.models import build, described
@@ -75,6 +74,47 @@ class Trained:
         model = build(self.model_settings, self.inputs, self.classes)
         model.load_state_dict(self.dense)
         return model
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingResult:
+    """A trained block-circulant model, and how it came about.
+
+    Members:
+        model: block-circulant, where the given one was; `circulant.export` takes it.
+        history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
+            all matrices) and ``matrices``, the same for each.
+        scores: metric on the test set: "projected", after ADMM and the hard projection, where there was any, and
+            "circulant", of ``model``.
+        task: loss and metric, for `circulant.training.evaluate` and `circulant.training.score`.
+        data: what was trained and measured on; of arrays a `Dataset`, as `circulant.save_run` takes it.
+    """
+
+    model: nn.Module
+    history: list[dict[str, Any]]
+    scores: dict[str, float]
+    task: Task
+    data: Samples
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, sorted(set(self.block_sizes.values()))))
+        return (f"<TrainingResult {words(self.metric)} {shown(self.metric, self.score)}, block size {sizes}, "
+                f"{len(self.history)} epochs>")
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return self.task.metric
+
+    @property
+    def score(self) -> float:
+        """The metric of the model on the test set."""
+        return self.scores["circulant"]
+
+    @property
+    def block_sizes(self) -> dict[str, int]:
+        """The block size of every matrix, by parameter name."""
+        return block_sizes(self.model)
 
 
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
@@ -204,4 +244,4 @@ def _alone(model: nn.Module, data: Samples, task: Task, *, settings: TrainingSet
         trainer = Trainer(clone(model), data, task=task, settings=settings, phases=phases, block_size=block_size,
                           team=team, progress=progress, checkpoint=checkpoint, about=task.chosen, dense=dense)
         trained = trainer.run(resume=resume)
-    return TrainingResult(trained, trainer.history, trainer.scores, task)
+    return TrainingResult(trained, trainer.history, trainer.scores, task, data)

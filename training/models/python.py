@@ -13,7 +13,7 @@ KEY = "model.path"
 
 
 def made(settings: ModelSettings) -> nn.Module:
-    """What the class or function returns.
+    """The module that the class or function returns.
 
     Raises:
         Refusal: when the file or the name is missing, it raises, or what it returns is no module.
@@ -30,7 +30,7 @@ def made(settings: ModelSettings) -> nn.Module:
 
 
 def identity(settings: ModelSettings) -> str:
-    """What is taken of the file, and the SHA-256 of the file.
+    """The name of what is taken of the file, and the SHA-256 of the file.
 
     Raises:
         Refusal: as `content`.

@@ -11,11 +11,12 @@ from torch.utils.data import DataLoader
 
 from circulant.sim.artifact import digest
 from circulant.sim.refusal import Refusal
+from circulant.training.data import Dataset
 from circulant.training.data.checks import check
 from circulant.training.data.targets import SETS, converted, kind_of, per_step
-from circulant.training.task.batches import Batch, Portion
+from circulant.training.task.batches import Batch, Part, Portion
 
-__all__ = ["Loaded", "LoadedPart"]
+__all__ = ["Loaded", "LoadedPart", "part_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,13 @@ class LoadedPart:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         return Batch(inputs.to(self._device), targets.to(self._device), lengths=steps, target_lengths=None,
                      indices=torch.arange(begin, begin + len(x)))
+
+
+def part_of(data: Dataset | Loaded, name: str, device: torch.device, *, exact: bool = False) -> Part | LoadedPart:
+    """The training or the test set of a data set, in batches."""
+    if isinstance(data, Loaded):
+        return LoadedPart(data, name, device, exact=exact)
+    return Part(data, name, device, exact=exact)
 
 
 def _batches(loader: DataLoader, name: str) -> int:

@@ -28,13 +28,13 @@ HELD_OUT = 0.2
 """The part of the samples that is the test set where none is given."""
 
 
-def samples(data: Given | Loaded, test: Given | None = None, *, loss: str | Loss | None = None, seed: int = 0,
-            batch: int = 32) -> Samples:
+def samples(data: Given | Loaded, test: Given | None = None, *, task: str | None = None,
+            loss: str | Loss | None = None, seed: int = 0, batch: int = 32) -> Samples:
     """A data set as a training reads it: arrays in memory, all else batch by batch, anew in each epoch.
 
     Parameters:
         test: the test set, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
-        loss: tells what targets are of, where their type leaves it open.
+        task, loss: tell what targets are of, where their type leaves it open.
         batch: samples of a batch of a Dataset of torch.
 
     Raises:
@@ -46,9 +46,10 @@ def samples(data: Given | Loaded, test: Given | None = None, *, loss: str | Loss
             raise Refusal(f"A {type(data).__name__} must hold its test set itself, but test is given besides; leave "
                           "it out")
         return data
+    task = task or task_of_loss(loss)
     parts = [data] if test is None else [data, test]
     if all(isinstance(part, tuple | list | TensorDataset) for part in parts):
-        return _in_memory([_arrays(part, name) for part, name in zip(parts, PARTS, strict=False)], loss, seed)
+        return _in_memory([_arrays(part, name) for part, name in zip(parts, PARTS, strict=False)], task, seed)
     loaders = [_loader(part, name, batch) for part, name in zip(parts, PARTS, strict=False)]
     if len(loaders) == 1:
         if isinstance(data, DataLoader | IterableDataset):
@@ -59,7 +60,7 @@ def samples(data: Given | Loaded, test: Given | None = None, *, loss: str | Loss
         assert isinstance(data, TorchDataset)
         loaders = [_loader(Subset(data, np.sort(some).tolist()), name, batch) for some, name in zip(
             (mixed[:cut], mixed[cut:]), PARTS, strict=True)]
-    return Loaded.of(*loaders, task=task_of_loss(loss))
+    return Loaded.of(*loaders, task=task)
 
 
 def _arrays(part: Any, name: str) -> tuple[NDArray[Any], ...]:
@@ -85,10 +86,10 @@ def _arrays(part: Any, name: str) -> tuple[NDArray[Any], ...]:
     return found
 
 
-def _in_memory(parts: Sequence[tuple[NDArray[Any], ...]], loss: str | Loss | None, seed: int) -> Dataset:
+def _in_memory(parts: Sequence[tuple[NDArray[Any], ...]], task: str | None, seed: int) -> Dataset:
     if len(parts) == 1:
         parts = _divided(parts[0], seed)
-    task = task_of_loss(loss) or kind_of(*parts[0][:2])
+    task = task or kind_of(*parts[0][:2])
     fields: dict[str, Any] = {}
     for name, (x, y, *lengths) in zip(PARTS, parts, strict=True):
         with np.errstate(over="ignore"):  # What float32 cannot hold becomes infinity, which Dataset refuses.

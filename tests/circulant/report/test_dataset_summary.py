@@ -35,6 +35,30 @@ def test_figures():
     assert "lengths" not in dataset_summary.figures(images())["train"]
 
 
+def numbers():
+    y = np.array([[[1.0], [3.0]], [[5.0], [np.nan]]], np.float32)
+    return Dataset("numbers", np.zeros((2, 2, 3), np.float32), y, np.zeros((2, 2, 3), np.float32), y,
+                   task="regression", train_lengths=np.array([2, 1]), test_lengths=np.array([2, 1]))
+
+
+def labels():
+    y = np.array([[1, 0], [1, 1], [0, 0]])
+    return Dataset("labels", np.zeros((3, 4), np.float32), y, np.zeros((3, 4), np.float32), y, task="multi-label")
+
+
+def test_numbers_and_labels():
+    held = dataset_summary.figures(numbers())
+    assert held["train"]["targets"] == [{"least": 1.0, "greatest": 5.0, "mean": 3.0,
+                                         "deviation": pytest.approx(np.sqrt(8 / 3))}], "padding is no target"
+    text = dataset_summary.words(held)
+    assert text.startswith("numbers: regression, 1 outputs\n")
+    assert "           target 0: 1 … 5, mean 3 ± 1.633\n" in text
+    held = dataset_summary.figures(labels())
+    assert held["train"]["counts"] == [2, 1]
+    assert "labels: multi-label, 2 labels" in dataset_summary.words(held)
+    assert "1 … 2 targets of a label" in dataset_summary.words(held)
+
+
 def test_words():
     assert dataset_summary.words(dataset_summary.figures(ctc())).splitlines()[:6] == [
         "speech: ctc, 4 classes, of which 0 is the blank",
@@ -48,7 +72,7 @@ def test_words():
         "  train    6 images of 2 × 5 × 4, 0.0 MB, values 1 … 1")
 
 
-@pytest.mark.parametrize(("data", "panels"), [(ctc(), 3), (images(), 1), (images(classes=200), 1)])
+@pytest.mark.parametrize(("data", "panels"), [(numbers(), 2), (ctc(), 3), (images(), 1), (images(classes=200), 1)])
 def test_picture(data, panels):
     pixels = imread(io.BytesIO(dataset_summary.picture(data)))
     assert pixels.shape[:2] == (480 * panels, 1500)

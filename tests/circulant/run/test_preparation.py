@@ -30,7 +30,12 @@ def call(capsys, *arguments):
     return stopped.value.code, said.out, said.err
 
 
-@pytest.mark.parametrize("name", shipped())
+FAST = ("cifar10-resnet8", "digits-gru", "fsdd-lstm", "mnist-lenet5", "mnist-mlp")
+"""One of each kind of network."""
+
+
+@pytest.mark.parametrize("name", [name if name in FAST else pytest.param(name, marks=pytest.mark.soak)
+                                  for name in shipped()])
 def test_every_shipped_network_can_become_hardware(name):
     experiment = load(name)
     shape = (784,) if experiment.data.layout == "flat" else SHAPES[experiment.data.name]

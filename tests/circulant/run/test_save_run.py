@@ -1,4 +1,6 @@
 """A run folder of what was made in Python: the commands go on with it, and it holds one network."""
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -84,7 +86,18 @@ def test_a_network_of_another_model(model, tmp_path, other):
 
 def test_arguments_of_another_type(model, tmp_path):
     network = circulant.export(model, DATA.train_x)
-    with pytest.raises(Refusal, match=r"^save_run must be given a Dataset as data, not a tuple; make one with"):
+    with pytest.raises(Refusal, match=r"^save_run must be given a Dataset as data, not a tuple; "):
         circulant.save_run(tmp_path, model, network, (X, X))
     with pytest.raises(Refusal, match=r"^experiment: name must be letters"):
         circulant.save_run(tmp_path / "a b", model, network, DATA)
+
+
+def test_a_regression_of_arrays(tmp_path):
+    torch.manual_seed(0)
+    trained = circulant.train_direct(nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1)),
+                                     (X[:, 0], X[:, 0].sum(1)), block_size=4, epochs=20, lr=0.05, progress=False)
+    network = circulant.export(trained.model, trained.data.train_x)
+    circulant.save_run(tmp_path / "mine", trained.model, network, trained.data)
+    record = json.loads((tmp_path / "mine" / "quantization.json").read_text())
+    assert record["metric"] == "r2"
+    assert record["r2"]["quantized"] == pytest.approx(trained.score, abs=0.01)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from circulant import training
@@ -93,7 +94,7 @@ def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatc
 
 def test_run_goes_on_unasked(stopped, monkeypatch):
     for step in ("run.steps.quantize", "run.steps.generate", "run.steps.simulate", "report.report.write"):
-        monkeypatch.setattr(f"circulant.{step}", lambda run, show: {"verification": {"mismatches": 0}})
+        monkeypatch.setattr(f"circulant.{step}", lambda run, show, **options: {"verification": {"mismatches": 0}})
     monkeypatch.setattr("circulant.commands._show", lambda run, figures: None)
     seen = []
     monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))
@@ -122,3 +123,26 @@ def test_each_position_of_a_kernel_is_a_matrix_of_the_record():
     assert found["conv2.weight"] == {"groups": 9, "rows": 16, "columns": 8, "block_size": 1}
     weights = {name: matrix["groups"] * matrix["rows"] * matrix["columns"] for name, matrix in found.items()}
     assert weights == {name: weight.numel() for name, weight in model.named_parameters() if name in found}
+
+
+@pytest.mark.parametrize(("targets", "metric"), [("numbers", "r2"), ("labels", "f1")])
+def test_numbers_and_labels_of_a_file(tmp_path, monkeypatch, capsys, targets, metric):
+    """A user's own file goes through training, picked widths and fine-tuning, and is scored by its own metric."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 5, 3))
+    y = {"numbers": x.mean((1, 2)), "labels": x.mean(1) > 0}[targets]
+    np.savez("mine.npz", x=x, y=y)
+    keys = {"data.name": "npz", "data.path": "mine.npz", "model.hidden": 8, "training.dense_epochs": 3,
+            "training.admm_epochs": 2, "training.retrain_epochs": 2, "quantization.budget": 2.0,
+            "quantization.pick": '["weight_bits"]', "quantization.finetune_epochs": 1}
+    options = [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
+    assert circulant("train", *options, "--out", "run") == 0
+    assert circulant("quantize", "run") == 0
+    quantized = json.loads((tmp_path / "run" / "quantization.json").read_text())
+    dense = json.loads((tmp_path / "run" / "training.json").read_text())[metric]["dense"]
+    assert quantized["metric"] == metric and quantized["picking"]["lost"] <= 2.0
+    assert quantized[metric]["quantized"] == pytest.approx(dense, abs=0.5)
+    found = quantized[metric]["quantized"]
+    text = f"R² {found:.4g}" if metric == "r2" else f"F1 {found:.2%}"
+    assert f"{text} quantized" in capsys.readouterr().out

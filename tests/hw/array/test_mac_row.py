@@ -160,5 +160,6 @@ def test_what_is_not_added_leaves_the_accumulators_alone():
 
 def test_a_tool_is_told_to_keep_what_the_accumulators_of_a_row_listen_to():
     text = VerilogTarget().convert(MacRow(row_shape(slots=2)), "row")
-    kept = re.findall(r"\(\* keep = 32'd1 \*\)\n  (?:reg|wire) (?:\[\d+:\d+\] )?(\w+)", text)
+    kept = [name.strip() for names in re.findall(r"keep = 1 \*\) (?:reg|wire) (?:\[\d+:\d+\] )?([^;]+);", text)
+            for name in names.split(",")]
     assert {"row_add", "row_first", "row_load", "row_loads", "row_slot"} <= set(kept)

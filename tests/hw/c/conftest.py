@@ -1,4 +1,4 @@
-"""Compiled libraries go to a cache of this test run, and designs are plain C for one lane."""
+"""Designs in C, compiled and called as a user's program does."""
 import ctypes
 import shutil
 import subprocess
@@ -10,13 +10,6 @@ import pytest
 from circulant.hw.c import CDesign
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CIRCULANT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 class Compiled:

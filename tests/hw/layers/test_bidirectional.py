@@ -14,7 +14,7 @@ from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
 
 STEPS = 4
-STALLS = [(0.5, 0.1), (0.1, 0.9)]
+STALLS = [(0.5, 0.1), pytest.param(0.1, 0.9, marks=pytest.mark.soak)]
 SMALL = {"k": 4, "inputs": 6, "hidden": 8}
 CASES = {  # forward, and what is different of backward
     "a GRU": ({"cell": gru, **SMALL}, {}),
@@ -63,23 +63,25 @@ def vectors(layer, lengths):
 def test_equals_golden(name, returns, stall_i, stall_o):
     layer, dut = made(name, returns)
     given, expected = vectors(layer, (3, 1, 4, 2, 1, 1))
-    assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, quiet=600) == expected
+    assert stream(dut, given, stall_i=stall_i, stall_o=stall_o, quiet=600, count=len(expected)) == expected
 
 
-@pytest.mark.parametrize("reset_at", [30, 200, 700])
+@pytest.mark.parametrize("reset_at", [pytest.param(30, marks=pytest.mark.soak), 200,
+                                      pytest.param(700, marks=pytest.mark.soak)])
 def test_right_answers_after_a_reset_in_the_middle(reset_at):
     layer, dut = made("an LSTM, ragged", "sequence")
     given, expected = vectors(layer, (4, 2))
-    assert stream(dut, given, stall_o=0.3, reset_at=reset_at, quiet=600) == expected
+    assert stream(dut, given, stall_o=0.3, reset_at=reset_at, quiet=600, count=len(expected)) == expected
 
 
-@pytest.mark.parametrize("returns", ["sequence", "last"])
-@pytest.mark.parametrize("name", ["a GRU", "an LSTM, ragged"])
+@pytest.mark.parametrize(("name", "returns"), [
+    pytest.param("a GRU", "sequence", marks=pytest.mark.soak), ("a GRU", "last"), ("an LSTM, ragged", "sequence"),
+    pytest.param("an LSTM, ragged", "last", marks=pytest.mark.soak)])
 def test_sequences_of_the_greatest_length_follow_each_other_as_fast_as_one_direction_takes_them(name, returns):
     layer, dut = made(name, returns)
     given, expected = vectors(layer, (STEPS,) * 8)
-    alone, _ = cycles(unit(layer.forward), given, quiet=600)
-    came, went = cycles(dut, given, quiet=600)
+    alone, _ = cycles(unit(layer.forward), given, quiet=600, count=len(expected))
+    came, went = cycles(dut, given, quiet=600, count=len(expected))
     each = len(given) // 8
     assert len(went) == len(expected)
     assert np.diff(came[each - 1::each])[2:].tolist() == np.diff(alone[each - 1::each])[2:].tolist()

@@ -1,50 +1,23 @@
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 
 from circulant.hw.array.layer_programs import layer_program, spacings
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.hw.plan.cost import sequence_cycles, step_timeline
 from tests.hw.drawn_layers import blocks, gru, lstm
+from tests.hw.simulate import transfers
 
-DEADLINE = 20_000
+QUIET = 400
+"""Cycles, longer than any of these layers thinks."""
 
 
 def best_program(layer, shape, elements, streams=1):
     programs = [layer_program(layer, shape, spacing) for spacing in spacings(shape)]
     return min(programs, key=lambda program: step_timeline(layer, program, elements, streams=streams).period)
-
-
-def run(dut, x, *, stall=0.0, seed=0, reset_at=None):
-    """Blocks of the output and the cycles in which they came, for a list of (block, last) of the input."""
-    rng = np.random.default_rng(seed)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    taken, cycles = [], []
-
-    async def bench(ctx):
-        at, offered = 0, False
-        for cycle in range(DEADLINE):
-            if not offered and at < len(x) and rng.random() >= stall:
-                offered = True
-                ctx.set(dut.i.payload, {"data": x[at][0], "last": x[at][1]})
-            ctx.set(dut.i.valid, offered)
-            ctx.set(dut.o.ready, rng.random() >= stall)
-            _, _, accepted, valid, ready, payload = await ctx.tick().sample(
-                dut.i.ready, dut.o.valid, dut.o.ready, dut.o.payload
-            )
-            if offered and accepted:
-                at, offered = at + 1, False
-            if valid and ready:
-                taken.append((list(payload.data), payload.last))
-                cycles.append(cycle)
-            if at == len(x) and cycles and cycle - max(cycles[-1], 0) > 400:
-                return
-
-    simulator.add_testbench(bench)
-    simulator.run()
-    return taken, cycles
 
 
 def streams(layer, count: int, steps: int, turns: int):
@@ -58,10 +31,11 @@ def streams(layer, count: int, steps: int, turns: int):
             for sequence in range(group * turns, (group + 1) * turns):
                 last = t == steps - 1
                 parts = blocks(x[sequence, t], k)
-                given += [(part, int(last and n == len(parts) - 1)) for n, part in enumerate(parts)]
+                given += [{"data": part, "last": int(last and n == len(parts) - 1)} for n, part in enumerate(parts)]
                 if layer.returns == "sequence" or last:
                     parts = blocks(y[sequence, t] if layer.returns == "sequence" else y[sequence], k)
-                    wanted += [(part, int(last and n == len(parts) - 1)) for n, part in enumerate(parts)]
+                    wanted += [{"data": part, "last": int(last and n == len(parts) - 1)}
+                               for n, part in enumerate(parts)]
     return given, wanted
 
 
@@ -99,44 +73,53 @@ def build(cell=lstm, **options):
     return cell(3, **options)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("stall", [0.0, 0.4])
-def test_equals_golden(name, stall):
-    options, shape, elements, turns = CASES[name]
+@dataclass(frozen=True)
+class Unit:
+    """A layer and its hardware, which is simulated several times and compiled once."""
+
+    layer: Any
+    program: Any
+    elements: int
+    turns: int
+    dut: RecurrentLayer
+
+    def run(self, given, wanted, *, stall=0.0):
+        """The cycles in which the output came, which has to be right."""
+        _, went = transfers(self.dut, given, stall_i=stall, stall_o=stall, quiet=QUIET, count=len(wanted))
+        assert went.payloads == wanted
+        return went.cycles
+
+
+@pytest.fixture(scope="module", params=CASES)
+def unit(request):
+    options, shape, elements, turns = CASES[request.param]
     layer = build(**options)
     program = best_program(layer, ArrayShape(*shape), elements, streams=turns)
-    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
-    given, wanted = streams(layer, 2, 3, turns)
-    assert run(dut, given, stall=stall)[0] == wanted
+    return Unit(layer, program, elements, turns, RecurrentLayer(layer, program=program, elements=elements,
+                                                                streams=turns))
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "last" not in name])
-def test_period_is_that_of_the_cost_model(name):
-    options, shape, elements, turns = CASES[name]
-    layer, shape = build(**options), ArrayShape(*shape)
-    program = best_program(layer, shape, elements, streams=turns)
-    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
-    steps = 6 if turns == 1 else 8
-    given, wanted = streams(layer, 1, steps, turns)
-    taken, cycles = run(dut, given)
-    assert taken == wanted
-    ends = np.array(cycles).reshape(steps, turns, -1)[:-1, 0, -1]  # Behind the last step no input's share is summed up.
-    if turns == 1:
-        assert np.diff(ends)[1:].tolist() == [step_timeline(layer, program, elements).period] * 3
+@pytest.mark.parametrize("stall", [pytest.param(0.0, marks=pytest.mark.soak), 0.4])
+def test_equals_golden(unit, stall):
+    unit.run(*streams(unit.layer, 2, 3, unit.turns), stall=stall)
+
+
+def test_equals_golden_at_the_period_of_the_cost_model(unit):
+    steps = 6 if unit.turns == 1 else 8
+    cycles = unit.run(*streams(unit.layer, 1, steps, unit.turns))
+    if unit.layer.returns == "last":
+        return
+    ends = np.array(cycles).reshape(steps, unit.turns, -1)[:-1, 0, -1]  # No input's share is summed behind the last.
+    if unit.turns == 1:
+        assert np.diff(ends)[1:].tolist() == [step_timeline(unit.layer, unit.program, unit.elements).period] * 3
     else:  # Turns may differ by a cycle.
-        period = step_timeline(layer, program, elements, streams=turns, turns=4).period
-        assert ends[-1] - ends[-5] == round(4 * turns * period)
+        period = step_timeline(unit.layer, unit.program, unit.elements, streams=unit.turns, turns=4).period
+        assert ends[-1] - ends[-5] == round(4 * unit.turns * period)
 
 
-@pytest.mark.parametrize("name", ["dense", "a GRU, ragged", "three streams", "three streams of it"])
-def test_short_sequences_follow_each_other_as_the_cost_model_says(name):
-    options, shape, elements, turns = CASES[name]
-    layer, shape = build(**options), ArrayShape(*shape)
-    program = best_program(layer, shape, elements, streams=turns)
-    dut = RecurrentLayer(layer, program=program, elements=elements, streams=turns)
-    given, wanted = streams(layer, 7, 3, turns)
-    taken, cycles = run(dut, given)
-    assert taken == wanted
+@pytest.mark.parametrize("unit", ["dense", "a GRU, ragged", "three streams", "three streams of it"], indirect=True)
+def test_short_sequences_follow_each_other_as_the_cost_model_says(unit):
+    cycles = unit.run(*streams(unit.layer, 7, 3, unit.turns))
     ends = np.array(cycles).reshape(7, -1)[:, -1]  # Turns of streams may be long and short by turns.
-    predicted = sequence_cycles(layer, program, elements, steps=3, streams=turns)
+    predicted = sequence_cycles(unit.layer, unit.program, unit.elements, steps=3, streams=unit.turns)
     assert [ends[3] - ends[1], ends[5] - ends[3]] == [2 * predicted] * 2

@@ -90,7 +90,7 @@ def test_contradictions_are_refused(change, message):
     ({"train_y": np.array([[1, 0, 2], [3, 0, 0]])}, r"from 0 to 3, with 0 beyond; renumber them \(0 is the blank\)$"),
     ({"train_y": np.array([[1, 4, 2], [3, 0, 0]])}, r"must have symbols from 1 to 3 .*, not from 1 to 4"),
     ({"train_lengths": np.array([3, 1])}, r"^The training set .* must have a step for each symbol and one between "
-                                          r"equal ones, but sequence 0 has 3 steps and needs 4 \(1 such sequences\); leave"),
+                                          r"equal ones, but sequence 0 has 3 steps and needs 4 \(1 such sequences\); "),
 ])
 def test_contradictions_of_symbols_are_refused(change, message):
     assert ctc().task == "ctc"

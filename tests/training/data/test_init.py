@@ -99,7 +99,7 @@ def test_training_samples_have_to_be_left(count):
 
 
 def test_unknown_name():
-    names = "'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', 'npz'"
+    names = "'digits', 'mnist', 'cifar10', 'fsdd', 'speechocean762', 'timit', 'npz', 'python', 'saved'"
     with pytest.raises(Refusal, match=rf"^A data set must be one of {names}, not 'digit'; did you mean 'digits'\?$"):
         load_data("digit")
 

@@ -29,8 +29,8 @@ def test_refused(tmp_path):
     with pytest.raises(Refusal, match=r"^data\.name = 'saved' must stand in a run folder that keeps its data"):
         load_data("saved")
     path, x, y = tmp_path / "data.npz", np.ones((2, 3), np.float32), np.zeros(2, np.int64)
-    for members, words in (({"name": "n", "classes": 0}, "data.npz: The training set of data set 'n' must have clas"),
-                           ({"name": "n"}, "data.npz: Dataset must be called as"),
+    for members, words in (({"name": "n", "task": "other"}, "data.npz: The task of data set 'n' must be one of"),
+                           ({"classes": 2}, "data.npz: Dataset must be called as"),
                            ({"name": 3, "classes": "x"}, "data.npz: Dataset must be given a text as name")):
         artifact.write_npz(path, FORMAT, VERSION, {"train_x": x, "train_y": y, "test_x": x, "test_y": y},
                            members=members)

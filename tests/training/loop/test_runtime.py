@@ -54,6 +54,7 @@ def test_two_processes_are_one(tmp_path):
         assert one[3] == other[3]
 
 
+@pytest.mark.soak
 def test_the_command_under_torchrun(tmp_path):
     arguments = ["train", "--set", "training.dense_epochs=1", "--set", "training.admm_epochs=2",
                  "--set", "training.retrain_epochs=1", "--set", "model.hidden=16", "--set", "data.subset=200"]

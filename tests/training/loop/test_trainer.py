@@ -51,6 +51,19 @@ def assert_same(one: Trained, other: Trained) -> None:
             assert torch.equal(a[name], b[name]), f"{part}: {name} must not depend on the interruption"
 
 
+def test_early_stopping_is_resumed(tmp_path):
+    settings = dataclasses.replace(SHORT, dense_epochs=9, admm_epochs=1, retrain_epochs=1, early_stopping=1,
+                                   learning_rate=0.5)
+    whole = run(tmp_path / "whole.pt", settings)
+    dense = [each["accuracy"] for each in whole.history if each["phase"] == "dense"]
+    assert dense[-1] <= max(dense[:-1]) == whole.scores["dense"] and len(dense) < 9, "it ends, and goes back"
+    for stop in (1, len(dense), len(dense) + 1):
+        path = tmp_path / f"{stop}.pt"
+        with pytest.raises(Stop):
+            run(path, settings, stop=stop)
+        assert_same(run(path, settings, resume=True), whole)
+
+
 @pytest.mark.parametrize(("change", "epochs"), [
     ({}, 7),
     ({"method": "direct", "distillation": 0.5, "rate_scaling": "block"}, 5),

@@ -9,7 +9,7 @@ from circulant.training.settings.model import OPTIONS, ModelSettings
 
 
 def test_every_choice_is_implemented():
-    assert set(choices(ModelSettings, "kind")) == MODELS.keys()
+    assert set(choices(ModelSettings, "kind")) == {*MODELS, "saved"}
     assert set(choices(ModelSettings, "cell")) == CELLS.keys()
     assert all(set(options) < keys(ModelSettings).keys() for options in OPTIONS.values())
 

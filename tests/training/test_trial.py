@@ -4,9 +4,9 @@ import pytest
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
-from circulant.training.loop.trial import require_fit
 from circulant.training.models.models import build
 from circulant.training.settings.model import ModelSettings
+from circulant.training.trial import require_fit
 
 X, Y = np.zeros((4, 5, 3), np.float32), np.arange(4) % 2
 DATA = Dataset("mine", X, Y, X, Y, 2)
