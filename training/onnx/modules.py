@@ -114,5 +114,5 @@ def _rank(graph: OnnxGraph, node: OnnxNode) -> int:
 def _filled(module: nn.Module, **values: NDArray[Any]) -> nn.Module:
     with torch.no_grad():
         for name, value in values.items():
-            getattr(module, name).copy_(torch.from_numpy(np.ascontiguousarray(value)))
+            getattr(module, name).copy_(torch.tensor(value.copy()))
     return module

@@ -1,4 +1,4 @@
-"""What each operator of ONNX is in torch, so that the capture of a module understands it."""
+"""Operators of ONNX in torch, so that the capture of a module understands them."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -76,17 +76,16 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     module = kind(inputs, hidden, bidirectional=ways == 2)
     with torch.no_grad():
         for way, suffix in enumerate(("_l0", "_l0_reverse")[:ways]):
-            _fill(module, suffix, *(_ordered(each[way], node.op, gates) for each in (w, r)), b[way], node.op)
+            _fill(module, suffix, _ordered(w[way], node.op), _ordered(r[way], node.op), b[way], op=node.op)
             if peephole is not None:
                 p = peephole[way].reshape(3, hidden)[[0, 2, 1]]  # i, o, f there are i, f, o here.
                 getattr(module, f"peephole{suffix}").copy_(torch.from_numpy(p))
     return module
 
 
-def _fill(module: Any, suffix: str, w: NDArray[Any], r: NDArray[Any], b: NDArray[Any], op: str) -> None:
-    """The weights of one direction."""
-    gates = len(GATES[op])
-    of_x, of_h = (_ordered(half, op, gates) for half in np.split(b, 2))
+def _fill(module: Any, suffix: str, w: NDArray[Any], r: NDArray[Any], b: NDArray[Any], *, op: str) -> None:
+    """Set the weights of one direction."""
+    of_x, of_h = (_ordered(half, op) for half in np.split(b, 2))
     getattr(module, f"weight_ih{suffix}").copy_(torch.from_numpy(w))
     getattr(module, f"weight_hh{suffix}").copy_(torch.from_numpy(r))
     if hasattr(module, f"bias{suffix}"):  # Our own cells have one bias.
@@ -96,9 +95,9 @@ def _fill(module: Any, suffix: str, w: NDArray[Any], r: NDArray[Any], b: NDArray
         getattr(module, f"bias_hh{suffix}").copy_(torch.from_numpy(of_h))
 
 
-def _ordered(rows: NDArray[Any], op: str, gates: int) -> NDArray[Any]:
+def _ordered(rows: NDArray[Any], op: str) -> NDArray[Any]:
     """Rows of all gates in torch's order."""
-    parts = np.split(rows, gates)
+    parts = np.split(rows, len(GATES[op]))
     return np.concatenate([parts[place] for place in GATES[op]])
 
 

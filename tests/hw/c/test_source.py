@@ -13,6 +13,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.scale import Scale
 from circulant.sim.refusal import Refusal
 from tests.hw.c.networks import NARROW, Maker, sequences, vectors
 from tests.hw.golden import network
@@ -22,6 +23,7 @@ KNOWN = {
     Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base",
           "parameters"],
     Activation: ["name", "inputs", "table"],
+    Scale: ["name", "inputs", "scale", "shift", "factor", "input_format", "output_format", "relu"],
     Linear: ["name", "inputs", "outputs", "product", "relu"],
     JointProduct: ["parts"],
     Gru: ["name", "inputs", "hidden", "returns", "reset", "gates", "candidate", "candidate_recurrent", "sigmoid",
@@ -99,6 +101,6 @@ def test_layers_whose_names_clash_are_numbered():
 
 def test_refuses_a_layer_that_it_does_not_know():
     with pytest.raises(Refusal, match=r"^The layers of the C target must be of the kinds activation, argmax, gru, "
-                                      r"linear, lstm, but 'norm' is of the kind 'spline'; leave it out, or "
+                                      r"linear, lstm, scale, but 'norm' is of the kind 'spline'; leave it out, or "
                                       r"generate Verilog$"):
         stage(SimpleNamespace(name="norm", kind="spline"), Unit("n"), "norm", foreign=True)

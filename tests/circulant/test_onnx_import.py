@@ -1,0 +1,64 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from circulant.cli import main
+from circulant.sim.golden.network import Network
+from circulant.sim.vectors import Vectors
+from tests.training.onnx.test_network import floats, helper, written
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code
+
+
+@pytest.fixture
+def net(tmp_path):
+    nodes = [helper.make_node("Gemm", ["x", "a"], ["p"]), helper.make_node("Tanh", ["p"], ["t"]),
+             helper.make_node("Gemm", ["t", "b"], ["y"])]
+    np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).normal(0, 1, (30, 4)))
+    return written(tmp_path / "net.onnx", nodes, ["n", 4], ["n", 3], a=floats(4, 6), b=floats(6, 3))
+
+
+def test_a_file_becomes_a_run_folder(net, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert call("import", net, "--data", tmp_path / "data.npz", "--out", out, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    network, vectors = Network.load(out), Vectors.load(out / "vectors.npz")
+    assert (said["network"], said["inspection"]["exportable"]) == (network.hash, True)
+    assert [layer.kind for layer in network.layers] == ["linear", "activation", "linear"]
+    assert vectors.network == network.hash
+    assert len(vectors.inputs) == 30
+    assert call("generate", out, "--multipliers", 12) == 0
+    assert (out / "hardware" / "manifest.json").exists()
+    assert call("quantize", out, "--set", "quantization.weight_bits=9") == 0
+    assert Network.load(out).hash != network.hash
+
+
+def test_a_data_set_with_targets(net, tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    np.savez(tmp_path / "set.npz", x=rng.normal(0, 1, (40, 4)), y=rng.integers(0, 3, 40))
+    assert call("import", net, "--data", tmp_path / "set.npz", "--out", tmp_path / "out") == 0
+    assert "go on with: circulant generate" in capsys.readouterr().out
+    assert len(Vectors.load(tmp_path / "out" / "vectors.npz").inputs) == 8
+
+
+def test_refusals(net, tmp_path, capsys):
+    np.savez(tmp_path / "wrong.npz", inputs=np.zeros((3, 4)))
+    assert call("import", net, "--data", tmp_path / "wrong.npz") == 2
+    assert "must hold the keys x, but lacks x; it has inputs" in capsys.readouterr().err
+    assert call("import", tmp_path / "none.onnx", "--data", tmp_path / "data.npz") == 2
+
+
+def test_the_module_is_one_of_torch(net):
+    from circulant import from_onnx
+
+    model = from_onnx(net)
+    assert isinstance(model, nn.Module)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 4 * 6 + 6 + 6 * 3 + 3
+    assert model(torch.zeros(2, 4)).shape == (2, 3)

@@ -1,0 +1,149 @@
+"""ONNX files as torch writes them, and as nobody should: what they become, and what is refused by name."""
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from circulant.sim.refusal import Refusal
+from circulant.training import export, from_onnx, inspect
+from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+
+RNG = np.random.default_rng(4)
+
+
+class Reader(nn.Module):
+    """A recurrent layer and a classifier of its last step, or of both ends."""
+
+    def __init__(self, kind=nn.LSTM, layers=1, ends=False, both=False):
+        super().__init__()
+        self.rnn = kind(6, 8, num_layers=layers, batch_first=True, bidirectional=both)
+        self.fc, self.ends, self.both = nn.Linear(16 if both else 8, 3), ends, both
+
+    def forward(self, x):
+        out, h = self.rnn(x)
+        h = h[0] if isinstance(h, tuple) else h
+        if self.both:
+            return self.fc(torch.cat((h[-2], h[-1]), -1))
+        return torch.log_softmax(self.fc(h[-1] if self.ends else out[:, -1]), -1)
+
+
+def images():
+    model = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Conv2d(4, 6, 3), nn.LeakyReLU(0.1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3),
+                          nn.Softmax(-1))
+    model(torch.randn(8, 2, 8, 8) + 1)  # Running statistics that are not those of the start.
+    return model
+
+
+MODELS = {
+    "lstm": (Reader, (4, 5, 6), ["lstm", "linear"]),
+    "two gru": (lambda: Reader(nn.GRU, 2), (4, 5, 6), ["gru", "gru", "linear"]),
+    "ends": (lambda: Reader(layers=2, ends=True), (4, 5, 6), ["lstm", "lstm", "linear"]),
+    "both": (lambda: Reader(nn.GRU, both=True), (4, 5, 6), ["bidirectional", "linear"]),
+    "images": (images, (4, 2, 8, 8), ["conv", "pool", "conv", "activation", "pool", "flatten", "linear"]),
+    "perceptron": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU6(), nn.Linear(8, 3),
+                                         nn.Sigmoid()), (4, 6),
+                   ["linear", "activation", "linear", "activation", "linear", "activation"]),
+}
+
+
+@pytest.mark.parametrize("open_batch", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_what_torch_writes_comes_back(name, open_batch, tmp_path):
+    make, shape, kinds = MODELS[name]
+    torch.manual_seed(1)
+    model, x, path = make().eval(), torch.randn(shape), tmp_path / "net.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Of the older exporter, which needs no further package.
+        torch.onnx.export(model, (x,), path, dynamo=False, input_names=["x"],
+                          dynamic_axes={"x": {0: "n"}} if open_batch else None)
+    again = from_onnx(path, x)
+    with torch.no_grad():
+        torch.testing.assert_close(again(x), model(x), rtol=0, atol=1e-5)
+    assert inspect(again, x).exportable, str(inspect(again, x))
+    network = export(again, x)
+    assert [layer.kind for layer in network.layers] == kinds
+    assert np.array_equal(network.run(x.numpy()).integers.argmax(-1), model(x).argmax(-1).numpy())
+
+
+def written(path, nodes, shape, result, **constants):
+    """A file of these nodes from x to y."""
+    graph = helper.make_graph(
+        nodes, "made", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, result)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def floats(*shape):
+    return RNG.normal(0, 0.4, shape).astype(np.float32)
+
+
+def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options):
+    """A recurrent node over x (T, N, inputs) behind a transposition, whose last step is given."""
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+    inputs = ["t", "W", "R", "B", *(["", "", "", "P"] if peephole else [])]
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+             helper.make_node(op, inputs, ["", "h"], name="cell", hidden_size=hidden, **options),
+             helper.make_node("Squeeze", ["h", "zero"], ["y"])]
+    more = {"P": floats(1, 3 * hidden)} if peephole else {}
+    return written(path, nodes, [batch, 5, 3], [batch, hidden], W=floats(1, gates * hidden, 3) if w is None else w,
+                   R=floats(1, gates * hidden, hidden), B=floats(1, 2 * gates * hidden), zero=np.array([0]), **more)
+
+
+@pytest.mark.parametrize(("op", "options", "kind"), [
+    ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
+    ("LSTM", {"peephole": True}, PeepholeLstm)])
+def test_both_grus_and_peepholes(op, options, kind, tmp_path):
+    """`from_onnx` compares with the evaluator of the package."""
+    model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
+    assert type(model.cell) is kind
+    x = torch.randn(6, 5, 3)
+    assert inspect(model, x).exportable
+    assert export(model, x).layers[0].kind == op.lower()
+
+
+def test_a_product_and_a_sum_are_a_linear_layer(tmp_path):
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["p"]), helper.make_node("Add", ["b", "p"], ["s"]),
+             helper.make_node("Clip", ["s", "low", "high"], ["c"]), helper.make_node("HardSigmoid", ["c"], ["y"],
+                                                                                     alpha=1 / 6, beta=0.5)]
+    model = from_onnx(written(tmp_path / "net.onnx", nodes, ["n", 4], ["n", 3], a=floats(4, 3), b=floats(3),
+                              low=np.float32(-1), high=np.float32(2)))
+    network = export(model, torch.randn(20, 4))
+    assert [layer.kind for layer in network.layers] == ["linear", "activation", "activation"]
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"w": floats(1, 16, 4)}, r"its sizes contradict each other: W must be \(1, 16, 3\) for 3 inputs and hidden_size"),
+    ({"clip": 1.0}, r"^Node 'cell' \(LSTM\) of the ONNX file cannot be imported: its activations must be Sigm"),
+    ({"direction": "reverse"}, r"its direction must be forward or bidirectional, not reverse; reverse the data$"),
+    ({"activations": ["Sigmoid", "Relu", "Tanh"]}, r"its activations must be Sigmoid, Tanh, Tanh without a clip, not")])
+def test_recurrent_nodes_that_are_refused(change, message, tmp_path):
+    with pytest.raises(Refusal, match=message):
+        from_onnx(recurrent(tmp_path / "cell.onnx", "LSTM", **change))
+
+
+def test_refusals(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(b"no model")
+    with pytest.raises(Refusal, match=r"must be a valid ONNX model, but it is not"):
+        from_onnx(path)
+    with pytest.raises(Refusal, match=r"^Nodes of an ONNX file must be of the operators Add, .*, not RNN \(cell\); r"):
+        from_onnx(recurrent(path, "RNN"))
+    gelu = [helper.make_node("Erf", ["x"], ["y"], name="bell")]
+    with pytest.raises(Refusal, match=r"not Erf \(bell\); replace them before the export$"):
+        from_onnx(written(path, gelu, ["n", 4], ["n", 4]))
+    steps = [helper.make_node("Relu", ["x"], ["y"])]
+    with pytest.raises(Refusal, match=r"must say the size of every axis but the batch, or data must, but its input is "
+                                      r"\(any, any, 4\); give data of that shape$"):
+        from_onnx(written(path, steps, ["n", "t", 4], ["n", "t", 4]))
+    with pytest.raises(Refusal, match=r"takes inputs of the shape \(any, any, 4\), not \(any, 3\); rearrange the axes"):
+        from_onnx(path, np.zeros((2, 3)))
+    wrong = [helper.make_node("Gemm", ["x", "a"], ["y"])]
+    with pytest.raises(Refusal, match=r"the shapes of its nodes contradict each other for inputs \(2, 4\)"):
+        from_onnx(written(path, wrong, ["n", 4], ["n", 3], a=floats(5, 3)))
