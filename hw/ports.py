@@ -1,8 +1,8 @@
 """Ports of a design: names, directions, bits and meanings, in the order in which an engineer reads them."""
-from typing import Any
-
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Out, Signature
+
+from circulant.sim.artifact import Json
 
 __all__ = ["MEANINGS", "port_list"]
 
@@ -29,7 +29,7 @@ MEANINGS = {
 """Meaning of each port that a design may have, in the order of the list."""
 
 
-def port_list(signature: Signature) -> list[dict[str, Any]]:
+def port_list(signature: Signature) -> list[Json]:
     """Clock, reset and the members of a top: ``name``, ``direction`` ("in" or "out"), ``bits``, ``meaning``."""
     members = {name: (member.flow, Shape.cast(member.shape).width) for name, member in signature.members.items()}
     found = {"clk": ("in", 1), "rst": ("in", 1)} | {

@@ -49,6 +49,7 @@ def test_it_exports_exactly(name):
         assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs)
 
 
+@pytest.mark.soak
 def test_an_example_runs(tmp_path, monkeypatch, capsys):
     """The smallest one, to its end, under Verilator."""
     monkeypatch.chdir(tmp_path)

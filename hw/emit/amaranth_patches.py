@@ -118,7 +118,7 @@ def _sigspec(emitter: rtlil.ModuleEmitter, *parts: _nir.Net | Iterable[_nir.Net]
 
 
 def drivers(netlist: _nir.Netlist) -> dict[_nir.Net, _nir.Net] | None:
-    """What drives each net that was named before it was known; None where some drive each other alone."""
+    """The driver of each net that was named before it was known; None where some drive each other alone."""
     connections = netlist.connections
     known: dict[_nir.Net, _nir.Net] = {}
     for each in connections:

@@ -30,7 +30,7 @@ class Segment:
 
 
 def segments(process: Process, name: Callable[[Tree, int], Bits]) -> list[Segment]:
-    """What a process assigns, in as few segments as have one value each.
+    """The values that a process assigns, in as few segments as have one value each.
 
     Parameters:
         name: gives a value of so many bits that is needed more than once a wire of its own.

@@ -9,7 +9,7 @@ from pathlib import Path
 import amaranth
 from amaranth.hdl import Fragment, Module
 
-import circulant
+from circulant import hw
 from circulant.hw.emit.verilog import Notes
 
 __all__ = ["components", "notes", "source"]
@@ -31,7 +31,7 @@ def components(fragment: Fragment, name: str) -> dict[str, object]:
 
 
 def notes(component: object) -> Notes:
-    """What is said of the module of a unit; of a module without one, its source alone."""
+    """The comment for the module of a unit; for a module without one, its source alone."""
     if component is None:
         return Notes(ports=PORTS, source=source)
     summary, members = _described(type(component).__doc__ or "")
@@ -67,7 +67,7 @@ def source(place: str) -> str:
 @cache
 def _roots() -> list[tuple[Path, str]]:
     """Folders of packages, and what their files are called by in front: those of this package by their own folders."""
-    package = Path(circulant.__file__).parent
+    package = Path(hw.__file__).parents[1]
     own = [((package / name).resolve(), f"{name}/") for name in ("hw", "sim")]
     return [*own, (package.resolve(), "circulant/"), (Path(amaranth.__file__).resolve().parent, "amaranth/")]
 

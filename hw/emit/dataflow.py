@@ -12,7 +12,7 @@ ARITHMETIC = frozenset({"$add", "$sub", "$neg"})
 """Cells whose low bits need only the low bits of their operands; so are `BITWISE` ones."""
 
 Driver = Cell | list[Segment] | Bits
-"""Of a wire: a cell or an instance, what a process assigns, or other bits."""
+"""The driver of a wire: a cell or an instance, what a process assigns, or other bits."""
 
 
 class Dataflow:
@@ -47,7 +47,7 @@ class Dataflow:
         self.memories = [name for name in module.memories if any(
             isinstance(driver, Cell) and driver.kind == "$memrd_v2" and driver.memory == name and wire in self.needed
             for wire, driver in self.drivers.items())]
-        """Those that are read."""
+        """Memories that are read."""
         self.references: Counter[str] = Counter()
         self.parted: set[str] = set()
         """Wires of which anything reads a part alone."""
@@ -57,7 +57,7 @@ class Dataflow:
                 self.parted.add(chunk.name)
 
     def inputs(self, driver: Driver, width: int) -> Iterator[Bits]:
-        """What the lowest ``width`` bits of a driver are made of."""
+        """The parts of the lowest ``width`` bits of a driver."""
         if isinstance(driver, list):
             for segment in driver:
                 if segment.low < width:

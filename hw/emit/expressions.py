@@ -61,7 +61,7 @@ def constant(value: int, width: int, *, signed: bool = False) -> str:
 
 
 def operation(cell: Cell, width: int, read: Read) -> Expression:
-    """What a cell of logic computes, in ``width`` bits.
+    """The expression of a cell of logic, in ``width`` bits.
 
     Raises:
         ValueError: for a kind of cell that Amaranth does not make.

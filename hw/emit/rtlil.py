@@ -63,7 +63,7 @@ class Memory(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What happens for some patterns of 0, 1 and -; without patterns, otherwise."""
+    """The assignments for some patterns of 0, 1 and -; without patterns, otherwise."""
 
     patterns: list[str]
     body: list["Switch | tuple[Chunk, Bits]"]

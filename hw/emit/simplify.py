@@ -81,7 +81,7 @@ class _Simplifier:
                 if isinstance(each, Switch) else (each[0], self._resolved(each[1])) for each in process]
 
     def _value(self, cell: Cell) -> Bits | None:
-        """What a cell gives where it computes nothing; None where it computes something."""
+        """The value of a cell that computes nothing; None where it computes something."""
         ports, width = cell.ports, width_of(cell.ports["Y"])
         if cell.kind in ("$and", "$or"):
             return _masked(ports["A"], ports["B"], width, ones=cell.kind == "$or")

@@ -34,7 +34,7 @@ KINDS = {"$add": "sum", "$sub": "difference", "$neg": "negative", "$mul": "produ
 
 @dataclass(frozen=True)
 class Notes:
-    """What is said of a module.
+    """The comments of a module.
 
     Parameters:
         header: lines above it.

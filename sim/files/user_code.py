@@ -78,7 +78,7 @@ def load_object(key: str, path: str) -> Any:
 
 
 def calling(key: str, path: str, call: Callable[..., Any], *given: Any, **arguments: Any) -> Any:
-    """The result of a call of something out of a user's file returns.
+    """The result of a call of something out of a user's file.
 
     Raises:
         Refusal: in place of what it raises, but for refusals, with file and line.

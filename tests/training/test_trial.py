@@ -9,7 +9,7 @@ from circulant.training.settings.model import ModelSettings
 from circulant.training.trial import require_fit
 
 X, Y = np.zeros((4, 5, 3), np.float32), np.arange(4) % 2
-DATA = Dataset("mine", X, Y, X, Y, 2)
+DATA = Dataset("mine", X, Y, X, Y, classes=2)
 
 HEAD = """
 from torch import nn

@@ -201,6 +201,9 @@ class Lowering:
         if node.op == "softmax":
             return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
                                        "it is dropped")
+        if node.op in ("mean", "maximum") and flow is not None and flow.sequence:
+            return self._problem(node, f"{NO_LAYER} over the steps of a sequence; take the last step, or pool an image "
+                                       "behind a convolution")
         if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
         if flow is None:

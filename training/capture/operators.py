@@ -15,6 +15,8 @@ __all__ = ["FUNCTIONS", "MODULES", "problem_of"]
 def problem_of(module: nn.Module) -> str | None:
     """Why a module by itself cannot be captured, or None."""
     kind: Any = parametrize.type_before_parametrizations(module)
+    if kind is nn.LayerNorm:
+        return "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"
     if kind not in MODULES:
         return "the layer is not supported; use Linear, GRU, LSTM, a convolution or another layer of docs/models.md"
     if parametrize.is_parametrized(module):

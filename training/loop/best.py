@@ -40,7 +40,7 @@ class Best:
         return self.score is not None and epoch - self._epoch >= self._patience
 
     def state_dict(self) -> dict[str, Any]:
-        """What it knows, to go on from."""
+        """The state, to go on from."""
         return {"score": self.score, "epoch": self._epoch, "weights": self.weights}
 
     def load_state_dict(self, state: Mapping[str, Any] | None) -> None:

@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 class Portion(NamedTuple):
-    """What one process trains on of a batch.
+    """The samples of a batch that one process trains on.
 
     Members:
         batch: its samples; the first one of the batch where it has none.
@@ -95,7 +95,7 @@ class Part:
 
     def portions(self, size: int, generator: torch.Generator | None = None, *, rank: int = 0, processes: int = 1
                  ) -> Iterator[Portion]:
-        """What a process trains on in an epoch: every n-th sample of each batch."""
+        """The portions of a process in an epoch: every n-th sample of each batch."""
         for chosen in self.order(size, generator):
             mine, weight = chosen[rank::processes], self._weight(chosen)
             yield Portion(self.take(mine if len(mine) else chosen[:1]), self._weight(mine) * processes / weight, weight)

@@ -72,7 +72,7 @@ def choose_loss(task: str, loss: str | Loss | None) -> Loss:
 
 
 def scalar(value: object, name: str) -> Tensor:
-    """What a loss returned.
+    """The value that a loss returned.
 
     Raises:
         Refusal: when it is no tensor of one number.

@@ -1,4 +1,4 @@
-"""What may be given to a training in place of a `Dataset`: arrays, torch's Datasets and DataLoaders."""
+"""Data for a training in place of a `Dataset`: arrays, and torch's Datasets and DataLoaders."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +21,7 @@ Given = Dataset | tuple | list | TorchDataset | DataLoader
 """A data set: ours, arrays (x, y) or (x, y, lengths), or a Dataset or DataLoader of torch."""
 
 Samples = Dataset | Loaded
-"""What a training reads."""
+"""A data set as a training reads it."""
 
 PARTS = ("train", "test")
 HELD_OUT = 0.2

@@ -14,7 +14,7 @@ from circulant.sim.refusal import Refusal
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (40, 5, 6)).astype(np.float32)
-DATA = circulant.Dataset("mine", X, np.arange(40) % 3, X[:12], np.arange(12) % 3, 3)
+DATA = circulant.Dataset("mine", X, np.arange(40) % 3, X[:12], np.arange(12) % 3, classes=3)
 
 
 class Net(nn.Module):

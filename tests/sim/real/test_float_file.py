@@ -13,13 +13,13 @@ RNG = np.random.default_rng(3)
 
 
 def gru(name):
-    return Gru(name, 4, 8, RNG.normal(size=(3, 2, 1, 4)), RNG.normal(size=(3, 2, 2, 4)), RNG.normal(size=(3, 8)),
-               RNG.normal(size=(3, 8)), returns="sequence")
+    return Gru(name, 4, 8, RNG.normal(size=(3, 2, 1, 4)), RNG.normal(size=(3, 2, 2, 4)),
+               bias_ih=RNG.normal(size=(3, 8)), bias_hh=RNG.normal(size=(3, 8)), returns="sequence")
 
 
 def recurrent():
-    lstm = Lstm("lstm", 16, 8, 8, RNG.normal(size=(4, 2, 4, 4)), RNG.normal(size=(4, 2, 2, 4)), RNG.normal(size=(4, 8)),
-                RNG.normal(size=(4, 8)), peephole=RNG.normal(size=(3, 8)))
+    lstm = Lstm("lstm", 16, 8, 8, RNG.normal(size=(4, 2, 4, 4)), weight_hh=RNG.normal(size=(4, 2, 2, 4)),
+                bias_ih=RNG.normal(size=(4, 8)), bias_hh=RNG.normal(size=(4, 8)), peephole=RNG.normal(size=(3, 8)))
     return Model("recurrent", 4, True, (Bidirectional("both", gru("both.forward"), gru("both.backward")), lstm))
 
 
@@ -27,7 +27,7 @@ def images():
     window = Window((3, 3), padding=(1, 1))
 
     def conv(name):
-        return Conv(name, 2, 2, (4, 4), window, RNG.normal(size=(9, 1, 1, 2)), RNG.normal(size=2))
+        return Conv(name, 2, 2, (4, 4), window, weight=RNG.normal(size=(9, 1, 1, 2)), bias=RNG.normal(size=2))
 
     body = Residual("sum", 2, (4, 4), body=(conv("inner"),), shortcut=(), relu=True)
     scale = Scale("scale", 2, RNG.normal(size=2), RNG.normal(size=2))

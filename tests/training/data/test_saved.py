@@ -11,7 +11,7 @@ from circulant.training.data.saved import FORMAT, VERSION, load_saved, save_data
 def ragged():
     x = np.arange(48, dtype=np.float32).reshape(4, 6, 2)
     y, ones = np.array([[1, 2]] * 4), np.full(4, 2)
-    return Dataset("ragged", x, y, x[:, :5], y, 3, task="ctc", symbols=("-", "a", "b"), frames=2,
+    return Dataset("ragged", x, y, x[:, :5], y, classes=3, task="ctc", symbols=("-", "a", "b"), frames=2,
                    train_lengths=np.array([6, 5, 4, 3]), test_lengths=np.array([5, 5, 4, 3]),
                    train_target_lengths=ones, test_target_lengths=ones)
 
