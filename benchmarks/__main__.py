@@ -222,7 +222,7 @@ def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
 @_json
 def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, runs: Path, kept: Path, keeps: bool,
              into: Path | None) -> None:
-    """Collect the shipped experiments' accuracies from their run folders, beside what was to be reached."""
+    """Collect the shipped experiments' accuracies from their run folders beside their targets."""
     chosen = only or EXPERIMENTS
     if trains:
         results.train(chosen, [int(seed) for seed in seeds.split(",")], runs, kept)
@@ -236,7 +236,7 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
 
 @main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")
 @click.option("--levels/--no-levels", default=True, show_default=True,
-              help="Map the logic too, and count the look-up tables on the longest way.")
+              help="Map the logic too, and count the look-up tables on the longest path.")
 @click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
               help="Only this one, by its number; may be given several times.")
 @_json

@@ -33,7 +33,7 @@ def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dic
         "look-up tables": f"{made.luts:,} of logic, {made.lut_rams:,} of memories, {made.carries:,} carry cells",
         "flip-flops": f"{made.flip_flops:,}",
         "most levels": f"{way.levels} levels of LUT4 and {way.carries} cells of carry chains, to {way.end}",
-        "slowest way": f"{slowest.logic + slowest.routing:.1f} ns, {slowest.routing:.1f} of them routing, from "
+        "slowest path": f"{slowest.logic + slowest.routing:.1f} ns, {slowest.routing:.1f} of them routing, from "
                        f"{slowest.start} to {slowest.end}",
         "clock": f"{placed.mhz:.1f} MHz on {device}-6, {mhz:g} MHz asked for",
         "time": f"{made.seconds:.0f} s of Yosys, {placed.seconds:.0f} s of nextpnr",

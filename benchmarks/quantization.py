@@ -64,7 +64,7 @@ def _run(folder: Path, name: str, bars: Bars) -> Run:
 
 
 def _network(run: Run, bars: Bars, search: dict[str, Any], tuned: Sequence[int], subset: int) -> dict[str, Any]:
-    """Accuracies are those of the test part; of sequences of phones 1 less the phone error rate."""
+    """Accuracies are those of the test set; of sequences of phones 1 less the phone error rate."""
     tables = run.experiment.tables()
     del tables["training"]["dense"]  # A folder, and no setting of a training.
     few = {"subset": subset, "test_subset": subset} if subset else {}

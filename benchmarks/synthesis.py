@@ -1,6 +1,6 @@
 """The cells that Yosys makes of ten designs, against what `circulant.hw.resources` says of them without it.
 
-DSP blocks, block RAMs, products before mapping, and the look-up tables on the longest way between two registers, over
+DSP blocks, block RAMs, products before mapping, and the look-up tables on the longest path between two registers, over
 cells, block sizes, widths, lanes, folds and streams; and the prediction for the designs of the papers' scale.
 """
 import tempfile

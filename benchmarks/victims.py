@@ -22,7 +22,7 @@ __all__ = ["networks", "victim"]
 
 LAYERS = [
     {"name": "gru", "kind": "gru", "rows": 2, "columns": 1, "chains": 1, "fold": 2, "elements": 1, "cycles": 12,
-     "floor": 8, "per": "step", "limit": "latency: the state's way from the last product to the first one",
+     "floor": 8, "per": "step", "limit": "latency: each step waits for the state of the step before",
      "chart": {"period": 12, "rows": {"array: input": [[-3, -1]], "pointwise": [[7, 11]], "output": [[10, 14]]}}},
     {"name": "linear", "kind": "linear", "rows": 1, "columns": 1, "chains": 1, "fold": 1, "elements": 0, "cycles": 24,
      "floor": 24, "per": "sequence", "limit": "multipliers: the array works in every cycle"},

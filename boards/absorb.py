@@ -1,6 +1,6 @@
 """Registers behind an ECP5's multipliers become those within them: Yosys leaves them outside.
 
-Those of operands stay where they are. They can lie wherever the way to a multiplier comes along; without them nextpnr
+Those of operands stay where they are. They can lie anywhere on the path to a multiplier; without them nextpnr
 looked for ways to all pins of 154 multipliers for an hour, and found half of them.
 """
 import json

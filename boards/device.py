@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from circulant.hw.emit.inventory import Inventory
     from circulant.hw.plan.families import Demand
 
-__all__ = ["Device", "Fit", "Taken", "device", "devices", "fit_of", "fits"]
+__all__ = ["NAMES", "Device", "Fit", "Taken", "device", "devices", "fit_of", "fits", "rounded", "smallest"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Taken:
     def __str__(self) -> str:
         if self.error is None:
             return f"{self.used:,g} of {self.held:,}"
-        return f"about {_rounded(self.used):,} (± {self.error:.0%}) of {self.held:,}"
+        return f"about {rounded(self.used):,} (± {self.error:.0%}) of {self.held:,}"
 
     def as_json(self) -> dict[str, Any]:
         found = {"used": self.used, "held": self.held, "share": self.used / self.held}
@@ -142,6 +142,13 @@ def fit_of(name: str, counted: dict[str, Any]) -> Fit | None:
     return None if name == "none" else fits(device(name), Inventory.from_json(counted))
 
 
+def smallest(counted: dict[str, Any]) -> Fit | None:
+    """The use of the smallest known device that holds a design, by what a manifest says of it under ``resources``."""
+    from circulant.hw.emit.inventory import Inventory
+
+    return _smallest(Inventory.from_json(counted))
+
+
 def _taken(device: Device, demand: "Demand") -> Iterator[tuple[str, Taken]]:
     yield "dsps", Taken(demand.dsps, device.dsps)
     yield "block_rams", Taken(demand.block_rams, device.block_rams)
@@ -152,22 +159,30 @@ def _taken(device: Device, demand: "Demand") -> Iterator[tuple[str, Taken]]:
 
 def _over(taken: Taken) -> str:
     more = taken.used - taken.held
-    return f", {_rounded(more) if taken.error else more:,g} too many" if more > 0 else ""
+    return f", {rounded(more) if taken.error else more:,g} too many" if more > 0 else ""
 
 
 def _way_out(found: "Inventory") -> str:
     """The smallest device that holds a design, by look-up tables, and what makes the design smaller."""
-    from circulant.hw.plan.families import FAMILIES
-
     smaller = "lower hardware.multipliers, take narrower words or larger blocks"
-    for each in sorted(devices().values(), key=lambda each: each.luts):
-        demand = FAMILIES[each.family].demand(found)
-        if not demand.unmapped and not any(taken.exceeds or taken.doubtful for _, taken in _taken(each, demand)):
-            return f"{smaller}, or take {each.name}, the smallest known one that holds it"
+    if (fit := _smallest(found)) is not None:
+        return f"{smaller}, or take {fit.device.name}, the smallest known one that holds it"
     return f"{smaller}; no known device holds it"
 
 
-def _rounded(count: float) -> int:
+def _smallest(found: "Inventory") -> Fit | None:
+    """The use of the smallest known device, by look-up tables, that holds a design without a doubt."""
+    from circulant.hw.plan.families import FAMILIES
+
+    for each in sorted(devices().values(), key=lambda each: each.luts):
+        demand = FAMILIES[each.family].demand(found)
+        taken = dict(_taken(each, demand))
+        if not demand.unmapped and not any(one.exceeds or one.doubtful for one in taken.values()):
+            return Fit(each, taken)
+    return None
+
+
+def rounded(count: float) -> int:
     """To three digits, since an estimate has no more."""
     digits = max(0, len(str(round(count))) - 3)
     return round(count / 10 ** digits) * 10 ** digits

@@ -35,7 +35,7 @@ class _Depth:
 
 @dataclass(frozen=True)
 class Way:
-    """The longest way to a register.
+    """The longest path to a register.
 
     Parameters:
         levels, carries, products: look-up tables, cells of carry chains and DSP blocks on it.
@@ -69,7 +69,7 @@ class Netlist:
                 self._driver[bit] = name
 
     def ways(self, count: int = 20) -> list[Way]:
-        """The longest ways between registers, the one with the most levels first; one for each register at an end."""
+        """The longest paths between registers, the one with the most levels first; one for each register at an end."""
         found: dict[str, Way] = {}
         for name, cell in self._cells.items():
             if not _keeps(cell):
@@ -109,7 +109,7 @@ class Netlist:
 
     @cached_property
     def _depths(self) -> dict[str, tuple[_Depth, int | None]]:
-        """For each cell of logic the depth behind it, and the net by which its longest way comes in."""
+        """For each cell of logic the depth behind it, and the net by which its longest path comes in."""
         logic = {name for name, cell in self._cells.items() if not _keeps(cell)}
         ins = {name: [bit for bit in self._bits[name][0] if self._driver.get(bit) in logic] for name in logic}
         waits = {name: len(bits) for name, bits in ins.items()}

@@ -47,7 +47,7 @@ class Placement:
         target_mhz: that nextpnr was asked for.
         synthesis: what Yosys made of it, the wrapper included.
         critical: the way that limits the clock.
-        ways: the longest ways of the netlist, by levels of logic.
+        ways: the longest paths of the netlist, by levels of logic.
         bare_products: multipliers without a register on both sides.
         absorbed: multipliers that took in the register of their result.
         used: of the device, {"MULT18X18D": (154, 156)}.

@@ -1,5 +1,6 @@
 """Arguments of a command line: which run is meant, and the size of its design. The frame of every command of a run."""
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,13 @@ import click
 from rich.console import Console
 
 from circulant.boards.device import devices
+from circulant.completion import device_names, experiments
 from circulant.experiment import DEFAULT, FILE, load, project, shipped
 from circulant.progress import Bars
 from circulant.run.run_folder import CHECKPOINT, Run
 from circulant.sim.refusal import Refusal
 
-__all__ = ["STEPS", "find", "step"]
+__all__ = ["JSON", "STEPS", "find", "say", "step"]
 
 RUNS = Path("runs")
 
@@ -22,7 +24,8 @@ STEPS = ("train", "quantize", "generate", "simulate", "reload", "report")
 
 def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool = False
          ) -> Callable[[Callable[..., int]], click.Command]:
-    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …]`` whose function gets the run and the progress bars.
+    """A command ``[EXPERIMENT] [--out DIR] [--set key=value …] [--json]`` whose function gets the run, the progress
+    bars and ``as_json``.
 
     Options of its own are added above it and given by their names; one that trains also gets ``resume``, and one that
     is ``sized`` takes --multipliers and --device, which are keys of the experiment.
@@ -35,7 +38,7 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
         @click.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
                      epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
                             f"folder; every key of it stands in docs/experiment.md.")
-        @click.argument("experiment", required=False)
+        @click.argument("experiment", required=False, shell_complete=experiments)
         @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
                       help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
@@ -48,16 +51,27 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
             with Bars(Console(stderr=True)) as bars:
                 return function(run, bars, **own)
 
-        for option in ([resume] if trains else []) + (SIZE if sized else []):
+        for option in [JSON, *([resume] if trains else []), *(SIZE if sized else [])]:
             command = option(command)
         return command
 
     return decorate
 
 
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON, and nothing else to standard "
+                    "output.")
+
+
+def say(results: Mapping[str, Any], as_json: bool, *words: str) -> None:
+    """Results on standard output, for machines or in words."""
+    for line in [json.dumps(results, indent=1, ensure_ascii=False, default=str)] if as_json else words:
+        click.echo(line)
+
+
 SIZE = [
-    click.option("--device", "part", metavar="NAME", help=f"FPGA that the design must fit ({', '.join(devices())}), "
-                 "with all of its multipliers unless a number is given."),
+    click.option("--device", "part", metavar="NAME", shell_complete=device_names,
+                 help=f"FPGA that the design must fit ({', '.join(devices())}), with all of its multipliers unless a "
+                      "number is given."),
     click.option("--multipliers", type=int, metavar="N",
                  help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
     click.option("--argmax", is_flag=True, help="Let it give the class, the place of the largest output."),

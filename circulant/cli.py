@@ -7,12 +7,16 @@ import click
 from rich.console import Console
 
 from circulant import __version__
+from circulant.arguments import JSON, say
 from circulant.commands import COMMANDS
+from circulant.completion import completion, data_sets
+from circulant.doctor import doctor
 from circulant.exits import end_of, steady_streams
 from circulant.extras import extras
 from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
 from circulant.project import new
+from circulant.report.command import compare
 from circulant.sim import artifact
 from circulant.sweep.command import sweep
 
@@ -30,6 +34,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
         sys.stdout.flush()
     except BaseException as error:
+        if isinstance(error, SystemExit) and error.code == 0:  # The shell asked for completions, and has them.
+            sys.exit(0)
         code, words = end_of(error)
         _say(words)
     sys.exit(code)
@@ -61,18 +67,21 @@ def cli() -> None:
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
     circulant data fsdd                  what a data set holds
-    circulant sweep recurrent            block sizes × widths × multipliers
+    circulant compare runs/a runs/b      figures of several runs side by side
+    circulant sweep recurrent            block sizes × bit widths × multipliers
+    circulant doctor                     what is installed, and how to get what is missing
     """
 
 
 @click.command("data", short_help="What a data set holds",
                epilog="Every data set and its options stand in docs/data.md.")
-@click.argument("source", metavar="NAME")
+@click.argument("source", metavar="NAME", shell_complete=data_sets)
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change an option of the data set, for instance data.subset=100; may be repeated.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Draw lengths and classes into this PNG.")
-def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> int:
+@JSON
+def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_json: bool) -> int:
     """Read a data set as training does, and show its sizes, shapes, lengths and classes.
 
     NAME is a data set, an .npz file of your own, or an experiment whose data are meant.
@@ -89,12 +98,13 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None) -> 
     with Bars(Console(stderr=True)) as bars:
         bars("reading data", 0, 0)
         data = training.load_data(**options, progress=bars)
-    click.echo(dataset_summary.words(dataset_summary.figures(data)))
+    held = dataset_summary.figures(data)
+    say(held, as_json, dataset_summary.words(held))
     if picture is not None:
         artifact.atomic_bytes(picture, dataset_summary.picture(data))
-        click.echo(picture)
+        click.echo(picture, err=as_json)
     return 0
 
 
-for command in (new, *COMMANDS, show_data, import_onnx, sweep):
+for command in (new, *COMMANDS, compare, show_data, import_onnx, sweep, doctor, completion):
     cli.add_command(command)

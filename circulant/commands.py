@@ -1,5 +1,4 @@
 """The commands of a run: the whole of it, each of its steps, and what they say when they are done."""
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,7 +6,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from circulant.arguments import step
+from circulant.arguments import say, step
 from circulant.exits import WRONG
 from circulant.progress import Bars, leads
 from circulant.run.run_folder import Run
@@ -19,7 +18,7 @@ __all__ = ["COMMANDS"]
 @step("All five steps", "Train, quantize, generate, simulate and report.",
       "circulant run digits-gru --set training.seed=1 --out runs/seed-1",
       "circulant run digits-gru --device LFE5U-85F --out runs/ecp5", trains=True, sized=True)
-def run(this: Run, bars: Bars, resume: bool) -> int:
+def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     from circulant.report import report as reports
     from circulant.run import steps
 
@@ -32,11 +31,10 @@ def run(this: Run, bars: Bars, resume: bool) -> int:
     simulated = steps.simulate(this, bars)
     figures = reports.write(this, bars)
     bars.close()
-    _show(this, figures)
+    _show(this, figures, as_json)
     return _verdict(simulated)
 
 
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @step("What becomes of each part of the network",
       "Show what would become of each part of the experiment's network, with its block size and the waste of padding.",
       "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
@@ -45,7 +43,7 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
 
     parts = steps.inspect(this, bars)
     bars.close()
-    click.echo(json.dumps(parts.as_json(), indent=1, ensure_ascii=False) if as_json else str(parts))
+    say(parts.as_json(), as_json, str(parts))
     parts.require()
     if not parts.exportable:
         click.echo("It can be trained, but not be quantized: the golden model has no layer for what is only captured.",
@@ -59,11 +57,11 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
       "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
       "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
       "circulant train digits-gru --find-rate --out runs/rates", trains=True)
-def train(this: Run, bars: Bars, resume: bool, find_rate: bool) -> int:
+def train(this: Run, bars: Bars, resume: bool, find_rate: bool, as_json: bool) -> int:
     from circulant.run import steps
 
     if find_rate:
-        return _find_rate(this, bars, resume)
+        return _find_rate(this, bars, resume, as_json)
     ended = resume and steps.finished(this) is not None
     done = steps.train(this, bars, resume=resume)
     if not leads():
@@ -74,12 +72,12 @@ def train(this: Run, bars: Bars, resume: bool, find_rate: bool) -> int:
     scores = done[done["metric"]]
     metric = done["metric"]
     dense = f"{shown(metric, scores['dense'])} dense" if "dense" in scores else "no dense baseline"
-    click.echo(f"{this.path('model.pt')}: {words(metric)} {shown(metric, scores['circulant'])} block-circulant, "
-               f"{dense}")
+    say({"file": this.path("model.pt"), **_without(done, "history")}, as_json,
+        f"{this.path('model.pt')}: {words(metric)} {shown(metric, scores['circulant'])} block-circulant, {dense}")
     return 0
 
 
-def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
+def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     from circulant import rates
 
     if resume:
@@ -89,12 +87,12 @@ def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
     if not leads():
         return 0
     bars.close()
-    for each in found["tried"]:
-        text, metric = "the loss is not finite", found["metric"]
-        if each["loss"] is not None:
-            text = f"loss {each['loss']:.4f}, {words(metric)} {shown(metric, each[metric])}"
-        click.echo(f"{each['rate']:g}: {text}")
-    click.echo(f"{this.path('rates.png')}: {rates.closing(found['tried'], found['held_out'], found['epochs'])}")
+    metric = found["metric"]
+    lines = [f"{each['rate']:g}: " + (
+        f"loss {each['loss']:.4f}, {words(metric)} {shown(metric, each[metric])}" if each["loss"] is not None else
+        "the loss is not finite") for each in found["tried"]]
+    say(found, as_json, *lines, f"{this.path('rates.png')}: "
+        f"{rates.closing(found['tried'], found['held_out'], found['epochs'])}")
     return 0
 
 
@@ -104,14 +102,15 @@ def _find_rate(this: Run, bars: Bars, resume: bool) -> int:
       "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
       "circulant quantize runs/digits-gru --set quantization.budget=0.1")
-def quantize(this: Run, bars: Bars, like: Path | None) -> int:
+def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:
     from circulant.run import steps
 
     done = steps.quantize(this, bars, like=like)
     bars.close()
-    _widths(done)
-    click.echo(f"{this.path('network.json')}: {words(done['metric'])} "
-               f"{shown(done['metric'], done[done['metric']]['quantized'])} quantized")
+    _widths(done, as_json)
+    metric = done["metric"]
+    say({"file": this.path("network.json"), **_without(done)}, as_json,
+        f"{this.path('network.json')}: {words(metric)} {shown(metric, done[metric]['quantized'])} quantized")
     return 0
 
 
@@ -121,27 +120,27 @@ def quantize(this: Run, bars: Bars, like: Path | None) -> int:
       "circulant generate runs/digits-gru --multipliers 32",
       "circulant generate runs/digits-gru --device XC7Z020",
       "circulant generate runs/digits-gru --target c", sized=True)
-def generate(this: Run, bars: Bars, target: str) -> int:
+def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
     from circulant.run import steps
 
     if target == "c":
         made = steps.generate_c(this, bars)["c"]
         bars.close()
-        click.echo(f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs "
-                   "its self-test")
+        say({"folder": this.path("c"), **made}, as_json,
+            f"{this.path('c')}: {made['table_bytes']:,} bytes of tables; `make -C {this.path('c')} test` runs its "
+            "self-test")
         return 0
     from circulant.boards.device import fit_of
     from circulant.report.gantt import closing
 
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
-    click.echo(f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, "
-               f"{hardware['memory_bits']:,} memory bits")
-    click.echo(closing(hardware))
-    if (fit := fit_of(this.experiment.board.device, hardware["resources"])) is not None:
-        click.echo(str(fit))
-        for doubt in fit.doubts:
-            click.echo(f"Warning: {doubt}", err=True)
+    fit = fit_of(this.experiment.board.device, hardware["resources"])
+    say({"folder": this.path("hardware"), **hardware, **({} if fit is None else {"device": fit.as_json()})}, as_json,
+        f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, {hardware['memory_bits']:,} memory bits",
+        closing(hardware), *([] if fit is None else [str(fit)]))
+    for doubt in [] if fit is None else fit.doubts:
+        click.echo(f"Warning: {doubt}", err=True)
     return 0
 
 
@@ -149,14 +148,15 @@ def generate(this: Run, bars: Bars, target: str) -> int:
       "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
       "circulant simulate runs/digits-gru",
       "circulant simulate runs/digits-gru --set simulation.samples=20")
-def simulate(this: Run, bars: Bars) -> int:
+def simulate(this: Run, bars: Bars, as_json: bool) -> int:
     from circulant.run import steps
 
     simulated = steps.simulate(this, bars)
     bars.close()
     check = simulated["verification"]
-    click.echo(f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
-               f"{check['mismatches']:,} mismatches")
+    say({"file": this.path("verification.json"), **check}, as_json,
+        f"{this.path('verification.json')}: {check['sequences']:,} sequences, {check['words']:,} words, "
+        f"{check['mismatches']:,} mismatches")
     return _verdict(simulated)
 
 
@@ -165,25 +165,29 @@ def simulate(this: Run, bars: Bars) -> int:
 @step("Words that load another network",
       "Make the words that load another network into a reloadable design, and check under Verilator that they do.",
       "circulant reload runs/digits-gru --network runs/seed-1")
-def reload(this: Run, bars: Bars, network: Path) -> int:
+def reload(this: Run, bars: Bars, network: Path, as_json: bool) -> int:
     from circulant.run.reload import reload as words_of
 
     check = words_of(this, network, bars)["exchange"]
     bars.close()
-    click.echo(f"{this.path('reload.bin')}: {check['words_written']:,} words; with one network and the other "
-               f"{check['words_compared']:,} words of output and {check['values_compared']:,} of states compared, "
-               f"{check['mismatches'] + check['wrong_values']:,} mismatches")
+    say({"file": this.path("reload.bin"), **check}, as_json,
+        f"{this.path('reload.bin')}: {check['words_written']:,} words; with one network and the other "
+        f"{check['words_compared']:,} words of output and {check['values_compared']:,} of states compared, "
+        f"{check['mismatches'] + check['wrong_values']:,} mismatches")
     return WRONG if check["mismatches"] or check["wrong_values"] else 0
 
 
+@click.option("--mhz", type=float, metavar="MHZ",
+              help="Clock at which throughput and latency are stated.  [default: 100]")
 @step("Every figure of the run, with pictures",
-      "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru")
-def report(this: Run, bars: Bars) -> int:
+      "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru",
+      "circulant report runs/digits-gru --mhz 200")
+def report(this: Run, bars: Bars, mhz: float | None, as_json: bool) -> int:
     from circulant.report import report as reports
 
-    figures = reports.write(this, bars)
+    figures = reports.write(this, bars, reports.CLOCK if mhz is None else mhz)
     bars.close()
-    _show(this, figures)
+    _show(this, figures, as_json)
     return 0
 
 
@@ -191,23 +195,29 @@ COMMANDS = (run, inspect, train, quantize, generate, simulate, reload, report)
 """In the order in which they are used."""
 
 
-def _widths(done: dict[str, Any]) -> None:
-    """The widths picked, every tensor against its format, and the tensors that the calibration said nothing of."""
+def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    """A record but for these members and those that tie it to the run folder."""
+    return {name: value for name, value in record.items() if name not in ("format", "version", "hash", "after", *names)}
+
+
+def _widths(done: dict[str, Any], as_json: bool) -> None:
+    """The bit widths picked, every tensor against its format, and tensors that the calibration never exercised."""
     from circulant.run.quantization import picked_table, ranges_table
 
     console = Console(soft_wrap=not sys.stdout.isatty())
-    if done["picking"]:
+    if done["picking"] and not as_json:
         console.print(picked_table(done["picking"]), ranges_table(done["ranges"]))
     if done["never"]:
         click.echo(f"The calibration never exercises {', '.join(done['never'])}: always zero, so that their formats "
                    "say nothing.", err=True)
 
 
-def _show(this: Run, figures: dict[str, Any]) -> None:
-    from circulant.report.report import summary
+def _show(this: Run, figures: dict[str, Any], as_json: bool) -> None:
+    from circulant.report.summary import summary
 
-    Console(soft_wrap=not sys.stdout.isatty()).print(summary(figures))
-    click.echo(this.path("report.html"))
+    if not as_json:
+        Console(soft_wrap=not sys.stdout.isatty()).print(summary(figures))
+    say({"file": this.path("report.html"), **figures}, as_json, str(this.path("report.html")))
 
 
 def _verdict(simulated: dict[str, Any]) -> int:

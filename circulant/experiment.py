@@ -68,12 +68,12 @@ class Quantization(Table):
                         zero="as many as activation_error asks for")
     calibration: int = key(0, "training samples that the formats are fitted to, spread over all of them", low=1,
                            high=10**9, zero="all")
-    budget: float = key(0.0, "points of the metric that may be lost for narrower widths", low=1e-6, high=100,
-                        zero="the widths as they stand")
-    search: str = key("greedy", "how widths are picked: by sensitivity, or the cheapest of all combinations",
+    budget: float = key(0.0, "points of the metric that may be lost to narrower bit widths", low=1e-6, high=100,
+                        zero="the bit widths as they stand")
+    search: str = key("greedy", "how bit widths are picked: by sensitivity, or the cheapest of all combinations",
                       choices=("greedy", "exhaustive"))
-    pick: tuple[str, ...] = key((), "kinds of widths that are picked, such as weight_bits; empty: all")
-    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test part, the figure "
+    pick: tuple[str, ...] = key((), "kinds of bit widths that are picked, such as weight_bits; empty: all")
+    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test set, the figure "
                        "of the network there is fitted to it", choices=("train", "test"))
     pick_by: str = key("margins", "what the loss is: estimated from what quantization takes of the margins of "
                        "decisions, or the metric's", choices=("margins", "metric"))

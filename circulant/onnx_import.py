@@ -19,7 +19,7 @@ __all__ = ["import_onnx"]
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.onnx")
 @click.option("--data", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.npz",
               help="Inputs x (N, …) like the data to come, the batch first; or a data set with targets, see "
-                   "docs/data.md. Formats are fitted to the training part; the test part becomes test vectors.")
+                   "docs/data.md. Formats are fitted to the training set; the test set becomes test vectors.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Run folder; without it runs/FILE.")
 @click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Width of weights.")

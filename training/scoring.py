@@ -43,14 +43,14 @@ class Judged(NamedTuple):
 
 
 def score(network: Network, vectors: Vectors, data: Dataset | tuple, *, task: Task | None = None) -> float:
-    """The metric of the outputs of a network's test vectors, which are those of the whole test part.
+    """The metric of the outputs of a network's test vectors, which are those of the whole test set.
 
     Parameters:
-        data: a data set, or its test part (x, y) or (x, y, lengths).
+        data: a data set, or its test set (x, y) or (x, y, lengths).
         task: of the metric; None for that of the data set.
 
     Raises:
-        Refusal: when the vectors are of another network, or have other samples than the test part, or other lengths.
+        Refusal: when the vectors are of another network, or have other samples than the test set, or other lengths.
     """
     if vectors.network != network.hash:
         raise Refusal(f"Vectors must be of network {network.name!r} ({network.hash[:12]}) to be scored, not of "
@@ -61,7 +61,7 @@ def score(network: Network, vectors: Vectors, data: Dataset | tuple, *, task: Ta
     if due is None:
         due = np.full(len(part.test_x), vectors.inputs.shape[1] if vectors.inputs.ndim == 3 else 1)
     if given.shape != due.shape or (given != due).any():
-        raise Refusal(f"Vectors must be of the {len(due)} samples of the test part of data set {part.name!r}, with its "
+        raise Refusal(f"Vectors must be of the {len(due)} samples of the test set of data set {part.name!r}, with its "
                       f"lengths ({due.sum()} steps), to be scored, not of {len(given)} with {given.sum()} steps; make "
                       "them with network.vectors(data.test_x, lengths=data.test_lengths)")
     return (task or task_of(part)).score(vectors.outputs * network.output_format.step, part)

@@ -104,5 +104,5 @@ def _strip(axes: Axes, entry: Mapping[str, Any]) -> None:
     axes.set_ylim(len(units) - 0.5, -0.5)
     axes.set_yticks(range(len(units)), list(units))
     axes.set_xlabel("cycle, counted from the step's first recurrent product", fontsize=8)
-    every = f"a step every {round(period, 2):,} cycles, floor {entry['floor']:,}"
-    style(axes, f"{entry['name']}: {every}; {entry['limit']}", "x")
+    every = f"a step every {round(period, 2):,} cycles (floor {entry['floor']:,})"
+    style(axes, f"{entry['name']}: {every}, limited by {entry['limit']}", "x")

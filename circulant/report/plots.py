@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from circulant.sim import metrics
 
@@ -16,6 +17,8 @@ __all__ = ["COLORS", "INK", "draw", "png", "style"]
 PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
 COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
 INK, GRID = "#2b2f36", "#e3e5e8"
+DPI = 150
+"""Pixels per inch: sharp on a dense screen."""
 
 
 def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -26,6 +29,8 @@ def draw(report: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> dic
                 "cycles": _cycles(report)}
     if report.get("ranges"):
         pictures["ranges"] = _ranges(report["ranges"])
+    if "target" in report.get("outcome", {}):
+        pictures["error"] = _errors(report["outcome"])
     if (strips := gantt.draw(report["hardware"].get("layers", []))) is not None:
         pictures["schedule"] = strips
     return {name: png(figure) for name, figure in pictures.items()}
@@ -66,11 +71,21 @@ def _stages(report: Mapping[str, Any]) -> Figure:
     values = [scores[stage] for stage in stages]
     figure = Figure(figsize=(5, 3), layout="constrained")
     axes = figure.subplots()
-    bars = axes.bar(stages, values, width=0.55, color=COLORS["dense"])
-    axes.bar_label(bars, [metrics.shown(report["metric"], value) for value in values], padding=2, fontsize=9, color=INK)
-    if report["metric"] == "accuracy":
-        axes.set_ylim(max(0.0, min(values) - 0.1), 1.02)
-    style(axes, f"test {metrics.words(report['metric'])} of each stage")
+    metric = report["metric"]
+    title = f"test {metrics.words(metric)} of each stage"
+    if metric == "accuracy" and (least := math.floor(20 * min(values) - 1) / 20) > 0:
+        axes.plot(stages, values, "o", color=COLORS["dense"], markersize=9)  # Bars would have to begin at zero.
+        axes.set_ylim(least, 1 + (1 - least) / 8)
+        axes.set_xlim(-0.5, len(stages) - 0.5)
+        title += f", axis from {least:.0%}"
+    else:
+        axes.bar(stages, values, width=0.55, color=COLORS["dense"])
+    for stage, value in zip(stages, values, strict=True):
+        axes.annotate(metrics.shown(metric, value), (stage, value), xytext=(0, 7), textcoords="offset points",
+                      ha="center", fontsize=9, color=INK)
+    if metric in metrics.PARTS:
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    style(axes, title)
     return figure
 
 
@@ -89,6 +104,23 @@ def _cycles(report: Mapping[str, Any]) -> Figure:
     axes.margins(x=0.15)
     axes.legend(frameon=False, fontsize=8)
     style(axes, f"cycles with {hw['multipliers']} multipliers", grid="x")
+    return figure
+
+
+def _errors(outcome: Mapping[str, Any]) -> Figure:
+    """Outputs against targets, with the line on which both are equal, and a histogram of their differences."""
+    wanted, found = np.asarray(outcome["target"]), np.asarray(outcome["output"])
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    pairs, errors = figure.subplots(1, 2)
+    ends = [min(wanted.min(), found.min()), max(wanted.max(), found.max())]
+    pairs.plot(ends, ends, color=INK, linewidth=0.8)
+    pairs.plot(wanted, found, ".", color=COLORS["dense"], markersize=4, alpha=0.5)
+    pairs.set_xlabel("target", fontsize=8)
+    pairs.set_ylabel("output", fontsize=8)
+    errors.hist(found - wanted, 41, color=COLORS["dense"])
+    errors.set_xlabel(f"output − target; RMS {outcome['rmse']:.4g}, at most {outcome['worst']:.4g}", fontsize=8)
+    style(pairs, "outputs against targets", "both")
+    style(errors, f"how often each error occurs, {len(found):,} of the test set")
     return figure
 
 
@@ -127,6 +159,7 @@ def style(axes: Axes, title: str, grid: Literal["x", "y", "both"] = "y") -> None
 
 def png(figure: Figure) -> bytes:
     """PNG data of a figure."""
+    figure.set_dpi(DPI)
     buffer = io.BytesIO()
     FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()

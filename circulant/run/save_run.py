@@ -35,7 +35,7 @@ def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *,
     Parameters:
         model: a trained `torch.nn.Module`.
         network: made of it by `circulant.export`.
-        data: of whose test part the vectors are.
+        data: of whose test set the vectors are.
         name: of the experiment; that of the folder without it.
 
     Returns:

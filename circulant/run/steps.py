@@ -16,6 +16,7 @@ from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
 from circulant.run.integrity import design_hash, network_of, vectors_of
 from circulant.run.kept import data_of, keep_data, keep_float, model_of
+from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
@@ -134,7 +135,7 @@ def quantize(run: Run, show: Show = silent, *, like: str | Path | None = None, e
              ) -> dict[str, Any]:
     """Integers: ``network.json``, ``weights.npz``, ``vectors.npz`` of the whole test split, ``quantization.json``.
 
-    A search for widths keeps what it measures in the folder ``evaluations``, and goes on there when it was interrupted.
+    A search for bit widths keeps its measurements in the folder ``evaluations``, and resumes from them.
 
     Parameters:
         like: folder of a network whose formats are taken, so that both fit one circuit; [quantization] does not count.
@@ -187,7 +188,8 @@ def write_network(run: Run, network: Network, exact: Any, data: Any, found: dict
     ranges = [each.as_json() for each in analyse(network, data.test_x[:RANGED], exact, lengths=few)]
     return record(run, "quantize", {
         "hashes": {"network": network.hash, "vectors": vectors.save(run.path("vectors.npz"))},
-        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges, **found,
+        "metric": task.metric, task.metric: {"quantized": quantized}, "ranges": ranges,
+        "outcome": outcome(vectors, data, network.output_format), **found,
         "seconds": time.perf_counter() - began,
     })
 

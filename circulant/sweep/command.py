@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 
+from circulant.arguments import JSON, say
+from circulant.completion import that_begin
 from circulant.exits import FAILED, WRONG
 from circulant.progress import Bars
 from circulant.sim import artifact
@@ -21,18 +24,24 @@ WIDE = 140
 """Characters of a line that is not for a terminal."""
 
 
-@click.command("sweep", short_help="Block sizes × widths × multipliers: a table and a Pareto picture",
+def _known(context: click.Context, parameter: click.Parameter, given: str) -> list[CompletionItem]:
+    """Shipped sweeps, and files as the shell finds them."""
+    return [*that_begin(shipped(), given), CompletionItem(given, type="file")]
+
+
+@click.command("sweep", short_help="Block sizes × bit widths × multipliers: a table and a Pareto picture",
                epilog=f"SWEEP is a shipped one ({', '.join(shipped())}) or a .toml file; its keys stand in "
                       "docs/sweep.md.")
-@click.argument("source", metavar="SWEEP")
+@click.argument("source", metavar="SWEEP", shell_complete=_known)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results; without it runs/sweep-NAME.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
               help="Processes that train and evaluate side by side.")
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the table as Markdown too, and its picture into the folder images beside it.")
-def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None) -> int:
-    """Train an experiment at each block size, and evaluate it at every combination of widths and multipliers.
+@JSON
+def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_json: bool) -> int:
+    """Train an experiment at each block size, and evaluate it at every combination of bit widths and multipliers.
 
     Every point gives a row: accuracy, weight bits, multipliers, cycles; one that fails gives its reason, and the others
     go on. What was computed is kept, so that the same command goes on after an interruption.
@@ -55,8 +64,9 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None) -> in
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; what is computed is kept: go on with `{again}`") from None
     _write(given, rows, out, markdown)
-    Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
-    click.echo(out / "sweep.html")
+    if not as_json:
+        Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
+    say({"file": out / "sweep.html", "name": given.name, "rows": rows}, as_json, str(out / "sweep.html"))
     failed = sheets.failures(rows)
     for why, count in failed.items():
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)

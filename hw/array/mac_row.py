@@ -173,7 +173,7 @@ class MacRow(wiring.Component):
 
     def _products(self, m: Module) -> list[list[Value]]:
         """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
-        has within: the way to all rows ends at them."""
+        has within: the path to all rows ends at them."""
         shape = self._shape
         x = Signal(shape.operands, name="row_x", reset_less=True)
         m.d.sync += x.eq(self.x)

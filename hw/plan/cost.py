@@ -224,7 +224,7 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
 
 
 def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, floor: int) -> str:
-    """The limit of a step's time: the array, the pointwise unit, the drain, or the way of the state.
+    """The limit of a step's time: the array, the pointwise unit, the drain, or the path of the state.
 
     Parameters:
         floor: of the step with the layer's multipliers, in cycles.
@@ -236,7 +236,7 @@ def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, flo
         return "pointwise unit: it works in every cycle"
     if period <= len(program.passes) * program.shape.slots + 1:
         return "inverse FFTs: rows leave in every cycle"
-    return "latency: the state's way from the last product to the first one of the next step"
+    return "latency: each step waits for the state of the step before"
 
 
 def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, floor: int) -> str:

@@ -65,7 +65,7 @@ class Registers:
     """The stages of a pipeline between two streams, which all move in the same cycles.
 
     A cycle moves them when the last one is empty or read. ``stage()`` turns values into registers; as many calls as
-    lie on the way from input to output make the ``latency``.
+    lie on the path from input to output make the ``latency``.
     """
 
     def __init__(self, m: Module, *, valid: Value, ready: Value) -> None:

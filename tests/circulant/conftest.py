@@ -47,7 +47,7 @@ def make_quantized(run, seed=1):
 
 LAYERS = [
     {"name": "gru", "kind": "gru", "rows": 2, "columns": 1, "chains": 1, "fold": 2, "elements": 1, "cycles": 12,
-     "floor": 8, "per": "step", "limit": "latency: the state's way from the last product to the first one",
+     "floor": 8, "per": "step", "limit": "latency: each step waits for the state of the step before",
      "chart": {"period": 12, "rows": {"array: input": [[-3, -1]], "array: recurrent": [[0, 5], [6, 8]],
                                       "pointwise": [[7, 11]], "output": [[10, 14]]}}},
     {"name": "linear", "kind": "linear", "rows": 1, "columns": 1, "chains": 1, "fold": 1, "elements": 0, "cycles": 24,

@@ -33,6 +33,21 @@ def test_c_is_generated_and_tests_itself(call, finished):
     assert call("report", finished.folder)[0] == 0
 
 
+@pytest.mark.parametrize(("line", "member"), [
+    (("generate",), "multipliers"), (("generate", "--target", "c"), "table_bytes"), (("report",), "clock"),
+    (("inspect",), "exportable")])
+def test_results_as_json_are_all_of_standard_output(call, finished, line, member):
+    code, out, err = call(line[0], finished.folder, *line[1:], "--json")
+    assert (code, err) == (0, "") and member in json.loads(out)
+
+
+def test_every_command_that_prints_results_has_json():
+    from circulant.cli import cli
+
+    assert {name for name, each in cli.commands.items() if "as_json" not in {given.name for given in each.params}} == {
+        "new", "completion"}, "they write files or a script"
+
+
 def test_c_needs_a_network(call, finished):
     finished.path("weights.npz").unlink()
     code, _, err = call("generate", finished.folder, "--target", "c")

@@ -57,7 +57,7 @@ def test_the_chart_of_a_step_is_in_the_manifest(design):
     busy = sum(stop - start for name in ("array: input", "array: recurrent") for start, stop in chart["rows"][name])
     gru = design.network.layers[0]
     assert busy == layer_program(gru, plan.shape, plan.spacing).cycles * plan.shape.fold
-    assert entry["limit"] == "latency: the state's way from the last product to the first one of the next step"
+    assert entry["limit"] == "latency: each step waits for the state of the step before"
 
 
 def test_layers_behind_a_whole_sequence_work_in_every_step():

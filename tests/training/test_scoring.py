@@ -52,7 +52,7 @@ def test_vectors_at_true_lengths_are_scored(task: str, best: float) -> None:
 def test_vectors_of_other_lengths_are_not(lengths: np.ndarray | None) -> None:
     made = data()
     steps = 24 if lengths is None else 19
-    with pytest.raises(Refusal, match="^Vectors must be of the 4 samples of the test part of data set 'made', with "
+    with pytest.raises(Refusal, match="^Vectors must be of the 4 samples of the test set of data set 'made', with "
                                       rf"its lengths \(15 steps\), to be scored, not of 4 with {steps} steps; "):
         score(Teller(), vectors(made, lengths), made)
 

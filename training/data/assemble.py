@@ -21,7 +21,7 @@ DERIVATIVES = {"none": 0, "first": 1, "second": 2}
 """Order of the last time derivative by the name that `DataSettings.deltas` gives it."""
 
 Parts = tuple[Indices, Indices]
-"""Which samples are the train and the test part."""
+"""Which samples are the training and the test set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def utterance_set(name: str, data: Utterances, options: DataSettings, *, deltas:
 
 def divided(parts: Parts, classes: NDArray[np.int64] | None, options: DataSettings,
             speakers: NDArray[np.str_] | None = None) -> Parts:
-    """The two parts; with ``held_out`` so many samples of the train part are the test part, and are lost to it.
+    """The two parts; with ``held_out`` so many samples of the training set are the test set, and are lost to it.
 
     Of classes, as many of each as of the others; of speakers, whole ones, which the seed chooses, until there are at
     least as many samples; else any, which the seed chooses.

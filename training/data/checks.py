@@ -24,7 +24,7 @@ def check(part: str, task: str, x: NDArray[Any], y: NDArray[Any], *, classes: in
     """See that samples and targets are as `Dataset` says.
 
     Parameters:
-        part: what they are, such as "train part of data set 'digits'".
+        part: what they are, such as "training set of data set 'digits'".
         classes: outputs of a model; 0 where nobody knows how many classes there are.
 
     Raises:

@@ -9,14 +9,14 @@ from circulant.sim.artifact import digest, digest_arrays
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.training.data.checks import BLANK, check
-from circulant.training.data.targets import TASKS, per_step
+from circulant.training.data.targets import SETS, TASKS, per_step
 
 __all__ = ["BLANK", "TASKS", "Dataset"]
 
 @public
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Samples and their targets, cut into a train and a test part.
+    """Samples and their targets, cut into a training and a test set.
 
     Members:
         train_x, test_x: float32; sequences (N, T, F), vectors (N, F) or images (N, C, H, W).
@@ -25,7 +25,7 @@ class Dataset:
             is a target at every step. For "ctc" the symbols, int64 (N, L) from 1 to classes - 1, of which the first
             target length count and the others are 0.
         classes: outputs of a model: classes (with "ctc", the blank at index 0 is one of them), numbers of a regression,
-            or labels; 0 for as many as the targets of the train part show.
+            or labels; 0 for as many as the targets of the training set show.
         task: "classification", "ctc" (connectionist temporal classification, Graves et al., ICML 2006), "regression" or
             "multi-label".
         train_lengths, test_lengths: int64 (N,), the valid steps of each sequence; None where all T are.
@@ -67,7 +67,7 @@ class Dataset:
         for part in ("train", "test"):
             x, y, lengths, symbols = (getattr(self, f"{part}_{field}")
                                       for field in ("x", "y", "lengths", "target_lengths"))
-            check(f"{part} part of data set {self.name!r}", self.task, x, y, classes=self.classes, lengths=lengths,
+            check(f"{SETS[part]} of data set {self.name!r}", self.task, x, y, classes=self.classes, lengths=lengths,
                   target_lengths=symbols)
         one, other = self.train_x.shape[1:], self.test_x.shape[1:]
         if self.train_lengths is not None and self.test_lengths is not None:
@@ -108,7 +108,7 @@ class Dataset:
                        "symbols": list(self.symbols)})
 
     def _outputs(self) -> int:
-        """How many outputs the targets of the train part ask for; at least 1."""
+        """How many outputs the targets of the training set ask for; at least 1."""
         y, lengths = self.train_y, self.train_lengths
         if self.task in ("regression", "multi-label"):
             return y.shape[-1] if y.ndim else 1

@@ -105,7 +105,7 @@ def _batch(path: Path) -> NDArray[np.uint8]:
 
 
 def _jpegs(path: Path, progress: files.Progress) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.bool_]]:
-    """Labels, pixels (N, 3, 32, 32), and which images are of the test part."""
+    """Labels, pixels (N, 3, 32, 32), and which images are of the test set."""
     import PIL
     from PIL import Image
 

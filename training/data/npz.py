@@ -18,7 +18,7 @@ __all__ = ["KEYS", "assembled", "npz"]
 FIELDS = ("x", "y", "lengths", "target_lengths")
 PARTS = ("train", "test")
 KEYS = (*(f"{part}_{field}" for part in PARTS for field in FIELDS), *FIELDS, "is_test", "classes", "symbols", "task")
-"""Either ``train_*`` and ``test_*``, or the unsplit ones, of which ``is_test`` or the seed chooses the test part."""
+"""Either ``train_*`` and ``test_*``, or the unsplit ones, of which ``is_test`` or the seed chooses the test set."""
 
 TEST_FRACTION = 0.2
 
@@ -67,14 +67,14 @@ def assembled(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettin
 
 
 def _unsplit(path: Path, given: Mapping[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
-    """The arrays cut into a train and a test part, by ``is_test`` or, without it, by the seed, all classes alike."""
+    """The arrays cut into a training and a test set, by ``is_test`` or, without it, by the seed, all classes alike."""
     everything = np.arange(len(np.atleast_1d(given["x"])))
     _same_length(path, given)
     if "is_test" in given:
         flags = given["is_test"]
         if flags.dtype != bool or not flags.any() or flags.all():
             raise Refusal(f"{path}: 'is_test' must be true for some samples and false for others, not {flags.dtype} "
-                          f"with {int(flags.astype(bool).sum())} of {len(flags)} true; mark the test part")
+                          f"with {int(flags.astype(bool).sum())} of {len(flags)} true; mark the test set")
         test: Indices = everything[flags]
     else:
         alike = given["y"] if given["y"].ndim == 1 and given["y"].dtype.kind in "iu" else None
@@ -136,7 +136,7 @@ def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _held_out(pieces: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:
-    """The train part cut in two, in place of both parts."""
+    """The training set cut in two, in place of both parts."""
     y = pieces["train_y"]
     everything = np.arange(len(y))
     train, test = divided((everything, everything), y if y.ndim == 1 else None, options)

@@ -22,7 +22,7 @@ BLANK_SYMBOL = "<blank>"
 
 FSDD_RATE, FSDD_BANDS = 8000, 16
 FSDD_TEST = 5
-"""Recordings 0 to 4 of each speaker and digit are the test part, as the data set's own README says."""
+"""Recordings 0 to 4 of each speaker and digit are the test set, as the data set's own README says."""
 
 OCEAN_BANDS = 40
 OCEAN_STEP, OCEAN_LEAST = GRID // 2, -100 * GRID
@@ -34,7 +34,7 @@ NUMERALS = tuple("0123456789")
 def fsdd(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """3,000 spoken digits of six speakers, 8 kHz, in the official split of 2,700 and 300; 100 steps a second.
 
-    Without options 32 features a step: 16 log-mel bands and their Δ, normalised over the train part.
+    Without options 32 features a step: 16 log-mel bands and their Δ, normalised over the training set.
     ``path`` is a folder with ``fsdd.npz``, or a clone of the data set's repository with its ``recordings``.
     """
     folder = files.locate("fsdd", options.path)
@@ -116,7 +116,7 @@ def ragged(flat: NDArray[Any], offsets: NDArray[np.integer[Any]]) -> list[NDArra
 
 
 def _recordings(paths: Sequence[Path]) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int16]]]:
-    """Digits, which are of the test part, and samples of files named ``{digit}_{speaker}_{index}.wav``."""
+    """Digits, which are of the test set, and samples of files named ``{digit}_{speaker}_{index}.wav``."""
     digits, test, sounds = [], [], []
     for path in paths:
         digit, *_, index = path.stem.split("_")

@@ -6,7 +6,10 @@ from numpy.typing import NDArray
 
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["FORMS", "TASKS", "converted", "kind_of", "per_step"]
+__all__ = ["FORMS", "SETS", "TASKS", "converted", "kind_of", "per_step"]
+
+SETS = {"train": "training set", "test": "test set"}
+"""Names of the two parts of a data set in words."""
 
 TASKS = ("classification", "ctc", "regression", "multi-label")
 """Kinds of targets; each has its losses and metrics in `circulant.training.task`."""

@@ -32,8 +32,8 @@ DIALECT_SENTENCES = "SA"
 def timit(options: DataSettings, progress: files.Progress = files.silent) -> Dataset:
     """TIMIT: 3,696 utterances of 462 speakers to train with, the 192 of the core test set, no SA sentences.
 
-    Without options 120 features a step, 100 steps a second: 40 log-mel bands with Δ and ΔΔ, normalised over the train
-    part; ``bands = 51`` gives the 153 of ESE and E-RNN. Targets are 39 phones, or 48 or 61, after the blank.
+    Without options 120 features a step, 100 steps a second: 40 log-mel bands with Δ and ΔΔ, normalised over the
+    training set; ``bands = 51`` gives the 153 of ESE and E-RNN. Targets are 39 phones, or 48 or 61, after the blank.
     ``path`` is the folder that has TRAIN and TEST in it, or the one above.
     """
     tree = _tree(files.locate("timit", options.path))

@@ -91,7 +91,7 @@ class Fit:
             self._random = self._noise_state()
 
     def run_epoch(self, *, measured: bool = True) -> Metrics:
-        """One epoch; ``loss``, the mean over the train part without the penalty, and the metric on the test part.
+        """One epoch; ``loss``, the mean over the training set without the penalty, and the metric on the test set.
 
         Parameters:
             measured: whether the metric is wanted.
@@ -212,8 +212,8 @@ def fit(model: nn.Module, data: Given, *, test: Given | None = None, loss: str |
         recipe: fields of `Recipe`; ``epochs`` and ``lr`` have no default.
 
     Returns:
-        The metrics of each epoch: ``loss``, the mean over the train part without the penalty, and the metric of the
-        task on the test part.
+        The metrics of each epoch: ``loss``, the mean over the training set without the penalty, and the metric of the
+        task on the test set.
 
     Raises:
         Refusal: when the loss is not finite, or a name is unknown.
@@ -232,10 +232,10 @@ def fit(model: nn.Module, data: Given, *, test: Given | None = None, loss: str |
 @torch.no_grad()
 def evaluate(model: nn.Module, data: Given | Loaded, *, task: Task | None = None, batch: int = 1024,
              team: ProcessGroup = ALONE) -> float:
-    """The metric of the task on the test part; the model's mode is left as it was.
+    """The metric of the task on the test set; the model's mode is left as it was.
 
     Parameters:
-        data: a data set with a test part, or what is one as a whole: (x, y), a Dataset or DataLoader of torch.
+        data: a data set with a test set, or what is one as a whole: (x, y), a Dataset or DataLoader of torch.
         task: None for that of the data set: for classes the fraction whose greatest output is that of the class.
 
     Raises:

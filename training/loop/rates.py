@@ -23,7 +23,7 @@ class Tried:
     """A rate and what it led to.
 
     Members:
-        loss, score: on the test part of the data; None where the loss did not stay finite.
+        loss, score: on the test set of the data; None where the loss did not stay finite.
     """
 
     rate: float
@@ -38,7 +38,7 @@ def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float],
     """Train at each rate, from the same weights: directly, or where the method is ADMM its dense baseline.
 
     Parameters:
-        data: its test part is what judges, and so has to be held out of the train part (`data.held_out`).
+        data: its test set is what judges, and so has to be held out of the training set (`data.held_out`).
         dense: state dict of the dense baseline; without it one is trained where direct training needs one.
         epochs: of each training; the rate falls over them as it would over all.
 
@@ -67,7 +67,7 @@ def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float],
 
 @torch.no_grad()
 def _loss(model: nn.Module, data: Dataset, task: Task, batch: int = 1024) -> float:
-    """The mean loss over the test part."""
+    """The mean loss over the test set."""
     part = Part(data, "test", torch.device("cpu"), exact=exact(model, task))
     model.eval()
     total = 0.0

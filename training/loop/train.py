@@ -42,7 +42,7 @@ class Trained:
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
         metric, higher_is_better: what the scores are: "accuracy", or "phone_error_rate", of which less is better.
-        scores: on the test part: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
+        scores: on the test set: "dense", the baseline, where one was trained or given; "projected", after ADMM and the
             hard projection, where there was any; "circulant", of ``model``.
         earlier: seconds, and seconds of processor time, that a training which was resumed took up to its checkpoint.
     """
@@ -84,7 +84,7 @@ class TrainingResult:
         model: block-circulant, where the given one was; `circulant.export` takes it.
         history: one dict for each epoch: phase, epoch, loss, the metric, and for ADMM rho, primal, dual (the worst of
             all matrices) and ``matrices``, the same for each.
-        scores: metric on the test part: "projected", after ADMM and the hard projection, where there was any, and
+        scores: metric on the test set: "projected", after ADMM and the hard projection, where there was any, and
             "circulant", of ``model``.
         task: loss and metric, for `circulant.training.evaluate` and `circulant.training.score`.
         data: what was trained and measured on; of arrays a `Dataset`, as `circulant.save_run` takes it.
@@ -108,7 +108,7 @@ class TrainingResult:
 
     @property
     def score(self) -> float:
-        """The metric of the model on the test part."""
+        """The metric of the model on the test set."""
         return self.scores["circulant"]
 
     @property
@@ -175,13 +175,13 @@ def train_admm(model: nn.Module, data: Given, *, test: Given | None = None, loss
         data: a `Dataset`, arrays (x, y) or (x, y, lengths), or a Dataset or DataLoader of torch, whose batches are
             such. Floats are the targets of a regression, integers classes, truth values labels; with an axis of steps,
             at each step.
-        test: the test part, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
+        test: the test set, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
         loss: "cross_entropy", "mse", "l1", "huber" or "bce", or a function of (outputs, targets), of which each is of
             as many samples or valid steps; None for the first of the targets' kind.
         metric: "accuracy", "r2", "rmse", "mse", "mae" or "f1", or a function of (outputs, targets) of the whole test
             part; None for the first of the kind.
         higher_is_better: the direction of a metric that is a function.
-        seed: of the order of the batches, of dropout and of the test part; the weights are the model's own.
+        seed: of the order of the batches, of dropout and of the test set; the weights are the model's own.
         progress: whether it is shown on stderr.
         on_epoch: called after each epoch with the phase, the epoch from 1, their number, and the metrics.
         checkpoint, resume: as for `train`.

@@ -51,7 +51,7 @@ class Trainer:
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
-        scores: metric on the test part: "dense", "projected", "circulant", as far as it is.
+        scores: metric on the test set: "dense", "projected", "circulant", as far as it is.
         history: one dict for each epoch.
         earlier: seconds, and seconds of processor time, that a resumed training took up to the checkpoint.
     """
@@ -210,7 +210,7 @@ class Trainer:
             self._checkpoint.save(state)
 
     def _score(self) -> float:
-        """The metric on the test part, unless it is known of these very weights."""
+        """The metric on the test set, unless it is known of these very weights."""
         if self._known is None:
             self._known = evaluate(self._model, self._data, task=self._task, team=self._team)
         return self._known

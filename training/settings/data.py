@@ -35,7 +35,7 @@ class DataSettings(Table):
                     low=0, high=2**31 - 1)
     subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
     test_subset: int = key(0, "test samples to keep, of all classes alike", low=1, high=10**9, zero="all")
-    held_out: int = key(0, "training samples that stand for the test part, so that settings can be chosen without it",
+    held_out: int = key(0, "training samples that stand for the test set, so that settings can be chosen without it",
                         low=1, high=10**9, zero="none")
     layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
                       choices=("auto", "image", "flat", "rows"))
@@ -46,7 +46,7 @@ class DataSettings(Table):
     deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
                       choices=("auto", "none", "first", "second"))
     normalise: str = key("auto", "mean 0 and variance 1 of each feature or channel, over each sample, or over the "
-                         "train part", choices=("auto", "none", "sample", "train"))
+                         "training set", choices=("auto", "none", "sample", "train"))
     stack: int = key(1, "successive frames that make one step", low=1, high=64)
     phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
 

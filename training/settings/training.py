@@ -58,7 +58,7 @@ class TrainingSettings(Table):
     loss: str = key("auto", "what is minimised; auto: cross entropy of classes, the squared error of numbers (mse), "
                     "binary cross entropy of labels (bce), CTC of symbols",
                     choices=("auto", "cross_entropy", "mse", "l1", "huber", "bce"))
-    early_stopping: int = key(0, "epochs without a better metric on the test part after which a phase ends; it then "
+    early_stopping: int = key(0, "epochs without a better metric on the test set after which a phase ends; it then "
                               "goes back to its best weights. ADMM ends by its residuals alone", low=1, high=10000,
                               zero="never")
     clip: float = key(0.0, "bound of the norm of the loss's gradient", low=1e-6, high=1000000, zero="none")
@@ -76,7 +76,7 @@ class TrainingSettings(Table):
                       choices=("auto", "cpu", "cuda"))
     precision: str = key("auto", "type of the products in training; auto is the GPU's fastest, and float32 on a CPU",
                          choices=("auto", "float32", "bfloat16", "float16"))
-    evaluate_epochs: int = key(1, "epochs between two looks at the test part; the last of a phase always has one",
+    evaluate_epochs: int = key(1, "epochs between two evaluations on the test set; the last of a phase always has one",
                                low=1, high=10000)
     checkpoint_epochs: int = key(1, "epochs between two checkpoints", low=1, high=10000)
     tensorboard: bool = key(False, "write curves for TensorBoard")

@@ -50,7 +50,7 @@ class Portion(NamedTuple):
 
 
 class Part:
-    """The train or the test part of a data set, in batches.
+    """The training or the test set of a data set, in batches.
 
     Parameters:
         name: "train" or "test".

@@ -13,7 +13,7 @@ from circulant.sim.artifact import digest
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
 from circulant.training.data.checks import check
-from circulant.training.data.targets import converted, kind_of, per_step
+from circulant.training.data.targets import SETS, converted, kind_of, per_step
 from circulant.training.task.batches import Batch, Part, Portion
 
 __all__ = ["Loaded", "LoadedPart", "part_of"]
@@ -21,7 +21,7 @@ __all__ = ["Loaded", "LoadedPart", "part_of"]
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A train and a test part that come in batches (x, y) or (x, y, lengths).
+    """A training and a test set that come in batches (x, y) or (x, y, lengths).
 
     Members:
         task, per_step: as of `Dataset`, told by the first batch.
@@ -50,12 +50,12 @@ class Loaded:
             with torch.random.fork_rng(devices=[]):  # The first epoch begins with the same numbers as without a look.
                 batch = next(iter(loader), None)
             if batch is None:
-                raise Refusal(f"The {name} part must have samples, but the DataLoader gives no batch; give some")
+                raise Refusal(f"The {SETS[name]} must have samples, but the DataLoader gives no batch; give some")
             x, y, lengths = _arrays(batch, name)
             kind = task or kind_of(x, y)
             y = converted(kind, y)
             classes = 0 if kind == "classification" else int(y.shape[-1])
-            check(f"first batch of the {name} part", kind, x, y, classes=classes, lengths=lengths)
+            check(f"first batch of the {SETS[name]}", kind, x, y, classes=classes, lengths=lengths)
             if name == "train":
                 made = cls(train, test, task=kind, classes=classes, per_step=per_step(kind, y), sample=x[:2])
         return made
@@ -72,7 +72,7 @@ class Loaded:
 
 
 class LoadedPart:
-    """The train or the test part of `Loaded`, with the interface of `circulant.training.task.batches.Part`."""
+    """The training or the test set of `Loaded`, with the interface of `circulant.training.task.batches.Part`."""
 
     def __init__(self, data: Loaded, name: str, device: torch.device, *, exact: bool = False) -> None:
         self._data, self._name, self._device, self._exact = data, name, device, exact
@@ -111,7 +111,7 @@ class LoadedPart:
             begin += len(batch[0])
 
     def _checked(self, batch: Any, number: int, begin: int) -> Batch:
-        data, where = self._data, f"batch {number} of the {self._name} part"
+        data, where = self._data, f"batch {number} of the {SETS[self._name]}"
         x, y, lengths = _arrays(batch, self._name)
         y = converted(data.task, y)
         check(where, data.task, x, y, classes=data.classes, lengths=lengths)
@@ -135,7 +135,7 @@ class LoadedPart:
 
 
 def part_of(data: Dataset | Loaded, name: str, device: torch.device, *, exact: bool = False) -> Part | LoadedPart:
-    """The train or the test part of a data set, in batches."""
+    """The training or the test set of a data set, in batches."""
     if isinstance(data, Loaded):
         return LoadedPart(data, name, device, exact=exact)
     return Part(data, name, device, exact=exact)
@@ -145,8 +145,8 @@ def _batches(loader: DataLoader, name: str) -> int:
     try:
         return len(loader)
     except TypeError:
-        raise Refusal(f"The DataLoader of the {name} part must say how many batches it has, as the learning rate falls "
-                      "over them, but its dataset has no __len__; give it one") from None
+        raise Refusal(f"The DataLoader of the {SETS[name]} must say how many batches it has, as the learning rate "
+                      "falls over them, but its dataset has no __len__; give it one") from None
 
 
 def _arrays(batch: Any, name: str) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[np.int64] | None]:
@@ -158,5 +158,5 @@ def _arrays(batch: Any, name: str) -> tuple[NDArray[np.float32], NDArray[Any], N
             with np.errstate(over="ignore"):  # What float32 cannot hold becomes infinity, which is refused.
                 return np.ascontiguousarray(x, np.float32), y, lengths[0].astype(np.int64) if lengths else None
         given = f"{len(batch)} values ({', '.join(type(each).__name__ for each in batch)})"
-    raise Refusal(f"Batches of the {name} part must be tensors (x, y) or (x, y, lengths), not {given}; give a Dataset "
+    raise Refusal(f"Batches of the {SETS[name]} must be tensors (x, y) or (x, y, lengths), not {given}; give a Dataset "
                   "or a collate_fn that makes them")

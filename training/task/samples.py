@@ -11,7 +11,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
-from circulant.training.data.targets import converted, kind_of
+from circulant.training.data.targets import SETS, converted, kind_of
 from circulant.training.task.loaded import Loaded
 from circulant.training.task.losses import Loss, task_of_loss
 
@@ -25,7 +25,7 @@ Samples = Dataset | Loaded
 
 PARTS = ("train", "test")
 HELD_OUT = 0.2
-"""The part of the samples that is the test part where none is given."""
+"""The part of the samples that is the test set where none is given."""
 
 
 def samples(data: Given | Loaded, test: Given | None = None, *, task: str | None = None,
@@ -33,17 +33,17 @@ def samples(data: Given | Loaded, test: Given | None = None, *, task: str | None
     """A data set as a training reads it: arrays in memory, all else batch by batch, anew in each epoch.
 
     Parameters:
-        test: the test part, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
+        test: the test set, where ``data`` is none of ours; without it a fifth of the samples, which the seed chooses.
         task, loss: tell what targets are of, where their type leaves it open.
         batch: samples of a batch of a Dataset of torch.
 
     Raises:
-        Refusal: when samples are missing, ragged, or not as `Dataset` says; a DataLoader without a test part; a test
+        Refusal: when samples are missing, ragged, or not as `Dataset` says; a DataLoader without a test set; a test
             part beside one of our own.
     """
     if isinstance(data, Dataset | Loaded):
         if test is not None:
-            raise Refusal(f"A {type(data).__name__} must hold its test part itself, but test is given besides; leave "
+            raise Refusal(f"A {type(data).__name__} must hold its test set itself, but test is given besides; leave "
                           "it out")
         return data
     task = task or task_of_loss(loss)
@@ -53,7 +53,7 @@ def samples(data: Given | Loaded, test: Given | None = None, *, task: str | None
     loaders = [_loader(part, name, batch) for part, name in zip(parts, PARTS, strict=False)]
     if len(loaders) == 1:
         if isinstance(data, DataLoader | IterableDataset):
-            raise Refusal(f"A {type(data).__name__} must come with a test part, as its samples cannot be divided, but "
+            raise Refusal(f"A {type(data).__name__} must come with a test set, as its samples cannot be divided, but "
                           "test is not given; give one, such as test=DataLoader(…)")
         mixed = np.random.RandomState(seed).permutation(_count(data, "train"))
         cut = len(mixed) - max(1, round(HELD_OUT * len(mixed)))
@@ -67,22 +67,22 @@ def _arrays(part: Any, name: str) -> tuple[NDArray[Any], ...]:
     """x, y and perhaps lengths of a part, as numpy arrays of as many samples."""
     given = part.tensors if isinstance(part, TensorDataset) else part
     if len(given) not in (2, 3):
-        raise Refusal(f"The {name} part must be (x, y) or (x, y, lengths), not {len(given)} arrays; give those")
+        raise Refusal(f"The {SETS[name]} must be (x, y) or (x, y, lengths), not {len(given)} arrays; give those")
     try:
         found = tuple(np.asarray(each.detach().cpu() if isinstance(each, Tensor) else each) for each in given)
     except ValueError:
-        raise Refusal(f"The {name} part must be arrays of one shape for all samples, but sequences differ; pad them, "
+        raise Refusal(f"The {SETS[name]} must be arrays of one shape for all samples, but sequences differ; pad them, "
                       "and give (x, y, lengths)") from None
     counts = {each.shape[:1] for each in found}
     if len(counts) > 1 or () in counts:
-        raise Refusal(f"The {name} part must have as many targets as samples, not arrays of shape "
+        raise Refusal(f"The {SETS[name]} must have as many targets as samples, not arrays of shape "
                       f"{', '.join(str(each.shape) for each in found)}; cut them alike")
     if not len(found[0]):
-        raise Refusal(f"The {name} part must have samples, but is empty; give some")
+        raise Refusal(f"The {SETS[name]} must have samples, but is empty; give some")
     if found[0].dtype.kind not in "biuf":
-        raise Refusal(f"The samples of the {name} part must be numbers, not {found[0].dtype}; convert them")
+        raise Refusal(f"The samples of the {SETS[name]} must be numbers, not {found[0].dtype}; convert them")
     if len(found) == 3 and found[2].dtype.kind not in "iu":
-        raise Refusal(f"The lengths of the {name} part must be integers, not {found[2].dtype}; convert them")
+        raise Refusal(f"The lengths of the {SETS[name]} must be integers, not {found[2].dtype}; convert them")
     return found
 
 
@@ -115,7 +115,7 @@ def _divided(part: tuple[NDArray[Any], ...], seed: int) -> list[tuple[NDArray[An
     mixed = np.random.RandomState(seed).permutation(count)
     cut = count - max(1, round(HELD_OUT * count))
     if not cut:
-        raise Refusal(f"Samples must be at least two to be divided into a train and a test part, not {count}; give "
+        raise Refusal(f"Samples must be at least two to be divided into a training and a test set, not {count}; give "
                       "more, or test")
     return [tuple(each[np.sort(some)] for each in part) for some in (mixed[:cut], mixed[cut:])]
 
@@ -127,7 +127,7 @@ def _count(data: Any, name: str) -> int:
         raise Refusal(f"A {type(data).__name__} must say how many samples it has, but it has no __len__; give a "
                       "DataLoader") from None
     if count < 2:
-        raise Refusal(f"The {name} part must have samples, but has {count}; give more")
+        raise Refusal(f"The {SETS[name]} must have samples, but has {count}; give more")
     return count
 
 
@@ -136,7 +136,7 @@ def _loader(part: Given | Loaded, name: str, batch: int) -> DataLoader:
     if isinstance(part, DataLoader):
         return part
     if isinstance(part, Dataset | Loaded):
-        raise Refusal(f"The {name} part must be arrays, or a Dataset or DataLoader of torch, not a "
+        raise Refusal(f"The {SETS[name]} must be arrays, or a Dataset or DataLoader of torch, not a "
                       f"{type(part).__name__} with two parts; give (x, y) of one of them")
     if isinstance(part, tuple | list):
         part = TensorDataset(*(torch.from_numpy(each) for each in _arrays(part, name)))

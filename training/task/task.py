@@ -67,7 +67,7 @@ class Task(ABC):
         return self.measured.figure(tallies)
 
     def score(self, outputs: NDArray, data: Dataset) -> float:
-        """The metric of outputs for the whole test part, in its order."""
+        """The metric of outputs for the whole test set, in its order."""
         part = Part(data, "test", torch.device("cpu"))
         return self.figure([self.tally(torch.from_numpy(outputs), part.take(torch.arange(len(part))))])
 
@@ -223,7 +223,7 @@ def task_of(data: Dataset | Loaded, *, loss: str | Loss | None = None, metric: s
     Parameters:
         loss: one of `LOSSES` by name, or a function of (outputs, targets), a mean over the batch; None for the first of
             the task.
-        metric: one of `METRICS` by name, or a function of (outputs, targets) of the whole test part; None for the first
+        metric: one of `METRICS` by name, or a function of (outputs, targets) of the whole test set; None for the first
             of the task.
         higher_is_better: the direction of a metric that is a function.
         smoothing: of the labels of a classification.

@@ -75,5 +75,5 @@ def test_words():
 @pytest.mark.parametrize(("data", "panels"), [(numbers(), 2), (ctc(), 3), (images(), 1), (images(classes=200), 1)])
 def test_picture(data, panels):
     pixels = imread(io.BytesIO(dataset_summary.picture(data)))
-    assert pixels.shape[:2] == (320 * panels, 1000)
+    assert pixels.shape[:2] == (480 * panels, 1500)
     assert pixels[..., :3].std() > 0.05, "something is drawn"

@@ -23,7 +23,7 @@ def test_rows():
     assert rows([GRU, LINEAR]) == [
         {"name": "gru", "kind": "gru", "array": "2 × 1 lanes, folded over 2 cycles", "chains": "1", "elements": "1",
          "cycles": "12", "floor": "8 (1.50×)",
-         "limit": "latency: the state's way from the last product to the first one"},
+         "limit": "latency: each step waits for the state of the step before"},
         {"name": "linear", "kind": "linear", "array": "1 × 1 lanes", "chains": "1", "elements": "", "cycles": "24",
          "floor": "24 (1.00×)", "limit": "multipliers: the array works in every cycle"}]
 
@@ -36,7 +36,7 @@ def test_the_floor_of_a_step_or_of_a_vector(per_step, wanted):
 def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
     assert closing(hardware(GRU, LINEAR)) == (
         "12 cycles per step, 1.71 times the floor of 7; limited by latency in layer 'gru', which takes 1.50 times its "
-        "own floor of 8: the state's way from the last product to the first one")
+        "own floor of 8: each step waits for the state of the step before")
     assert closing(hardware(BOTH)).startswith("15 cycles per step, 2.14 times the floor of 7; limited by latency in "
                                               "layer 'both, backward', which takes 1.88 times its own floor of 8: ")
 

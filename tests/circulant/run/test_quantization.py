@@ -13,6 +13,7 @@ from circulant.sim.quantize import margins
 from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.training.data import Dataset
+from circulant.training.data.targets import SETS
 from circulant.training.models.models import ModelSettings, build
 
 TABLE = asdict(Quantization(activation_bits=10, weight_bits=8))
@@ -66,7 +67,7 @@ def test_a_table_names_layers():
 def test_the_keys_are_read():
     table = parse({"quantization": {"budget": 0.1, "weight_bits": {"gru": 8}, "pick": ["weight_bits"]}}).quantization
     assert (table.budget, table.weight_bits, table.pick) == (0.1, {"gru": 8}, ("weight_bits",))
-    with pytest.raises(Refusal, match=r"quantization\.budget must be .*, or 0 for the widths as they stand, not -1"):
+    with pytest.raises(Refusal, match=r"quantization\.budget must be .*, or 0 for the bit widths as they stand, not "):
         parse({"quantization": {"budget": -1}})
 
 
@@ -110,7 +111,7 @@ def test_a_budget_is_kept_on_the_part_in_question(data, on, tmp_path):
     console.print(quantization.picked_table(made.picking))
     text = console.export_text()
     assert "gru.weight_bits" in text
-    assert f"of 5 points lost on the {on} part; weights {made.picking['weight_bits_start']:,}" in text
+    assert f"of 5 points lost on the {SETS[on]}; weights {made.picking['weight_bits_start']:,}" in text
     best = training.task_of(known).score(made.network.vectors(known.test_x).outputs, known)
     assert (made.picking["score"], made.picking["pick_by"]) == (best, "metric")
 

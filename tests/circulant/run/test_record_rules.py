@@ -43,6 +43,8 @@ def test_the_units_are_those_that_are_drawn():
     ("quantize", lambda body: body["ranges"][0]["bits"].pop(), "field 'ranges[0]' must be an object with a count for"),
     ("quantize", lambda body: body["hashes"].update(vectors=3), "field 'hashes.vectors' must be a SHA-256"),
     ("quantize", lambda body: body.update(picking={"lost": 1}), "field 'picking.pick_on' must be there"),
+    ("quantize", lambda body: body.update(outcome={"names": ["a", "b"], "confusion": [[1, 2], [3]]}), "a square of "),
+    ("quantize", lambda body: body.update(outcome={"target": [1.0], "output": [1.0]}), "beside as many targets with "),
     ("generate", lambda body: body["hardware"].update(multipliers=0), "field 'hardware.multipliers' must be an"),
     ("generate", lambda body: body["hardware"]["multiplications"].update(per_step=0, per_sequence=0), "not both none"),
     ("generate", lambda body: body["hardware"]["layers"][0]["chart"].update(period=1e-6), "1000 periods at the most"),

@@ -59,7 +59,7 @@ def test_padding():
 
 
 def test_the_train_part_alone_normalises():
-    """Whatever the test part holds, the train part stays the same, and has mean 0 and variance 1."""
+    """Whatever the test set holds, the training set stays the same, and has mean 0 and variance 1."""
     data = utterances()
     loud = utterances(frames=[*data.frames[:4], *(frames * 5 for frames in data.frames[4:])])
     one, other = made(data, normalise="train"), made(loud, normalise="train")
@@ -118,7 +118,7 @@ def test_held_out_speakers_are_of_one_part():
     seen = set()
     for seed in range(20):
         rest, test = divided(parts, None, DataSettings(held_out=3, seed=seed), speakers)
-        assert sorted([*rest, *test]) == list(range(9)), "the true test part is in neither"
+        assert sorted([*rest, *test]) == list(range(9)), "the true test set is in neither"
         assert not set(speakers[rest]) & set(speakers[test])
         assert len(test) in (3, 4, 5, 6), "whole speakers until there are three samples"
         seen.add(tuple(test))

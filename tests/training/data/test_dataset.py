@@ -48,31 +48,31 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"train_x": np.zeros((6, 4, 3))}, r"^The train part of data set 'few' must be float32 with int64 targets, not "
+    ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets, not "
                                        r"float64 with int64; convert it$"),
-    ({"test_x": ZEROS}, r"^The test part .* must have shapes \(N, steps, features\), \(N, features\) or \(N, channels, "
+    ({"test_x": ZEROS}, r"^The test set .* must have shapes \(N, steps, features\), \(N, features\) or \(N, channels, "
                         r"height, width\) and \(N,\) or \(N, steps\), none of them 0, not \(2, 3, 4\) and \(3,\); "),
-    ({"test_x": ZEROS[:0], "test_y": np.zeros(0, np.int64)}, r"test part .* must have shapes"),
+    ({"test_x": ZEROS[:0], "test_y": np.zeros(0, np.int64)}, r"test set .* must have shapes"),
     ({"test_x": np.zeros((3, 0, 3), np.float32)}, r"none of them 0, not \(3, 0, 3\)"),
-    ({"classes": 2}, r"^The train part .* must have classes from 0 to 1, not from 0 to 2; renumber them$"),
-    ({"test_y": np.array([0, -1, 1])}, r"^The test part .* must have classes from 0 to 2, not from -1 to 1"),
+    ({"classes": 2}, r"^The training set .* must have classes from 0 to 1, not from 0 to 2; renumber them$"),
+    ({"test_y": np.array([0, -1, 1])}, r"^The test set .* must have classes from 0 to 2, not from -1 to 1"),
     ({"test_x": np.zeros((3, 4, 4), np.float32)}, r"^The two parts of data set 'few' must have samples of one shape, "
                                                   r"not \(4, 3\) and \(4, 4\); cut them alike, or give both lengths$"),
-    ({"test_x": np.full((3, 4, 3), np.nan, np.float32)}, r"^The test part of data set 'few' must be finite, but"),
+    ({"test_x": np.full((3, 4, 3), np.nan, np.float32)}, r"^The test set of data set 'few' must be finite, but"),
     ({"train_lengths": np.full(6, 4)}, r"^The two parts .* must have samples of one shape"),
-    ({"train_lengths": np.full(6, 5)}, r"^The lengths of the train part of data set 'few' must be from 1 to 4, not "
+    ({"train_lengths": np.full(6, 5)}, r"^The lengths of the training set of data set 'few' must be from 1 to 4, not "
                                        "from 5 to 5; leave empty sequences out, and pad to the longest$"),
-    ({"test_lengths": np.array([1, 0, 2])}, r"^The lengths of the test part .* not from 0 to 2"),
+    ({"test_lengths": np.array([1, 0, 2])}, r"^The lengths of the test set .* not from 0 to 2"),
     ({"test_lengths": np.array([1, 2])}, r"must be int64 of shape \(3,\), not int64 of \(2,\); convert them$"),
     ({"test_lengths": np.ones(3)}, r"must be int64 of shape \(3,\), not float64 of \(3,\)"),
     ({"train_x": np.zeros((6, 3), np.float32), "train_lengths": np.ones(6, np.int64)},
-     r"^The train part .* must be sequences to have lengths, but has shape \(6, 3\); leave them out$"),
+     r"^The training set .* must be sequences to have lengths, but has shape \(6, 3\); leave them out$"),
     ({"task": "regresion"}, r"^The task of data set 'few' must be one of 'classification', 'ctc', 'regression', "
                             r"'multi-label', not 'regresion'"),
-    ({"task": "regression"}, r"^The train part .* must be float32 with float32 targets, not float32 with int64"),
-    ({"train_y": np.zeros((6, 5), np.int64)}, r"^The train part .* must have a target at each of the steps of its "
+    ({"task": "regression"}, r"^The training set .* must be float32 with float32 targets, not float32 with int64"),
+    ({"train_y": np.zeros((6, 5), np.int64)}, r"^The training set .* must have a target at each of the steps of its "
                                               r"sequences \(N, steps, features\), not targets \(6, 5\) for \(6, 4"),
-    ({"train_target_lengths": np.ones(6, np.int64)}, r"^The train part .* must have target lengths for 'ctc' and for "
+    ({"train_target_lengths": np.ones(6, np.int64)}, r"^The training set .* must have target lengths for 'ctc' and for "
                                                      "nothing else, but the task is 'classification'"),
     ({"symbols": ("a", "b")}, r"^Data set 'few' must have a symbol for each of its 3 classes, not 2 symbols"),
 ])
@@ -82,15 +82,15 @@ def test_contradictions_are_refused(change, message):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"train_y": np.array([1, 2])}, r"^The train part .* must have shapes \(N, steps, features\) and \(N, symbols\)"),
+    ({"train_y": np.array([1, 2])}, r"^The training set .* must have shapes \(N, steps, features\) and \(N, symbols\)"),
     ({"train_target_lengths": None}, r"must have target lengths for 'ctc' and for nothing else, but the task is 'ctc'"),
-    ({"train_target_lengths": np.array([3, 0])}, r"^The target lengths of the train part .* must be from 1 to 3, not "),
-    ({"train_target_lengths": np.array([2, 1])}, r"^The train part .* must have symbols from 1 to 3 and, beyond the "
+    ({"train_target_lengths": np.array([3, 0])}, r"^The target lengths of the training set .* must be from 1 to 3, n"),
+    ({"train_target_lengths": np.array([2, 1])}, r"^The training set .* must have symbols from 1 to 3 and, beyond the "
                                                  r"target lengths, 0, not from 1 to 3, with 1 beyond; renumber them"),
     ({"train_y": np.array([[1, 0, 2], [3, 0, 0]])}, r"from 0 to 3, with 0 beyond; renumber them \(0 is the blank\)$"),
     ({"train_y": np.array([[1, 4, 2], [3, 0, 0]])}, r"must have symbols from 1 to 3 .*, not from 1 to 4"),
-    ({"train_lengths": np.array([3, 1])}, r"^The train part .* must have a step for each symbol and one between equal "
-                                          r"ones, but sequence 0 has 3 steps and needs 4 \(1 such sequences\); leave"),
+    ({"train_lengths": np.array([3, 1])}, r"^The training set .* must have a step for each symbol and one between "
+                                          r"equal ones, but sequence 0 has 3 steps and needs 4 \(1 such sequences\); "),
 ])
 def test_contradictions_of_symbols_are_refused(change, message):
     assert ctc().task == "ctc"

@@ -80,7 +80,7 @@ def test_held_out_samples_are_of_the_train_part_alone(name):
     assert (len(cut.train_x), len(cut.test_x)) == (len(whole.train_x) - 200, 200), "ten speakers have 20 sentences each"
     count = collections.Counter(row.tobytes() for row in _rows(whole, "train"))
     count.subtract(row.tobytes() for part in ("train", "test") for row in _rows(cut, part))
-    assert not any(count.values()), "both parts together are the train part"
+    assert not any(count.values()), "both parts together are the training set"
     if whole.task == "classification":
         assert np.bincount(cut.test_y).tolist() == [20] * 10
 

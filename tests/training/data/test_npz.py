@@ -96,7 +96,7 @@ def test_held_out_samples(load):
     for field in ("x", "y", "lengths"):
         both = np.concatenate([getattr(cut, f"train_{field}"), getattr(cut, f"test_{field}")])
         train = getattr(whole, f"train_{field}")
-        assert sorted(map(str, both.tolist())) == sorted(map(str, train.tolist())), "the test part is not among them"
+        assert sorted(map(str, both.tolist())) == sorted(map(str, train.tolist())), "the test set is not among them"
 
 
 RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
@@ -108,18 +108,18 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"x": np.zeros(2)}, r"must hold a data set that is split or one that is not, but has train_x.* beside x; leave o"),
     ({"train_x": RAGGED}, r"'train_x' must be an array of numbers, but holds Python objects, as ragged lists do; pad it"
                           ", and give the lengths beside it$"),
-    ({"train_lengths": np.r_[0, np.full(11, 5)]}, r"^The lengths of the train part of data set 'mine' must be from 1 to"
-                                                  r" 7, not from 0 to 5; leave empty sequences out"),
-    ({"test_y": np.arange(4) + 1}, r"^The test part of data set 'mine' must have classes from 0 to 3, not from 1 to 4"),
-    ({"train_x": np.full((12, 7, 3), np.inf)}, r"^The train part of data set 'mine' must be finite"),
-    ({"train_x": np.full((12, 7, 3), 1e300)}, r"^The train part of data set 'mine' must be finite"),
+    ({"train_lengths": np.r_[0, np.full(11, 5)]}, r"^The lengths of the training set of data set 'mine' must be from "
+                                                  r"1 to 7, not from 0 to 5; leave empty sequences out"),
+    ({"test_y": np.arange(4) + 1}, r"^The test set of data set 'mine' must have classes from 0 to 3, not from 1 to 4"),
+    ({"train_x": np.full((12, 7, 3), np.inf)}, r"^The training set of data set 'mine' must be finite"),
+    ({"train_x": np.full((12, 7, 3), 1e300)}, r"^The training set of data set 'mine' must be finite"),
     ({"train_x": np.zeros((12, 7, 3), complex)}, r"'train_x' must be numbers, not complex128; convert it$"),
     ({"train_x": np.full((12, 7, 3), "a")}, r"'train_x' must be numbers, not <U1; convert it$"),
     ({"train_y": np.zeros(12)}, r"must have targets of one kind, but train_y \(float64\) is that of a regression and "
                                 r"test_y \(int64\) that of a classification; convert one, or name the task$"),
     ({"train_y": np.full(12, "a")}, r"Targets must be classes .*, not <U1 of shape \(12,\); convert them"),
     ({"task": np.array("regresion")}, r"'task' must be one of 'classification', .*, not 'regresion'; leave it out"),
-    ({"task": np.array("multi-label")}, r"The train part of data set 'mine' must have shapes .* \(N, labels\)"),
+    ({"task": np.array("multi-label")}, r"The training set of data set 'mine' must have shapes .* \(N, labels\)"),
     ({"train_y": np.zeros(11, int)}, r"must have arrays of as many samples as each other, not train_x of 12, train_y of"
                                      r" 11, train_lengths of 12; cut them alike$"),
     ({"train_y": np.array(3)}, r"train_y of none"),
@@ -138,7 +138,7 @@ def test_what_is_wrong(load, given, message):
 @pytest.mark.parametrize(("given", "message"), [
     ({"y": None}, r"must hold the keys x, y, but lacks y; it has x$"),
     ({"is_test": np.zeros(20, bool)}, r"'is_test' must be true for some samples and false for others, not bool with 0 o"
-                                      "f 20 true; mark the test part$"),
+                                      "f 20 true; mark the test set$"),
     ({"is_test": np.ones(20, int)}, r"'is_test' must be true for some .*, not int64 with 20 of 20"),
     ({"is_test": np.ones(3, bool)}, r"must have arrays of as many samples as each other, not x of 20, y of 20, is_tes"),
 ])

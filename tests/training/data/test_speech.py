@@ -32,7 +32,7 @@ def test_fsdd_with_options():
     assert np.array_equal(stacked.test_x[0, 0].reshape(3, 32), plain.test_x[0, :3])
     short = load_data("fsdd", longest=40, test_subset=30)
     assert short.train_lengths.max() == 40
-    assert np.array_equal(short.test_lengths, plain.test_lengths), "the test part is not chosen by length"
+    assert np.array_equal(short.test_lengths, plain.test_lengths), "the test set is not chosen by length"
 
 
 @real("fsdd")
@@ -94,7 +94,7 @@ def test_speechocean762_with_options():
     with pytest.raises(Refusal, match=r"^data.longest must leave training sequences, but the shortest of 'speechocean76"
                                       r"2' has 157 steps, not 100 at most; raise it$"):
         load_data("speechocean762", longest=100)
-    with pytest.raises(Refusal, match=r"^The train part .* must have a step for each symbol and one between equal one"):
+    with pytest.raises(Refusal, match=r"^The training set .* must have a step for each symbol and one between equal "):
         load_data("speechocean762", subset=50, stack=40)
 
 

@@ -72,11 +72,11 @@ def test_samples_are_made_anew_in_each_epoch():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda x, y, n: (x, y * np.nan, n), "^The batch 2 of the train part must have finite targets"),
-    (lambda x, y, n: (x * np.inf, y, n), "^The batch 2 of the train part must be finite"),
-    (lambda x, y, n: (x, y, n + 9), "^The lengths of the batch 2 of the train part must be from 1 to 5, not from"),
-    (lambda x, y, n: (x[..., :2], y, n), r"^The batch 2 of the train part must be like the first, of samples \(5, 3\)"),
-    (lambda x, y, n: (x, y[:, 0], n), r"^The batch 2 of the train part must be like the first"),
+    (lambda x, y, n: (x, y * np.nan, n), "^The batch 2 of the training set must have finite targets"),
+    (lambda x, y, n: (x * np.inf, y, n), "^The batch 2 of the training set must be finite"),
+    (lambda x, y, n: (x, y, n + 9), "^The lengths of the batch 2 of the training set must be from 1 to 5, not from"),
+    (lambda x, y, n: (x[..., :2], y, n), r"^The batch 2 of the training set must be like the first, of samples \(5, "),
+    (lambda x, y, n: (x, y[:, 0], n), r"^The batch 2 of the training set must be like the first"),
     (lambda x, y, n: (x, y), None)])
 def test_every_batch_is_checked(change, message):
     good = tuple(each[:4] for each in (X, Y, LENGTHS))
@@ -92,7 +92,7 @@ def test_every_batch_is_checked(change, message):
 
 def test_what_a_loader_cannot_do():
     ragged = Loaded.of(loader(X, Y[:, 0], LENGTHS), loader(X, Y[:, 0], LENGTHS))
-    with pytest.raises(Refusal, match=r"^The batch 1 of the train part must hold sequences of one length, as padding "):
+    with pytest.raises(Refusal, match=r"^The batch 1 of the training set must hold sequences of one length, as paddi"):
         fit(Steps(last=True), ragged.train, test=ragged.test, epochs=1, lr=0.1)
     with pytest.raises(Refusal, match=r"^A DataLoader must be read by one process, not by 2, which share each batch; "):
         next(LoadedPart(ragged, "train", CPU).portions(4, processes=2))

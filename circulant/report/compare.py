@@ -1,0 +1,118 @@
+"""Several runs side by side: their figures, the better ones marked, and the keys of their experiments that differ."""
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from circulant.report.page import render, settings
+from circulant.sim import metrics
+
+__all__ = ["Line", "differences", "lines", "page", "table"]
+
+Figures = Mapping[str, Any]
+
+
+class Line(NamedTuple):
+    """A figure of all runs.
+
+    Members:
+        name: with its unit.
+        values: in words, one for each run; empty where a run has none.
+        best: places of the best values; none where all are alike, or none is better.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    best: tuple[int, ...] = ()
+
+
+FIGURES: dict[str, tuple[tuple[str, ...], str, int]] = {
+    "weights of the compressed matrices": (("compression", "weights_circulant"), ",", -1),
+    "multipliers": (("hardware", "multipliers"), ",", -1),
+    "memory, bits": (("hardware", "memory_bits"), ",", -1),
+    "cycles per step": (("hardware", "cycles_per_step"), ",.6g", -1),
+    "floor of a step, cycles": (("hardware", "floor_cycles"), ",", 0),
+    "cycles per sequence": (("hardware", "cycles_per_sequence"), ",.6g", -1),
+    "steps of a sequence": (("hardware", "steps_per_sequence"), ",.6g", 0),
+    "latency, cycles": (("hardware", "latency_cycles"), ",.6g", -1),
+    "words verified": (("verification", "words"), ",", 0),
+    "mismatches": (("verification", "mismatches"), ",", -1),
+}
+"""Where a figure stands in a report, how it is written, and whether more of it is better (1), less (-1) or neither."""
+
+LOWER = ("phone_error_rate", "mse", "mae", "rmse", "loss")
+"""Metrics of which less is better."""
+
+
+def lines(runs: Sequence[Figures]) -> list[Line]:
+    """The figures of all runs, from their reports."""
+    found = [_line(f"{metrics.words(metric)}, {words}", [_score(each, metric, stage) for each in runs],
+                   partial(metrics.shown, metric), -1 if metric in LOWER else 1)
+             for metric in dict.fromkeys(each["metric"] for each in runs)
+             for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized"))]
+    found += [_line(name, [each[part][key] for each in runs], partial(_formatted, form), better)
+              for name, ((part, key), form, better) in FIGURES.items()]
+    sizes = [", ".join(f"{size}" for size in sorted({matrix["block_size"] for matrix in
+                                                     each["compression"]["matrices"].values()})) for each in runs]
+    found.append(Line("block sizes", tuple(sizes)))
+    found.append(Line("device", tuple(_device(each) for each in runs)))
+    return [line for line in found if any(line.values)]
+
+
+def differences(runs: Sequence[Figures]) -> list[Line]:
+    """The keys of the experiments that differ between the runs, with the value of each run."""
+    every = [{(each["table"], each["key"]): each["value"] for each in settings(run["experiment"])} for run in runs]
+    keys = dict.fromkeys(key for one in every for key in one)
+    values = {key: tuple(one.get(key, "") for one in every) for key in keys}
+    return [Line(f"{table}.{name}", told) for (table, name), told in values.items() if len(set(told)) > 1]
+
+
+def table(names: Sequence[str], runs: Sequence[Figures]) -> Table:
+    """The comparison for a terminal: a column for each run, the better figures bold."""
+    shown = Table(title="runs", title_justify="left", title_style="bold")
+    shown.add_column("figure", style="cyan")
+    for name in names:
+        shown.add_column(name, justify="right", overflow="fold")
+    for part in (lines(runs), differences(runs)):
+        for line in part:
+            shown.add_row(line.name, *(Text(value, style="bold green" if at in line.best else "")
+                                       for at, value in enumerate(line.values)))
+        shown.add_section()
+    return shown
+
+
+def page(names: Sequence[str], runs: Sequence[Figures], links: Sequence[str]) -> str:
+    """The comparison as one HTML page.
+
+    Parameters:
+        links: addresses of the reports of the runs.
+    """
+    return render("compare.html", names=names, links=links, lines=lines(runs), differences=differences(runs),
+                  wrong=[name for name, run in zip(names, runs, strict=True) if run["verification"]["mismatches"]])
+
+
+def _formatted(form: str, value: float) -> str:
+    return format(value, form)
+
+
+def _line(name: str, values: Sequence[float | None], told: Callable[[float], str], better: int) -> Line:
+    known = [value for value in values if value is not None]
+    written = tuple("" if value is None else told(value) for value in values)
+    if not better or len(set(known)) < 2:
+        return Line(name, written)
+    choose: Callable[..., float] = max if better > 0 else min
+    return Line(name, written, tuple(at for at, value in enumerate(values) if value == choose(known)))
+
+
+def _score(run: Figures, metric: str, stage: str) -> float | None:
+    return run[metric].get(stage) if run["metric"] == metric else None
+
+
+def _device(run: Figures) -> str:
+    """The device of a run with the share of its DSP blocks; the smallest one that holds the design in brackets."""
+    found = run["hardware"].get("device")
+    if found is None:
+        return f"({run['smallest']['name']} holds it)" if run["smallest"] else ""
+    return f"{found['name']}, {found['resources']['dsps']['share']:.0%} of DSP blocks"

@@ -1,0 +1,74 @@
+"""The summary of a run: its figures in words, for the terminal and for the report's first table."""
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+
+from circulant.boards.device import NAMES, rounded
+from circulant.run.quantization import loss
+from circulant.sim import metrics
+
+__all__ = ["rows", "speed", "summary", "told"]
+
+
+def speed(hardware: Mapping[str, Any], mhz: float) -> dict[str, float]:
+    """Measured cycles at a clock: ``mhz``, ``steps_per_second``, ``sequences_per_second``, ``latency_us``.
+
+    Parameters:
+        mhz: the clock in MHz. It is assumed; nothing here places and routes a design.
+    """
+    return {"mhz": mhz, "steps_per_second": mhz * 1e6 / hardware["cycles_per_step"],
+            "sequences_per_second": mhz * 1e6 / hardware["cycles_per_sequence"],
+            "latency_us": hardware["latency_cycles"] / mhz}
+
+
+def told(taken: Mapping[str, Any]) -> str:
+    """The share of a resource that a design takes, in words."""
+    if "error" in taken:
+        return (f"{taken['share']:.0%} ± {taken['share'] * taken['error']:.0%} (about {rounded(taken['used']):,} of "
+                f"{taken['held']:,})")
+    return f"{taken['share']:.1%} ({taken['used']:,g} of {taken['held']:,})"
+
+
+def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names and values of the summary."""
+    weights, hw, check, clock = (figures[part] for part in ("compression", "hardware", "verification", "clock"))
+    metric = figures["metric"]
+    for stage, words in (("dense", "dense"), ("circulant", "block-circulant"), ("quantized", "quantized")):
+        if stage in figures[metric]:
+            yield f"{metrics.words(metric)}, {words}", metrics.shown(metric, figures[metric][stage])
+    if "rmse" in figures["outcome"]:
+        yield "error, quantized", f"{figures['outcome']['rmse']:.4g} RMS, {figures['outcome']['worst']:.4g} at most"
+    if picking := figures.get("picking"):
+        saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
+        yield "bit widths picked", (f"{loss(picking)}, weights of {picking['weight_bits']:,} bits ({saved:.0%} fewer)")
+    yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
+    yield "multipliers", f"{hw['multipliers']:,}"
+    yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
+                              f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
+    yield "cycles per sequence", f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,})"
+    yield "latency", f"{hw['latency_cycles']:,.0f} cycles from the last input to the last output"
+    steps = hw["steps_per_sequence"]
+    unit = f"sequences/s of {steps:,.4g} steps" if steps > 1 else "samples/s"
+    yield f"at {clock['mhz']:g} MHz (assumed)", (f"{clock['sequences_per_second']:,.0f} {unit}, "
+                                                 f"latency {clock['latency_us']:,.3g} µs")
+    yield "memory", f"{hw['memory_bits']:,} bits"
+    if "device" in hw:
+        yield f"share of {hw['device']['name']}", ", ".join(
+            f"{taken['share']:.1%} of the {NAMES[name]}" + (f" (± {taken['error']:.0%})" if "error" in taken else "")
+            for name, taken in hw["device"]["resources"].items())
+        for doubt in hw["device"]["doubts"]:
+            yield "warning", doubt
+    yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
+                       f"{check['mismatches']:,} mismatches ({check['simulator']})")
+
+
+def summary(figures: Mapping[str, Any]) -> Table:
+    """The table that ends a run on the terminal."""
+    table = Table(title=figures["name"], show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for what, value in rows(figures):
+        wrong = what == "verified" and figures["verification"]["mismatches"]
+        table.add_row(what, value, style="red" if wrong else None)
+    return table
