@@ -339,7 +339,8 @@ def test_constraints_pin_every_dependency():
             assert name == "circulant" or name.lower() in pinned, name
 
 
-LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "reshape", "save_for_backward", "tensors",
+LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "ignore_patterns", "reshape",
+          "save_for_backward", "tensors",
           "torchrun",
           "transpose"}
 """Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""
