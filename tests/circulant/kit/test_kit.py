@@ -12,6 +12,7 @@ from circulant.hw import generate
 from circulant.kit import write_kit
 from circulant.kit.kit import FILES
 from circulant.sim.cosim import icarus
+from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw import golden
@@ -48,12 +49,11 @@ def test_kit_is_beside_the_design(folder):
 
 def test_ports_are_those_of_the_verilog(folder):
     verilog = text(folder, "top.v")
-    top = verilog[verilog.index("module circulant_top("):]
-    top = top[:top.index("endmodule")]
-    found = {name: (direction, int(high or 0) + 1) for direction, high, name in re.findall(
-        r"^\s*(?:(in|out)put)(?: wire| reg)?\s*(?:\[(\d+):0\])?\s*(\w+)", top, re.M)}
-    assert found == {port["name"]: (port["direction"], port["bits"]) for port in manifest(folder)["ports"]}
-    assert {"cfg_wdata", "malformed"} <= set(found)
+    top = verilog[verilog.index("module circulant_top ("):]
+    found = re.findall(r"^  (in|out)put (?:reg )?(?:\[(\d+):0\] )?(\w+)", top[:top.index(");")], re.M)
+    assert [(name, direction, int(high or 0) + 1) for direction, high, name in found] == [
+        (port["name"], port["direction"], port["bits"]) for port in manifest(folder)["ports"]]
+    assert {"cfg_wdata", "malformed"} <= {name for _, _, name in found}
 
 
 def test_ip_xact_has_the_ports_files_and_streams(folder):
@@ -126,6 +126,17 @@ class TestBench:
         found = bench(folder)
         assert found.returncode != 0
         assert "FAIL: malformed is set in cycle" in found.stdout + found.stderr
+
+
+def test_name_of_a_network_stays_in_its_line(made, tmp_path):
+    network = Network("a\n`include \"b\"\n<c>", made[1].inputs, sequence=made[1].sequence, layers=made[1].layers)
+    folder = generate(network, multipliers=16).write(tmp_path / "named")
+    write_kit(folder, network.vectors(np.zeros((1, 4, 5))))
+    assert not re.search(r"^\s*`include", text(folder, "tb_circulant_top.sv"), re.M)
+    root = ElementTree.fromstring(text(folder, "component.xml"))
+    assert root.findtext("x:name", None, IPXACT) == "a__include__b___c_"
+    core = text(folder, "circulant_top.core")
+    assert '\ndescription: "Core of the block-circulant network a `include \\"b\\" ' in core
 
 
 def test_vectors_of_another_network(made, folder):
