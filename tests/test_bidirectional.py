@@ -6,9 +6,9 @@ import pytest
 
 from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
-from circulant.hw.plan.cost import sequence_cycles
 from circulant.hw.plan.layer_plan import PairPlan
 from circulant.hw.plan.plan import layer_multiplications, plan
+from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim.cosim import verify
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model

@@ -6,8 +6,8 @@ import pytest
 
 from circulant.cli import main
 from circulant.hw.array.layer_programs import layer_program
-from circulant.hw.plan.cost import sequence_cycles
 from circulant.hw.plan.plan import plan
+from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim import artifact
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network

@@ -7,7 +7,6 @@ from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vecto
 from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
 from circulant.hw.plan.passes import (
     Ladder,
     Rung,
@@ -18,6 +17,7 @@ from circulant.hw.plan.passes import (
     side_by_side_ladder,
     useful,
 )
+from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.gru import Gru

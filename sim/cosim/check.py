@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Port
-from circulant.sim.cosim.plan import PLAYED, Run
+from circulant.sim.cosim.stimuli import PLAYED, Run
 
 __all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "measure", "pace",
            "require_stream_rules"]

@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from circulant.sim.configuration import READ, WAIT, WRITE
-from circulant.sim.cosim.streams import Fault
+from circulant.sim.cosim.axi_stream import Fault
 
 __all__ = ["Config"]
 

@@ -1,5 +1,5 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
-// model. It keeps the protocol of streams.py and harness.py for a source that never idles and a sink that never pauses,
+// model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
 // and judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
 // the first argument is --drive.
 #include <chrono>

@@ -16,10 +16,10 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
+from circulant.sim.cosim.axi_stream import Fault, Monitor, Patience, Port, Sink, Source
 from circulant.sim.cosim.config import Config
 from circulant.sim.cosim.job import Job, Outcome, Recording
-from circulant.sim.cosim.plan import Run
-from circulant.sim.cosim.streams import Fault, Monitor, Patience, Port, Sink, Source
+from circulant.sim.cosim.stimuli import Run
 
 RESET_CYCLES = 4
 SHORT = 3

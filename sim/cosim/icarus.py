@@ -2,7 +2,7 @@
 silicon, until the reset or the circuit itself gives it a value.
 
 It plays fewer vectors than `circulant.sim.cosim.verify`, some hundred cycles a second, but needs no compiler: the test
-bench is ``bench.v`` with the names of the design, and files of beats.
+bench is ``icarus_bench.v`` with the names of the design, and files of beats.
 """
 import re
 import shutil
@@ -17,8 +17,8 @@ from circulant.sim import child
 from circulant.sim.cosim import check
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import INPUTS, Manifest
-from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.simulate import job_of
+from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.verification import fitted
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
@@ -128,7 +128,7 @@ def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -
         "DUE": len(pauses), "PATIENCE": job.patience, "SHORTEST": SHORTEST_DRAIN, "LONGEST": LONGEST_DRAIN,
         "IDLE": " ".join(f".{name}(0)," for what, name in job.config.items() if what in INPUTS),
         "RUNS": "\n".join(f"    {call}" for call in calls)}
-    text = Path(__file__).with_name("bench.v").read_text()
+    text = Path(__file__).with_name("icarus_bench.v").read_text()
     (work / "bench.v").write_text(re.sub(r"@(\w+)@", lambda found: str(names[found[1]]), text))
 
 

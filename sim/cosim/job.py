@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim import artifact
-from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.stimuli import Run
 
 __all__ = ["Job", "Outcome", "Played", "Recording"]
 

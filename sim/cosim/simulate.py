@@ -13,7 +13,7 @@ from circulant.sim import artifact
 from circulant.sim.cosim import worker
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.plan import Run
+from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal, ToolError
 

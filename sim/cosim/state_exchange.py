@@ -15,8 +15,8 @@ from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.plan import Run
 from circulant.sim.cosim.simulate import Progress, job_of, simulate
+from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.files.files import read_text, reason
 from circulant.sim.golden.network import Network

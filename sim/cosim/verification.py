@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check, plan
+from circulant.sim.cosim import check, stimuli
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.job import Played
@@ -92,7 +92,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     tell("build", 1, 1)
 
     lengths = list(map(len, played.inputs))
-    runs = plan.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
+    runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
                      sum(lengths) // manifest.streams)
     job = job_of(manifest, runs, played, patience)
     total = sum(len(run.sequences) for run in runs)
@@ -110,7 +110,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     if vectors.inputs.ndim == 3 and not manifest.over_images:
         step = check.pace(job, outcome)
         if step is None and (joined := _joined(manifest, played)) is not None:
-            job = job_of(manifest, (plan.Run("joined", (0, 0)),), joined, patience)
+            job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = check.pace(job, outcome), cycles + outcome.cycles

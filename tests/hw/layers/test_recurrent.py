@@ -7,7 +7,7 @@ import pytest
 from circulant.hw.array.layer_programs import layer_program, spacings
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.recurrent import RecurrentLayer
-from circulant.hw.plan.cost import sequence_cycles, step_timeline
+from circulant.hw.plan.step_cost import sequence_cycles, step_timeline
 from tests.hw.drawn_layers import blocks, gru, lstm
 from tests.hw.simulate import transfers
 

@@ -8,9 +8,9 @@ from circulant.hw.array.program import ArrayShape
 from circulant.hw.design import layer_entry
 from circulant.hw.layers.linear import LinearLayer
 from circulant.hw.layers.recurrent import RecurrentLayer
-from circulant.hw.plan.cost import vector_limit
 from circulant.hw.plan.layer_plan import LayerPlan
 from circulant.hw.plan.plan import each_step, layer_multiplications, plan
+from circulant.hw.plan.step_cost import vector_limit
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.network import Network

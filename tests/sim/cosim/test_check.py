@@ -5,7 +5,7 @@ import pytest
 
 from circulant.sim.cosim.check import measure, pace
 from circulant.sim.cosim.job import Job, Outcome, Recording
-from circulant.sim.cosim.plan import make
+from circulant.sim.cosim.stimuli import make
 
 FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2
 """Cycles of the first step of a sequence, of another one, from the last step to the output; vectors that may wait."""

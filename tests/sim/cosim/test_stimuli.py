@@ -1,7 +1,7 @@
 """What is played: every sequence once, and some of them under every disturbance."""
 import pytest
 
-from circulant.sim.cosim.plan import make
+from circulant.sim.cosim.stimuli import make
 
 
 @pytest.mark.parametrize("count", [1, 3, 300])

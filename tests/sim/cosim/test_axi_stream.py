@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from circulant.sim.cosim.streams import Fault, Monitor, Patience, Port, Sink, Source
+from circulant.sim.cosim.axi_stream import Fault, Monitor, Patience, Port, Sink, Source
 
 
 class Signal(SimpleNamespace):
