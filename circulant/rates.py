@@ -14,6 +14,7 @@ from circulant.run.run_folder import Run
 from circulant.sim import artifact
 from circulant.sim.metrics import words
 from circulant.sim.refusal import Refusal
+from circulant.sim.settings import keys
 
 __all__ = ["best", "closing", "find_rate"]
 
@@ -53,7 +54,9 @@ def find_rate(run: Run, show: Show = silent) -> dict[str, Any]:
     dense = baseline(experiment, Path(named)) if named else None
     data = training.load_data(**experiment.tables()["data"], progress=show)
     inspected(experiment, data).require()
-    rates = [float(f"{settings.learning_rate * factor:.6g}") for factor in FACTORS]
+    rule, kind, _ = keys(training.TrainingSettings)["learning_rate"]
+    rates = [rate for factor in FACTORS
+             if not rule.refuses(rate := float(f"{settings.learning_rate * factor:.6g}"), kind)]
 
     whole = settings.epochs("direct" if settings.method == "direct" else "dense")
     epochs = min(whole, max(EPOCHS, whole // SHARE)) or EPOCHS

@@ -215,16 +215,9 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-def activation(e, arrays, x):
-    return activated(e, arrays, "table", x)
-
-
-def argmax(e, arrays, x):
-    return [x.index(max(x))]
-
-
-KINDS = {f.__name__: f for f in (
-    linear, gru, lstm, bidirectional, conv, pool, flatten, scale, activation, residual, argmax)}
+KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, conv, pool, flatten, scale, residual)} | {
+    "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
+    "argmax": lambda e, arrays, x: [x.index(max(x))]}
 
 
 def layer(e, arrays, x):

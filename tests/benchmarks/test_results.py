@@ -40,7 +40,7 @@ def test_every_row_is_a_legal_experiment(experiment):
         _, name, *words = each.arguments(3)
         loaded = load(name, [word for before, word in pairwise(words) if before == "--set"])
         assert loaded.training.seed == 3
-        assert loaded.training.dense == (str(base.folder(3)) if each.base else "")
+        assert loaded.training.dense == (str(base.folder(3).absolute()) if each.base else "")
         assert each.base or each is base or not loaded.training.dense_epochs, "it is trained alone, or from a baseline"
 
 

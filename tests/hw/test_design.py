@@ -27,7 +27,7 @@ def test_the_manifest_says_what_the_folder_holds(design):
     layers = design.manifest["layers"]
     assert {key: value for key, value in design.manifest.items() if key != "layers"} == {
         "name": "small", "network": design.network.hash, "top": "circulant_top", "verilog": ["top.v"],
-        "images": sorted(design.images), "clock": "clk", "reset": "rst",
+        "images": sorted(design.images), "clock": "clk", "reset": "rst", "ports": design.manifest["ports"],
         "input": {"prefix": "s_axis", "elements_per_beat": 4, "container_bits": 16, "elements": 3, "beats": 1,
                   "format": design.network.input_format.as_json()},
         "output": {"prefix": "m_axis", "elements_per_beat": 2, "container_bits": 16, "elements": 5, "beats": 3,
@@ -36,6 +36,8 @@ def test_the_manifest_says_what_the_folder_holds(design):
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
         "streams": 1, "max_steps": None, "resources": design.manifest["resources"],
     }
+    names = [f"{side}_axis_{signal}" for side in "sm" for signal in ("tdata", "tvalid", "tready", "tlast")]
+    assert [port["name"] for port in design.manifest["ports"]] == ["clk", "rst", *names]
     for layer, plan, entry, per in zip(design.network.layers, design.plans, layers, ("step", "sequence"), strict=True):
         assert {key: value for key, value in entry.items() if key not in ("limit", "chart")} == {
             "name": layer.name, "kind": layer.kind, "rows": plan.shape.rows, "columns": plan.shape.columns,

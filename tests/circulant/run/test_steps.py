@@ -94,8 +94,9 @@ def test_the_record_counts_the_time_before_the_interruption(tmp_path, monkeypatc
 
 def test_run_goes_on_unasked(stopped, monkeypatch):
     for step in ("run.steps.quantize", "run.steps.generate", "run.steps.simulate", "report.report.write"):
-        monkeypatch.setattr(f"circulant.{step}", lambda run, show, **options: {"verification": {"mismatches": 0}})
-    monkeypatch.setattr("circulant.commands._show", lambda run, figures: None)
+        monkeypatch.setattr(f"circulant.{step}", lambda run, show, *more,
+                            **options: {"verification": {"mismatches": 0}})
+    monkeypatch.setattr("circulant.commands._show", lambda run, figures, *more: None)
     seen = []
     monkeypatch.setattr("circulant.progress.Bars.__call__", lambda self, *report: seen.append(report[:2]))
     assert circulant("run", *SHORT, "--out", "run") == 0

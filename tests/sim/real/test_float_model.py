@@ -175,7 +175,7 @@ def test_samples_of_several_axes_are_vectors_of_all_their_values():
         "(5, 1, 3, 4); rearrange the axes")
 
 
-@pytest.mark.parametrize(("sequence", "shape"), [(True, (5,)), (False, (2, 3)), (False, (1, 2, 3))])
+@pytest.mark.parametrize(("sequence", "shape"), [(True, (6,)), (False, (2, 3)), (False, (1, 2, 3))])
 def test_model_wrong_shape(sequence, shape):
     layers = samples.model(5, 6, sequence=sequence).layers
     assert refusal(Model, "stack", 5, sequence, layers=layers, shape=shape) == (
