@@ -1,5 +1,6 @@
 """hw/emit/verilog.py: what is written means what Amaranth means, in every width and sign."""
 import random
+import re
 import shutil
 import subprocess
 
@@ -181,3 +182,13 @@ def test_a_proof_fails_where_an_operator_is_another(tmp_path):
     assert " + " in text
     found = proof(text.replace(" + ", " - "), Proved(0, 6), tmp_path)
     assert "proof did fail" in found.stderr
+
+
+def test_registers_have_no_initial_value_and_a_process_has_a_clock():
+    """So nothing is known before the reset, in any simulator, and no process waits for a change that never comes."""
+    text = VerilogTarget().convert(Drawn(3), "top")
+    assert re.findall(r"always @.*",
+                      text) == ["always @(posedge clk) begin"] * text.count("always @(posedge clk) begin") + [
+        "always @(posedge clk) if (en) data <= mem[addr];"]
+    assert not re.search(r"\breg\b[^;]*=", text)
+    assert re.findall(r"initial .*", text) == ["initial $readmemh(IMAGE, mem);"]
