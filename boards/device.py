@@ -51,12 +51,12 @@ class Taken:
 
     @property
     def exceeds(self) -> bool:
-        """Whether it is more than there is, even if less than estimated."""
+        """Whether the use exceeds what there is, even if less than estimated."""
         return self.used * (1 - (self.error or 0)) > self.held
 
     @property
     def doubtful(self) -> bool:
-        """Whether it may be more than there is."""
+        """Whether the use may exceed what there is."""
         return not self.exceeds and self.used * (1 + (self.error or 0)) > self.held
 
     def __str__(self) -> str:

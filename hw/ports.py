@@ -2,13 +2,13 @@
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Out, Signature
 
+from circulant.hw.emit.comments import PORTS
 from circulant.sim.artifact import Json
 
 __all__ = ["MEANINGS", "port_list"]
 
 MEANINGS = {
-    "clk": "clock; everything happens at its rising edge",
-    "rst": "reset, synchronous, active high",
+    **PORTS,
     "s_axis_tdata": "input: a beat of values, value 0 in the low bits",
     "s_axis_tvalid": "input: a beat is offered",
     "s_axis_tready": "input: it is taken at this edge",

@@ -12,6 +12,7 @@ from circulant.hw.layers import activation, argmax, bidirectional, flatten, line
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
+from circulant.hw.ports import MEANINGS
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.frame_guard import FrameGuard
 from circulant.hw.stream.link import link
@@ -73,12 +74,13 @@ class Top(wiring.Component):
             forward, states saved and restored.
 
     Members:
-        s_axis_tdata, s_axis_tvalid, s_axis_tready, s_axis_tlast: inputs; tlast marks the last beat of a sequence.
-        m_axis_tdata, m_axis_tvalid, m_axis_tready, m_axis_tlast: outputs, likewise.
-        overflow: a sequence has been cut; stays set until reset. Only with a bidirectional layer.
-        malformed: tlast was misplaced; stays set until reset. Not for sequences of vectors of one beat.
-        cfg_addr, cfg_wdata, cfg_we, cfg_re, cfg_rdata, cfg_rvalid: the configuration port, see `Config`.
+        s_axis_tdata … m_axis_tlast: the two streams; see `circulant.hw.ports.MEANINGS` for each port.
+        overflow: only with a bidirectional layer over sequences.
+        malformed: not for sequences of vectors of one beat.
+        cfg_addr … cfg_rvalid: the configuration port, see `Config`.
     """
+
+    meanings = MEANINGS
 
     def __init__(self, network: Network, plans: Sequence[Plan], *, max_steps: int = 128,
                  reloadable: bool = False) -> None:

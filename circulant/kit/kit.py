@@ -76,7 +76,7 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
     name = re.sub(r"[^ -~]+", " ", body.get("name", "network"))  # It stands in comments of one line.
     return {
         "top": manifest.top, "name": name, "identifier": re.sub(r"\W", "_", name), "network": manifest.network,
-        "manifest": body, "input": _port(manifest, body, "input"), "output": _port(manifest, body, "output"),
+        "input": _port(manifest, body, "input"), "output": _port(manifest, body, "output"),
         "ports": ports, "status": [port["name"] for port in ports if port["name"] in STATUS],
         "idle": [port for port in ports if port["name"].startswith("cfg_") and port["direction"] == "in"],
         "images": [path.name for path in manifest.images], "beats": beats, "per_step": manifest.per_step,

@@ -15,6 +15,7 @@ __all__ = ["components", "notes", "source"]
 
 COLUMNS = 117
 PORTS = {"clk": "clock", "rst": "reset, synchronous, active high"}
+"""Meanings of the ports that every module with registers has."""
 PARAGRAPHS = 2
 SECTIONS = ("Parameters", "Members", "Raises", "Attributes")
 STREAM = ("valid", "ready")
@@ -33,7 +34,8 @@ def notes(component: object) -> Notes:
     """Comments of the module of a unit; of a module without one, its source alone."""
     if component is None:
         return Notes(ports=PORTS, source=source)
-    summary, members = _described(type(component).__doc__ or "")
+    summary, described = _described(type(component).__doc__ or "")
+    members = {**described, **getattr(component, "meanings", {})}
     header = [*_wrapped(f"{type(component).__name__} ({_module(type(component))}): {summary}")]
     if shape := ", ".join(f"{name} = {value}" for name, value in _shape(component)):
         header += _wrapped(f"Shape: {shape}.")

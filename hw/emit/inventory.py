@@ -5,7 +5,9 @@ It holds for every kind of layer, since it reads what was generated; `circulant.
 plan alone. In which form the Verilog is written does not matter.
 """
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Module, Process, Switch
 from circulant.sim.artifact import Json
@@ -27,6 +29,13 @@ _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
 _MEMORIES = ("\\circulant_rom", "\\circulant_ram", "\\circulant_loadable")
 """Modules written by hand."""
 _RESET = (Chunk("\\rst", 0, 1),)
+
+K = TypeVar("K", bound=Hashable)
+
+
+def _add(mine: Counter[K], its: Counter[K], times: int) -> None:
+    for key, count in its.items():
+        mine[key] += count * times
 
 
 @dataclass
@@ -55,9 +64,9 @@ class Inventory:
         return sum(words * width * count for (words, width, _), count in self.memories.items())
 
     def add(self, other: "Inventory", times: int = 1) -> None:
-        for mine, its in ((self.products, other.products), (self.memories, other.memories), (self.logic, other.logic)):
-            for key, count in its.items():
-                mine[key] += count * times  # type: ignore[index]
+        _add(self.products, other.products, times)
+        _add(self.memories, other.memories, times)
+        _add(self.logic, other.logic, times)
 
     def as_json(self) -> Json:
         return {"products": [[count, *key] for key, count in sorted(self.products.items())],

@@ -210,11 +210,11 @@ class _Reader:
                 found.append(switch)
                 outer.append(found)
             elif word == "case":
-                statements = outer[-1]
-                switch = statements[-1]  # type: ignore[assignment]
+                parent = outer[-1][-1]
+                assert isinstance(parent, Switch), "a case must stand in a switch"
                 patterns = [each.partition("'")[2] for each in rest.split(", ")] if rest else []
                 found = []
-                switch.cases.append(Case(patterns, found))
+                parent.cases.append(Case(patterns, found))
             elif word == "end":
                 if not outer:
                     return found

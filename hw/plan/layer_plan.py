@@ -25,6 +25,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Layer
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import unknown
 
 __all__ = ["LayerPlan", "PairPlan", "Simple", "candidates", "element_multiplications", "exact"]
 
@@ -64,7 +65,7 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
 @singledispatch
 def _estimate(layer: Simple, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     """Cycles of a step or a vector: those of a vector are exact."""
-    raise NotImplementedError(layer.kind)
+    raise unknown(layer, "planned")
 
 
 @_estimate.register
@@ -101,7 +102,7 @@ def exact(layer: Simple, plans: list[LayerPlan], budget: int) -> LayerPlan:
 @singledispatch
 def _timed(layer: Simple, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
     """The plan with each spacing worth a try and its exact cycles; and the accumulators that it takes."""
-    raise NotImplementedError(layer.kind)
+    raise unknown(layer, "planned")
 
 
 @_timed.register

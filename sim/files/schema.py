@@ -6,6 +6,7 @@ integer, 1.0 neither, and a number is finite.
 import math
 import re
 import reprlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,16 +28,17 @@ class _BrokenError(Exception):
     """A field, and what is wrong with it: "must be an integer, not 'x'"."""
 
 
-class Rule:
+class Rule(ABC):
     """A condition of a value, in ``words``."""
 
     @property
+    @abstractmethod
     def words(self) -> str:
-        raise NotImplementedError
+        """The values that keep to the rule, in words."""
 
+    @abstractmethod
     def holds(self, value: Any) -> bool:
-        """Whether the value itself keeps to it, whatever its members are."""
-        raise NotImplementedError
+        """Whether the value itself keeps to the rule, whatever its members are."""
 
     def check(self, value: Any, where: str) -> None:
         """See that a value, and all that is in it, keeps to the rule; ``where`` is its place in the file."""

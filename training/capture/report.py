@@ -64,7 +64,7 @@ class ConversionReport:
 
     @property
     def exportable(self) -> bool:
-        """Whether it also exports: golden model and hardware have a layer for everything."""
+        """Whether the model also exports: golden model and hardware have a layer for everything."""
         return self.ok and not self.of("captured")
 
     def require_traced(self) -> None:
