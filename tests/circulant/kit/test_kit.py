@@ -13,9 +13,14 @@ from circulant.kit import write_kit
 from circulant.kit.kit import FILES
 from circulant.sim.cosim import icarus
 from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.window import Window
 from circulant.sim.vectors import Vectors
 from tests.hw import golden
+from tests.random_networks import Random
+from tests.sim import samples
 
 IPXACT = {"x": "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"}
 
@@ -126,6 +131,35 @@ class TestBench:
         found = bench(folder)
         assert found.returncode != 0
         assert "FAIL: malformed is set in cycle" in found.stdout + found.stderr
+
+
+def interleaved():
+    network = golden.network(4, 6, 5, outputs=3, activation_bits=9, weight_bits=8)
+    return network, {"streams": 3}, np.random.default_rng(4).normal(0, 1, (6, 4, 5))
+
+
+def image():
+    r = Random(5)
+    layers = [r.conv("conv", 2, 4, k=2, grid=(5, 4), window=Window((3, 3), padding=(1, 1)), relu=True),
+              float_model.Flatten("flatten", 4, (5, 4), "pixels"), r.linear("out", 80, 3, 4)]
+    return r.network(layers, 2, shape=(2, 5, 4)), {}, np.random.default_rng(6).normal(0, 1, (3, 2, 5, 4))
+
+
+def both_ways():
+    model = float_model.Model("both", 5, True, (samples.bidirectional("gru", 5, 6, k=2),))
+    return quantize(model, samples.data(model), activation_bits=9, weight_bits=8), {"max_steps": 9}, samples.data(
+        model, 4)
+
+
+@pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
+@pytest.mark.parametrize("make", [interleaved, image, both_ways])
+def test_bench_plays_each_kind_of_stream(make, tmp_path):
+    network, options, x = make()
+    folder = generate(network, multipliers=40, **options).write(tmp_path / "design")
+    write_kit(folder, network.vectors(x))
+    found = bench(folder)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "equal the golden model's" in found.stdout
 
 
 def test_name_of_a_network_stays_in_its_line(made, tmp_path):
