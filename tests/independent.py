@@ -186,6 +186,16 @@ def pool(e, arrays, image):
     return windowed(e, lambda seen: each(channel, *filter(None, seen)), image)
 
 
+def over_time(e, arrays, xs):
+    s = e["output_format"]["frac"] - e["input_format"]["frac"]
+
+    def mean(values):
+        n, a = len(values), sum(values)
+        return sat(((2 * a << max(0, s)) + (n << max(0, -s))) // (2 * n << max(0, -s)), e["output_format"]["width"])
+
+    return each(lambda *values: max(values) if e["mode"] == "max" else mean(values[:65535]), *xs)
+
+
 def flatten(e, arrays, image):
     def flat(pixels):
         return joined(pixels if e["order"] == "pixels" else zip(*pixels, strict=True))
@@ -215,7 +225,7 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, conv, pool, flatten, scale, residual)} | {
+KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, over_time, conv, pool, flatten, scale, residual)} | {
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
     "argmax": lambda e, arrays, x: [x.index(max(x))]}
 

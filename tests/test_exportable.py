@@ -34,9 +34,12 @@ MODELS = {
     "before": (STEPS, True, lambda m, x: m.a(torch.relu(m.rnn(x)[0])[:, -1]), {
         "rnn": ResetBeforeGru(6, 4, batch_first=True), "a": nn.Linear(4, 3)}),
     "ends": (STEPS, True, lambda m, x: torch.tanh(ends(m.rnn(x)[1])), {"rnn": gru(bidirectional=True)}),
-    "mean over time": (STEPS, False, lambda m, x: m.rnn(x)[0].mean(1), {"rnn": gru()}),
-    "maximum over time": (STEPS, False, lambda m, x: m.p(m.rnn(x)[0].transpose(1, 2)).squeeze(-1), {
+    "mean over time": (STEPS, True, lambda m, x: m.rnn(x)[0].mean(1), {"rnn": gru()}),
+    "maximum over time": (STEPS, True, lambda m, x: m.p(m.rnn(x)[0].transpose(1, 2)).squeeze(-1), {
         "rnn": gru(), "p": nn.AdaptiveMaxPool1d(1)}),
+    "mean of a bidirectional layer": (STEPS, True, lambda m, x: m.a(m.rnn(x)[0].mean(1)), {
+        "rnn": gru(bidirectional=True), "a": nn.Linear(8, 3)}),
+    "mean over features": (STEPS, False, lambda m, x: m.rnn(x)[0].mean(2), {"rnn": gru()}),
     "images": (IMAGES, True, lambda m, x: m.a(m.p(F.relu6(m.c(x))).flatten(1)), {
         "c": nn.Conv2d(2, 3, 3), "p": nn.AdaptiveAvgPool2d(2), "a": nn.Linear(12, 3)}),
     "residual": (IMAGES, True, lambda m, x: (F.hardsigmoid(m.c(x)) + x).flatten(1), {

@@ -86,6 +86,16 @@ def test_both_directions(returns, tmp_path):
     assert_equal(layers, tmp_path, inputs=5, sequence=True)
 
 
+@pytest.mark.parametrize("bits", [9, 20])
+@pytest.mark.parametrize("mode", ["max", "mean"])
+def test_over_time(mode, bits, tmp_path):
+    """Behind steps, and of what comes."""
+    assert_equal(lambda r: [r.gru("gru", 5, 6, 4, "sequence"), r.linear("steps", 6, 7, 2),
+                            float_model.OverTime("pool", 7, mode), r.linear("out", 7, 4, 4)], tmp_path, inputs=5,
+                 sequence=True, activation_bits=bits)
+    assert_equal(lambda r: [float_model.OverTime("pool", 5, mode)], tmp_path, inputs=5, sequence=True)
+
+
 @pytest.mark.parametrize("options", [
     {"activation_table": "pwl", "activation_error": 0.01}, {"activation_table": "pwl", "segments": 9},
     {"activation_table": "lut"}, {"activation_table": "lut", "segments": 8}])

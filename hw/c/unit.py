@@ -47,6 +47,7 @@ class Stage:
         output: where y lives in the state struct; one of ``states``, or memory that holds nothing between calls.
         states: arrays that the next step starts from, which a reset sets to zero.
         work: further memory that holds nothing between calls.
+        then: further stages, which are needed once a sequence.
     """
 
     prefix: str
@@ -55,6 +56,7 @@ class Stage:
     output: Array
     states: tuple[Array, ...]
     work: tuple[Array, ...]
+    then: tuple["Stage", ...] = ()
 
 
 @singledispatch

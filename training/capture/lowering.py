@@ -7,7 +7,7 @@ from torch import Tensor
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real import float_image_layers
-from circulant.sim.real.float_model import Activation, Layer, Linear
+from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
@@ -146,7 +146,8 @@ class Lowering:
             return [], flow
         went = arrival(at, moves)
         if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim)):
-            if went.shape == numbered(at).shape and unchanged(went):
+            vectors = flow.grid is None and not flow.sequence
+            if (vectors or went.shape == numbered(at).shape) and unchanged(went):
                 return [], flow
         elif found := flattening(went, flow):
             name = moves[-1].name if moves else f"{at.name}_flat"
@@ -202,8 +203,7 @@ class Lowering:
             return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
                                        "it is dropped")
         if node.op in ("mean", "maximum") and flow is not None and flow.sequence:
-            return self._problem(node, f"{NO_LAYER} over the steps of a sequence; take the last step, or pool an image "
-                                       "behind a convolution")
+            return self._over_time(node, flow)
         if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
         if flow is None:
@@ -222,6 +222,14 @@ class Lowering:
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
+
+    def _over_time(self, node: Node, flow: Flow) -> Made:
+        shape = self._graph[node.inputs[0]].shape
+        steps = tuple(axis for axis, size in enumerate(shape[:-1]) if size is not None)
+        if node.options["axes"] != steps:
+            return self._problem(node, f"{NO_LAYER} over the features of a step; reduce the steps, axis {steps[0]}")
+        mode = "max" if node.op == "maximum" else "mean"
+        return [OverTime(self._name(node.name, "pool"), flow.size, mode)], Flow(flow.size)
 
     def _over_images(self, node: Node, flow: Flow, grid: Grid) -> Made:
         options = node.options
@@ -283,7 +291,8 @@ class Lowering:
 
 def _takes_images(users: list[Node], axes: int) -> bool:
     """Whether what takes values of so many axes, without that of the batch, takes images."""
-    return any(node.op in (*IMAGES, "add") or (node.op == "scale" and axes > 1) for node in users)
+    return any(node.options["axes"] == tuple(range(2, axes + 1)) if node.op in ("mean", "maximum") else
+               node.op in (*IMAGES, "add") or (node.op == "scale" and axes > 1) for node in users)
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:
