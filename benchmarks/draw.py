@@ -61,7 +61,8 @@ def draw(seed: int, *, samples: int = 6) -> Drawn:
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":
         inputs = int(rng.integers(1, 40))
-        model = Model(f"fuzz_{seed}", inputs, False, tuple(_perceptron(rng, inputs, int(rng.integers(1, 4)))))
+        plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
+        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(np.random.default_rng((29, seed, 1)), plain)))
         data = rng.normal(0, 1, (samples, inputs))
     else:
         channels = int(rng.integers(1, 5))
@@ -99,6 +100,19 @@ def _perceptron(rng: np.random.Generator, inputs: int, depth: int) -> list[Layer
         layers.append(_linear(rng, f"fc{n}", inputs, outputs, relu=bool(rng.integers(2))))
         inputs = outputs
     return layers
+
+
+def _summed(rng: np.random.Generator, layers: list[Layer]) -> list[Layer]:
+    """The layers, and at times behind one of them a residual sum of vectors."""
+    if rng.random() < 0.6:
+        return layers
+    at = int(rng.integers(len(layers)))
+    size = layers[at].outputs
+    between = int(rng.integers(1, 20))
+    body = (_linear(rng, "sum_first", size, between, relu=True), _linear(rng, "sum_second", between, size))
+    shortcut = (_linear(rng, "sum_shortcut", size, size),) if rng.integers(2) else ()
+    made = float_model.Residual("sum", size, None, body, shortcut, relu=bool(rng.integers(2)))
+    return [*layers[:at + 1], made, *layers[at + 1:]]
 
 
 def recurrent_layers(rng: np.random.Generator, inputs: int, cells: list[str], blocks: list[int]) -> tuple[Layer, ...]:

@@ -212,7 +212,8 @@ def residual(e, arrays, image):
     ends = [chain[-1] if chain else {"output_format": e["input_format"]} for chain in chains]
     f, g = ((end.get("product") or end.get("table") or {"output": end.get("output_format")})["output"]["frac"]
             for end in ends)
-    return each(lambda *rows: each(added, *rows), *(in_a_row(chain, arrays, image) for chain in chains))
+    sides = [in_a_row(chain, arrays, image) for chain in chains]
+    return each(lambda *rows: each(added, *rows), *sides) if "grid" in e else added(*sides)
 
 
 def linear(e, arrays, x):
@@ -231,7 +232,8 @@ KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, over_time, co
 
 
 def layer(e, arrays, x):
-    if e["kind"] in ("linear", "scale", "activation", "argmax") and isinstance(x[0], list):
+    if (e["kind"] in ("linear", "scale", "activation", "argmax") or (
+            e["kind"] == "residual" and "grid" not in e)) and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
 

@@ -29,7 +29,11 @@ MODELS = {
     "softmax": (VECTORS, True, lambda m, x: F.log_softmax(m.a(x), -1), {"a": nn.Linear(6, 4)}),
     "softmax within": (VECTORS, False, lambda m, x: m.b(F.softmax(m.a(x), -1)), {
         "a": nn.Linear(6, 4), "b": nn.Linear(4, 3)}),
-    "sum": (VECTORS, False, lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "sum": (VECTORS, True, lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "sum of steps": (STEPS, True, lambda m, x: m.b((h := m.rnn(x)[0]) + torch.relu(m.a(h))), {
+        "rnn": gru(), "a": nn.Linear(4, 4), "b": nn.Linear(4, 3)}),
+    "sum around a recurrent layer": (STEPS, False, lambda m, x: m.a(x) + m.rnn(x)[0], {
+        "rnn": gru(), "a": nn.Linear(6, 4)}),
     "steps": (STEPS, True, lambda m, x: F.hardtanh(m.a(m.rnn(x)[0]), -0.5, 0.5), {"rnn": gru(), "a": nn.Linear(4, 3)}),
     "before": (STEPS, True, lambda m, x: m.a(torch.relu(m.rnn(x)[0])[:, -1]), {
         "rnn": ResetBeforeGru(6, 4, batch_first=True), "a": nn.Linear(4, 3)}),

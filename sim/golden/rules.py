@@ -63,7 +63,7 @@ LAYER: Rule = Kinds("kind", {
     "flatten": _layer("flatten", {"grid": _GRID, "order": Choice(ORDERS), "rows": Flag(), **_FORMATS}),
     "scale": _layer("scale", {"relu": Flag(), "factor": FORMAT, **_FORMATS}),
     "activation": _layer("activation", {"table": _ACTIVATION}),
-    "residual": _layer("residual", {"grid": _GRID, "relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}),
+    "residual": _layer("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}, {"grid": _GRID}),
     "over_time": _layer("over_time", {"mode": Choice(REDUCTIONS), **_FORMATS}),
     "argmax": _layer("argmax", {"input_format": FORMAT}),
 })

@@ -105,3 +105,31 @@ def test_reductions_that_have_no_layer(run, note):
     report = inspect(Net(run, rnn=nn.GRU(6, 4, batch_first=True), a=nn.Linear(4, 3)), torch.zeros(3, 5, 6))
     assert not report.exportable
     assert note in str(report)
+
+
+SUMS = {
+    "input": (lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "hidden": (lambda m, x: torch.relu((h := m.a(x)) + m.c(torch.relu(m.b(h)))), {
+        "a": nn.Linear(6, 8), "b": nn.Linear(8, 9), "c": nn.Linear(9, 8)}),
+    "both": (lambda m, x: m.a(x) + m.b(torch.tanh(m.c(x))), {
+        "a": nn.Linear(6, 5), "b": nn.Linear(5, 5), "c": nn.Linear(6, 5)}),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 6), (3, 5, 6)])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_vectors_and_of_steps(name, shape):
+    run, modules = SUMS[name]
+    graph, report = check(Net(run, **modules), torch.randn(shape))
+    assert report.exportable, str(report)
+    lowered = lower(graph)
+    layer = lowered.layers[-1]
+    assert (layer.kind, layer.grid, layer.relu, lowered.start.sequence) == ("residual", None, name == "hidden",
+                                                                            len(shape) == 3)
+
+
+def test_a_sum_around_a_recurrent_layer_has_no_layer():
+    report = inspect(Net(lambda m, x: x + m.rnn(x)[0], rnn=nn.GRU(6, 6, batch_first=True)), torch.zeros(3, 5, 6))
+    assert not report.exportable
+    assert ("no golden layer within a sum of vectors; only Linear, activations and batch normalisation may stand there"
+            in str(report))
