@@ -5,10 +5,12 @@ from pathlib import Path
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
 from circulant.hw.top import Top, container_bits
+from circulant.hw.stream.link import values
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
 from circulant.sim.arith.fixed import Format
@@ -136,6 +138,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
+    latency = sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
@@ -151,7 +154,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": plans[0].streams, "max_steps": top.max_steps,
+        "streams": plans[0].streams, "max_steps": top.max_steps, "latency": latency,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],

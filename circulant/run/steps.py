@@ -216,7 +216,8 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "resources": design.manifest["resources"],
-                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
+                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"],
+                     "latency": design.manifest["latency"]},
         "seconds": time.perf_counter() - start,
     })
 

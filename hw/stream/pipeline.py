@@ -9,10 +9,13 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
+__all__ = ["QUEUE", "Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
 
 
 V = TypeVar("V", bound=ValueLike)
+
+QUEUE = 2
+"""Cycles of a payload through an empty `Queue`."""
 
 
 def block(k: int, width: int) -> data.StructLayout:
