@@ -6,7 +6,7 @@ period of `circulant.hw.plan.step_cost` is another figure, and neither follows f
 from collections.abc import Sequence
 from functools import singledispatch
 
-from circulant.hw.arith.activation import Activation as TableUnit
+from circulant.hw.arith.activation import activation_latency
 from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
@@ -42,14 +42,12 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     if network.flow.grid is not None:
         return None
     first = -(-network.inputs // blocks[0][0])
-    cycles: list[int] | None = list(range(1 - first, 1))
-    k = blocks[0][0]
-    size = network.inputs
+    cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs
     for layer, plan, (come, leave) in zip(network.layers, plans, blocks, strict=True):
-        cycles = leaving(layer, plan, reblocked(cycles, size, k, come), come)
-        if cycles is None:
+        found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
+        if found is None:
             return None
-        k, size = leave, layer.outputs
+        cycles, k, size = found, leave, layer.outputs
     return cycles[-1]
 
 
@@ -76,14 +74,14 @@ def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 @leaving.register
 def _(layer: Gru | Lstm, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
-    start = comes[-1] + write_latency(layer.gates.block_size) + START - 1
+    start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
     return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
 
 
 @leaving.register
 def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     program, shape, k = plan.program(layer), plan.shape, layer.product.block_size
-    now, drained, fetched = comes[-1] + write_latency(k) + START - 1, -(1 << 30), -(1 << 30)
+    now, drained, fetched = comes[-1] + write_latency(k, shape.levels) + START - 1, -(1 << 30), -(1 << 30)
     found: list[int] = []
     for issue in (issue for issues in program.commands for issue in issues):
         if issue.ends:
@@ -91,7 +89,7 @@ def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
             drained = now + shape.fold - 1
             first = program.passes[issue.number].first_row
             for row in range(first, min(first + shape.rows, program.matrices[0].rows)):
-                there = drained + array_latency(k, shape.columns) + row_buffers.LATENCY + (row - first) // shape.chains
+                there = drained + array_latency(k, shape) + row_buffers.LATENCY + (row - first) // shape.chains
                 fetched = max(there, fetched + 1)
                 found.append(fetched + row_buffers.FETCH + QUEUE)
         now += shape.fold
@@ -105,8 +103,8 @@ def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
 
 @leaving.register
 def _(layer: Activation, plan: ActivationPlan, comes: list[int], k: int) -> list[int]:
-    unit = StraightLines if straight(layer.table) else TableUnit
-    return [cycle + unit.latency + QUEUE for cycle in comes]
+    latency = StraightLines.latency if straight(layer.table) else activation_latency()
+    return [cycle + latency + QUEUE for cycle in comes]
 
 
 @leaving.register

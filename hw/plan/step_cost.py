@@ -51,9 +51,9 @@ class Stage:
     latency: int
 
 
-def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
+def stages(layer: Gru | Lstm, elements: int, levels: int) -> list[Stage]:
     """The pointwise units of a layer, or behind the first one the rows of its projection."""
-    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements))
+    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements, levels))
              for cell in cells_of(layer)]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
@@ -61,8 +61,8 @@ def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
 def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = layer.gates.block_size
-    return sum(array_latency(k, shape.columns) + row_buffers.LATENCY + stage.latency + write_latency(k)
-               for stage in stages(layer, elements))
+    return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
+               for stage in stages(layer, elements, shape.levels))
 
 
 def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, int]]:
@@ -110,7 +110,8 @@ def sample_results(layer: Gru | Lstm, program: Program, elements: int, start: in
     state of the step before has been there for long, and nothing else is under way."""
     past, line = Timeline(), Timeline()
     past.results = [start - (1 << 30)] * -(-layer.outputs // layer.gates.block_size)
-    _run(layer, program, elements, [(command, 1) for command in range(3)], [past, line], [True], now=start)
+    _run(layer, program, elements, order=[(command, 1) for command in range(3)], lines=[past, line], going_on=[True],
+         now=start)
     return line.results
 
 
@@ -120,11 +121,12 @@ def _steps(layer: Gru | Lstm, program: Program, elements: int, *, streams: int, 
     cycles in which their MAIN commands start."""
     lines = [Timeline() for _ in range(steps)]
     going_on = [step >= streams for length in lengths for step in range(length * streams)]
-    return lines, _run(layer, program, elements, commands(program, streams, steps), lines, going_on, streams=streams)
+    return lines, _run(layer, program, elements, order=commands(program, streams, steps), lines=lines,
+                       going_on=going_on, streams=streams)
 
 
-def _run(layer: Gru | Lstm, program: Program, elements: int, order: Iterable[tuple[int, int]], lines: list[Timeline],
-         going_on: Sequence[bool], *, streams: int = 1, now: int = 0) -> list[int]:
+def _run(layer: Gru | Lstm, program: Program, elements: int, *, order: Iterable[tuple[int, int]], lines: list[Timeline],
+         going_on: Sequence[bool], streams: int = 1, now: int = 0) -> list[int]:
     """Fills the timelines of steps; returns the cycles in which their MAIN commands start.
 
     Parameters:
@@ -132,8 +134,8 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, order: Iterable[tup
         going_on: whether a step has a state, by turns.
     """
     shape, k = program.shape, layer.gates.block_size
-    rows_at, back = array_latency(k, shape.columns) + row_buffers.LATENCY, write_latency(k)
-    units = stages(layer, elements)
+    rows_at, back = array_latency(k, shape) + row_buffers.LATENCY, write_latency(k, shape.levels)
+    units = stages(layer, elements, program.shape.levels)
     drained = now - shape.slots
     second = bool(program.commands[SECOND])
     passing = _Passing(units, back, second)
@@ -274,7 +276,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, f
 def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> Json:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
     line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
-    units = stages(layer, elements)
+    units = stages(layer, elements, program.shape.levels)
     fold, names = program.shape.fold, ("input", "recurrent", "second")
     rows: dict[str, list[list[int]]] = {}
     for command, name in enumerate(names):
