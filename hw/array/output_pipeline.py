@@ -140,7 +140,7 @@ class OutputPipeline(wiring.Component):
             m.d.comb += inverse.i.payload[j].eq(product)
 
         # The row's route and biases, read so that they meet it behind the transform.
-        there, late = registers(3, levels) + inverse.latency, registers(2, levels) - 1
+        there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         route, biases = self._image(m, delay(m, starts + slot, there - 1, name="address"), late)
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
