@@ -22,10 +22,13 @@ from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.run.sizing import budget, options
 from circulant.sim.error.ranges import analyse
+from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
+from circulant.sim.exercise.choose import exercise
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
 from circulant.training.loop.display import PHASES
 
 __all__ = ["blocks", "budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
@@ -257,9 +260,10 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
         from circulant.sim.cosim import verify
     quantized, generated = require(run, "quantize"), require(run, "generate")
     run.require_writable()
-    vectors = vectors_of(run, quantized)
+    vectors, network = vectors_of(run, quantized), network_of(run, quantized)
     if run.experiment.hardware.argmax:
-        vectors = network_of(run, quantized).with_argmax().chosen(vectors)
+        network = network.with_argmax()
+        vectors = network.chosen(vectors)
     hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
     vectors = vectors.first(run.experiment.simulation.samples)
 
@@ -267,9 +271,20 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
 
     start = time.perf_counter()
-    verification = verify(run.path("hardware"), vectors, progress=progress)
-    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json(),
+    settings = run.experiment
+    count = min(settings.simulation.drawn, len(vectors))
+    show("drawing samples", 0, 0)
+    drawn = exercise(network, count, steps=_drawn_steps(settings, vectors)) if count else None
+    verification = verify(run.path("hardware"), vectors, drawn=None if drawn is None else drawn.vectors,
+                          progress=progress)
+    coverage = {} if drawn is None else {"coverage": drawn.coverage.as_json()}
+    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json() | coverage,
                                     "seconds": time.perf_counter() - start})
+
+
+def _drawn_steps(settings: Experiment, vectors: Vectors) -> int:
+    """Steps of a drawn sequence: no more than those of the test, or that the circuit takes."""
+    return min(DRAWN_STEPS, int(vectors.steps.max()), settings.hardware.max_steps)
 
 
 def blocks(model: Any) -> dict[str, dict[str, int]]:
