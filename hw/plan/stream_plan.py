@@ -8,6 +8,7 @@ from circulant.hw.array.plans import ActivationPlan, ScalePlan, StreamPlan
 from circulant.hw.layers.flatten import in_order
 from circulant.hw.layers.pool import side_by_side
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, useful
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.flatten import Flatten
@@ -83,7 +84,7 @@ def activation_plans(layer: Activation, count: int) -> Iterator[ActivationPlan]:
 
 
 @ladder.register
-def _(layer: Activation, *, streams: int, count: int) -> Ladder:
+def _(layer: Activation, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(each,) for each in useful(list(activation_plans(layer, count)))])
 
 
@@ -100,18 +101,18 @@ def _(layer: Activation, plan: ActivationPlan) -> Json:
 
 
 @ladder.register
-def _(layer: Pool | Flatten | Argmax, *, streams: int, count: int) -> Ladder:
+def _(layer: Pool | Flatten | Argmax, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(stream_plan(layer),)])
 
 
 @ladder.register
-def _(layer: OverTime, *, streams: int, count: int) -> Ladder:
+def _(layer: OverTime, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     """Each block in the cycle in which it comes. The division, behind a queue, limits none but short sequences."""
     return Ladder([(StreamPlan(1, streams=streams),)])
 
 
 @ladder.register
-def _(layer: Scale, *, streams: int, count: int) -> Ladder:
+def _(layer: Scale, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(each,) for each in useful(list(scale_plans(layer, count)))])
 
 

@@ -209,6 +209,13 @@ class Network:
         outputs = [chained(self.layers, x[start:start + batch], None) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
+    def traced(self, x: Integers) -> dict[str, Tensor]:
+        """Every tensor on the way for inputs as `run_integers` takes them, all of them computed at once, and as many
+        steps of each sequence."""
+        record = Recorder()
+        chained(self.layers, x, record)
+        return record.tensors
+
     def _ragged(self, x: Integers, lengths: Lengths) -> Integers:
         """Golden outputs for sequences of these lengths: those of like length side by side."""
         outputs, order, start = self._outputs(x), descending(lengths), 0
