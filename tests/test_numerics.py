@@ -123,6 +123,13 @@ def test_hard_functions(tmp_path):
     assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", hard=True)], tmp_path, inputs=3, sequence=True)
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_rectified_candidate(reset, tmp_path):
+    network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset, nonlinearity="relu")], tmp_path,
+                           inputs=3, sequence=True)
+    assert network.layers[0].tanh.function == "relu"
+
+
 @pytest.mark.parametrize("widths", [
     {"activation_bits": 4, "weight_bits": 3, "spectrum_bits": 5, "product_bits": 6, "twiddle_bits": 4},
     {"activation_bits": 24, "weight_bits": 18, "spectrum_bits": 26, "product_bits": 32, "twiddle_bits": 20}])
