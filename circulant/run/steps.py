@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.device import device, fit_of
-from circulant.experiment import Experiment, save
+from circulant.boards.device import fit_of
+from circulant.experiment import save
 from circulant.extras import TRAINING, extras
 from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
@@ -20,6 +20,7 @@ from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
+from circulant.run.sizing import budget, options
 from circulant.sim.error.ranges import analyse
 from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
 from circulant.sim.exercise.choose import exercise
@@ -208,9 +209,9 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
     quantized = require(run, "quantize")
     run.require_writable()
     network, vectors = network_of(run, quantized), vectors_of(run, quantized)
-    start, tables = time.perf_counter(), run.experiment.tables()
+    start = time.perf_counter()
     show("Verilog", 0, 0)
-    design = design_of(network, **tables["hardware"] | {"multipliers": budget(run.experiment, network)})
+    design = design_of(network, **options(run.experiment, network))
     fit_of(run.experiment.board.device, design.manifest["resources"])
     vectors = network.with_argmax().chosen(vectors) if run.experiment.hardware.argmax else vectors
     design.write(run.path("hardware"))
@@ -219,27 +220,10 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         "hashes": {"network": network.hash, "design": design_hash(run)},
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "resources": design.manifest["resources"],
-                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"]},
+                     "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"],
+                     "latency": design.manifest["latency"]},
         "seconds": time.perf_counter() - start,
     })
-
-
-def budget(experiment: Experiment, network: Network) -> int:
-    """The multipliers that a design may have: the experiment's, or as many as its device has DSP blocks for.
-
-    Raises:
-        Refusal: when it names neither.
-    """
-    name, hardware = experiment.board.device, experiment.hardware
-    if hardware.multipliers:
-        return hardware.multipliers
-    if name == "none":
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
-                      "'none'; give a number or a device")
-    from circulant.boards.budget import whole
-
-    return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
-                 max_steps=hardware.max_steps, reloadable=hardware.reloadable)
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:

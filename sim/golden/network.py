@@ -17,9 +17,9 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.files.schema import WAY_OUT, differing, shown
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.layers import Layer, Recurrent
+from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rules import NETWORK
 from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
