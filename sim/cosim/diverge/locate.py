@@ -198,5 +198,6 @@ def _difference(tap: Tap, carried: dict[Signal, Integers], place: tuple[int, str
         best = 0, 0.0, len(rows) - 1, signal, rows[-1, :len(values)]
     _, _, cycle, signal, got = best
     at = int(np.argmax(got != values))
-    return Divergence(0, tap.layer, step, tap.unit, f"{tap.layer}.{name}", start + at, int(values[at]), int(got[at]),
-                      form, f"{signal.module}.{signal.name}", cycle + 1, "")
+    return Divergence(sequence=0, layer=tap.layer, step=step, unit=tap.unit, tensor=f"{tap.layer}.{name}",
+                      element=start + at, expected=int(values[at]), got=int(got[at]), format=form,
+                      signal=f"{signal.module}.{signal.name}", cycle=cycle + 1, run="")
