@@ -1,11 +1,12 @@
 """Disease progression from ten measurements (scikit-learn's diabetes data), by a loop of one's own and `save_run`."""
-import circulant
 import torch
-from circulant.training import Admm, evaluate
 from sklearn.datasets import load_diabetes
 from torch import nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import DataLoader, TensorDataset
+
+import circulant
+from circulant.training import Admm, evaluate
 
 table = load_diabetes()
 x = torch.tensor(table.data / table.data.std(0), dtype=torch.float32)
