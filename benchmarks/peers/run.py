@@ -31,7 +31,7 @@ COLUMNS = ("generator", "convert, s", "emulator built, s", "samples/s", "error",
 
 def measure(names: Sequence[str] = (), models: Sequence[str] = (), *, note: Callable[[str], None] = lambda text: None
             ) -> dict[str, Any]:
-    """Figures of each generator on each model, in CPU seconds; where some cannot be had, a reason stands in their place.
+    """Figures of each generator on each model, in CPU seconds; a reason stands in place of what cannot be had.
 
     Parameters:
         names: of `PEERS` and `OURS`; all by default.
@@ -96,8 +96,7 @@ def _verified(each: dict[str, Any]) -> str:
 
 def document(figures: dict[str, Any]) -> str:
     """The figures as Markdown: a table for each model, reasons below it."""
-    parts = [f"Measured on {figures['date']} by `python -m benchmarks peers`, {figures['machine']['cores']} cores, in CPU "
-             "seconds."]
+    parts = [f"Measured on {figures['date']} by `python -m benchmarks peers`, in CPU seconds."]
     for model, found in figures["models"].items():
         parts += [f"**{MODELS[model][2]}**", "\n".join(_rows(found))]
         if reasons := [f"- {_title(name)}: {re.sub(r'[|`]', '', each['reason'])}" for name, each in found.items()

@@ -1,4 +1,4 @@
-"""elastic-ai.creator: its own layers in torch emulate the VHDL that they write; GHDL elaborates it where it is found."""
+"""elastic-ai.creator: its layers in torch emulate the VHDL that they write; GHDL elaborates it where it is found."""
 import contextlib
 import io
 import shutil
@@ -35,7 +35,8 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
         found["error"] = error(run(), exact(name, x))
     target = folder / "vhdl"
     with contextlib.redirect_stdout(io.StringIO()):
-        _, found["generate_s"] = timed(lambda: net.create_design("network").save_to(OnDiskPath(target.name, str(folder))))
+        place = OnDiskPath(target.name, str(folder))
+        _, found["generate_s"] = timed(lambda: net.create_design("network").save_to(place))
     sources = sorted(str(path) for path in target.rglob("*.vhd"))
     return found | {"sources": sources, "reason": analysed(sources, folder)}
 

@@ -1,4 +1,4 @@
-"""NNgen: operators with integer weights become Verilog around an AXI4 memory; evaluated in numpy, simulated by Icarus."""
+"""NNgen: operators with integer weights become Verilog around an AXI4 memory; evaluated in numpy, run by Icarus."""
 import contextlib
 import io
 import math

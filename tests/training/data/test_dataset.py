@@ -48,7 +48,7 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets, not "
+    ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets for the task 'classification', not "
                                        r"float64 with int64; convert it$"),
     ({"test_x": ZEROS}, r"^The test set .* must have shapes \(N, steps, features\), \(N, features\) or \(N, channels, "
                         r"height, width\) and \(N,\) or \(N, steps\), none of them 0, not \(2, 3, 4\) and \(3,\); "),

@@ -11,7 +11,8 @@ from circulant.training import Admm, evaluate
 table = load_diabetes()
 x = torch.tensor(table.data / table.data.std(0), dtype=torch.float32)
 y = torch.tensor((table.target - table.target.mean()) / table.target.std(), dtype=torch.float32)[:, None]
-data = circulant.Dataset("diabetes", x[:350].numpy(), y[:350].numpy(), x[350:].numpy(), y[350:].numpy())
+data = circulant.Dataset("diabetes", x[:350].numpy(), y[:350].numpy(), x[350:].numpy(), y[350:].numpy(),
+                         task="regression")
 
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 1))
