@@ -69,8 +69,8 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
      r"^The training set .* must be sequences to have lengths, but has shape \(6, 3\); leave them out$"),
     ({"task": "regresion"}, r"^The task of data set 'few' must be one of 'classification', 'ctc', 'regression', "
                             r"'multi-label', not 'regresion'"),
-    ({"task": "regression"}, r"^The training set .* must be float32 with float32 targets for the task 'regression', not "
-                               r"float32 with int64; convert them, or give the task"),
+    ({"task": "regression"}, r"^The training set .* must be float32 with float32 targets for the task 'regression', "
+                               r"not float32 with int64; convert them, or give the task"),
     ({"train_y": np.zeros((6, 5), np.int64)}, r"^The training set .* must have a target at each of the steps of its "
                                               r"sequences \(N, steps, features\), not targets \(6, 5\) for \(6, 4"),
     ({"train_target_lengths": np.ones(6, np.int64)}, r"^The training set .* must have target lengths for 'ctc' and for "
