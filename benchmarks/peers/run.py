@@ -1,5 +1,6 @@
 """Each generator on each model, and the table for people and for docs/results.md."""
 import datetime
+import json
 import os
 import platform
 import re
@@ -14,7 +15,10 @@ from benchmarks.peers.shapes import MODELS, timed
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["FAULTS", "OURS", "document", "measure", "table", "write"]
+__all__ = ["KEPT", "OURS", "document", "measure", "table", "write"]
+
+KEPT = Path("docs/measured/peers.json")
+"""The figures of which the document is made: the last ones of each generator on each model."""
 
 OURS = {"circulant": 1, "circulant-k8": 8}
 """Our rows, and their block sizes."""
@@ -43,7 +47,7 @@ def measure(names: Sequence[str] = (), models: Sequence[str] = (), *, note: Call
         for name in names or (*OURS, *PEERS):
             note(f"{name}: {model}")
             found.setdefault(model, {})[name] = _figures(name, model)
-    figures = {"benchmark": "peers", "date": f"{datetime.date.today()}", "models": found,
+    figures = {"benchmark": "peers", "models": found,
                "faults": {} if names and "hls4ml" not in names else _ask("hls4ml", FAULTS).get("faults", {}),
                "machine": {"system": platform.platform(), "cores": os.cpu_count()}}
     return figures | {"table": table(figures)}
@@ -64,7 +68,8 @@ def _figures(name: str, model: str) -> dict[str, Any]:
                 found["reason"] = " ".join(str(error).split())[:200]
             else:
                 found |= counted
-    return {key: round(value, 6) if isinstance(value, float) else value for key, value in found.items()}
+    return {"date": f"{datetime.date.today()}"} | {
+        key: round(value, 6) if isinstance(value, float) else value for key, value in found.items()}
 
 
 def _ask(name: str, model: str) -> dict[str, Any]:
@@ -96,7 +101,9 @@ def _verified(each: dict[str, Any]) -> str:
 
 def document(figures: dict[str, Any]) -> str:
     """The figures as Markdown: a table for each model, reasons below it."""
-    parts = [f"Measured on {figures['date']} by `python -m benchmarks peers`, in CPU seconds."]
+    dates = sorted({each["date"] for found in figures["models"].values() for each in found.values()})
+    parts = [f"Measured on {' and '.join(dates)} by `python -m benchmarks peers --write docs/peers.md`, in CPU "
+             "seconds."]
     for model, found in figures["models"].items():
         parts += [f"**{MODELS[model][2]}**", "\n".join(_rows(found))]
         if reasons := [f"- {_title(name)}: {re.sub(r'[|`]', '', each['reason'])}" for name, each in found.items()
@@ -124,8 +131,8 @@ def _rows(found: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def write(path: Path, figures: dict[str, Any]) -> None:
-    """Replace the part of a document between the marks.
+def write(path: Path, figures: dict[str, Any], kept: Path = KEPT) -> None:
+    """Put figures in place of those kept, and all of them into the document between the marks.
 
     Raises:
         Refusal: when it lacks the marks.
@@ -133,5 +140,12 @@ def write(path: Path, figures: dict[str, Any]) -> None:
     text = path.read_text("utf-8")
     if BEGIN not in text or END not in text:
         raise Refusal(f"{path} must hold the marks {BEGIN} and {END}, but it lacks them; add them where the tables go")
+    if kept.exists():
+        before = json.loads(kept.read_text("utf-8"))
+        models = {model: before["models"].get(model, {}) | figures["models"].get(model, {})
+                  for model in MODELS if model in before["models"] or model in figures["models"]}
+        figures = figures | {"models": models, "faults": figures["faults"] or before["faults"]}
+        figures |= {"table": table(figures)}
+    atomic_bytes(kept, (json.dumps(figures, indent=1, ensure_ascii=False) + "\n").encode())
     head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
     atomic_bytes(path, f"{head}{BEGIN}\n\n{document(figures)}\n\n{END}{tail}".encode())

@@ -18,9 +18,9 @@ STEPS = 8
 
 
 class Recurrent(nn.Module):
-    """An LSTM or GRU over a sequence; the last hidden state is the output."""
+    """A recurrent layer over a sequence; the last hidden state is the output."""
 
-    def __init__(self, cell: type[nn.Module]) -> None:
+    def __init__(self, cell: type[nn.Module] = nn.LSTM) -> None:
         super().__init__()
         self.rnn = cell(16, 32, batch_first=True)
 
@@ -38,8 +38,7 @@ def _cnn() -> nn.Module:
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], str]] = {
     "perceptron": (_perceptron, (16,), "Linear 16 → 64, ReLU, Linear → 10"),
-    "lstm": (lambda: Recurrent(nn.LSTM), (STEPS, 16), f"LSTM 16 → 32 over {STEPS} steps, last state"),
-    "gru": (lambda: Recurrent(nn.GRU), (STEPS, 16), f"GRU 16 → 32 over {STEPS} steps, last state"),
+    "lstm": (Recurrent, (STEPS, 16), f"LSTM 16 → 32 over {STEPS} steps, last state"),
     "cnn": (_cnn, (1, 12, 12), "Conv2d 1 → 4 (3 × 3), ReLU, MaxPool2d(2), Linear 100 → 10"),
 }
 """How each is made, the shape of a sample, and its words."""

@@ -21,7 +21,7 @@ INPUT, WEIGHT, OUTPUT = 5, 6, 8
 
 
 def measure(name: str, folder: Path) -> dict[str, Any]:
-    if name in ("lstm", "gru"):
+    if name == "lstm":
         raise NotImplementedError("NNgen has no recurrent operator (its issue 5)")
     os.chdir(folder)
     (inputs, outputs), converting = timed(lambda: graph(name))
