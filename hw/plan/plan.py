@@ -6,6 +6,7 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows, no_hardware
@@ -43,7 +44,7 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS) -> list[Plan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
@@ -52,6 +53,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     Parameters:
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
             every step of an LSTM overlaps with those of others.
+        levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -59,7 +61,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     """
     require_positive("multipliers", multipliers, "give the budget of the device")
     require_positive("streams", streams, "give 1 for the least latency")
-    found = [ladder(layer, streams=streams, count=flow.pixels)
+    found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
     _check(network, streams)
     times = repeats(network)

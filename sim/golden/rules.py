@@ -8,6 +8,7 @@ from circulant.sim.arith.fft import BLOCK_SIZES
 from circulant.sim.files.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Number, Rule, Table, Text
 from circulant.sim.shape.geometry import MODES, ORDERS
 from circulant.sim.shape.recurrent import RESETS, RETURNS
+from circulant.sim.shape.reduction import MODES as REDUCTIONS
 
 __all__ = ["COUNT", "EXTENT", "FORMAT", "LAYER", "NAME", "NETWORK", "SIZE"]
 
@@ -62,7 +63,8 @@ LAYER: Rule = Kinds("kind", {
     "flatten": _layer("flatten", {"grid": _GRID, "order": Choice(ORDERS), "rows": Flag(), **_FORMATS}),
     "scale": _layer("scale", {"relu": Flag(), "factor": FORMAT, **_FORMATS}),
     "activation": _layer("activation", {"table": _ACTIVATION}),
-    "residual": _layer("residual", {"grid": _GRID, "relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}),
+    "residual": _layer("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}, {"grid": _GRID}),
+    "over_time": _layer("over_time", {"mode": Choice(REDUCTIONS), **_FORMATS}),
     "argmax": _layer("argmax", {"input_format": FORMAT}),
 })
 

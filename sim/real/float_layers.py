@@ -10,9 +10,10 @@ from circulant.sim.arith.circulant import dense, pack, pad
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import check_directions, check_reset, check_returns
-from circulant.sim.shape.sequences import Ended, Lengths, backward, counts
+from circulant.sim.shape.reduction import STEPS, check_mode
+from circulant.sim.shape.sequences import Ended, Lengths, backward, counts, valid
 
-__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "Tap", "ignore", "spectra"]
+__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "OverTime", "Tap", "ignore", "spectra"]
 
 Tap = Callable[[str, Reals], None]
 """Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
@@ -314,3 +315,36 @@ class Bidirectional:
     def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         ahead, back = self.forward(x, tap, lengths), self.backward(backward(x, lengths), tap, lengths)
         return np.concatenate([ahead, backward(back, lengths) if self.returns == "sequence" else back], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """The greatest value of all steps of a sequence, or their mean: see `sim.golden.reduce.over_time.OverTime`.
+
+    Parameters:
+        mode: "max" or "mean".
+    """
+
+    name: str
+    inputs: int
+    mode: str
+
+    kind = "over_time"
+    returns = "last"
+
+    def __post_init__(self) -> None:
+        check_mode(self.name, self.mode)
+
+    @property
+    def outputs(self) -> int:
+        return self.inputs
+
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        seen = np.ones(x.shape[:2], bool) if lengths is None else valid(lengths, x.shape[1])
+        if self.mode == "max":
+            y = np.where(seen[..., None], x, -np.inf).max(1)
+        else:
+            seen = seen[:, :STEPS]
+            y = np.where(seen[..., None], x[:, :STEPS], 0).sum(1) / seen.sum(1, keepdims=True)
+        tap(f"{self.name}.y", y)
+        return np.asarray(y)

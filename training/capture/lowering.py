@@ -7,7 +7,7 @@ from torch import Tensor
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real import float_image_layers
-from circulant.sim.real.float_model import Activation, Layer, Linear
+from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
@@ -145,8 +145,9 @@ class Lowering:
         if flow is None or at.op == "input":
             return [], flow
         went = arrival(at, moves)
-        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim)):
-            if went.shape == numbered(at).shape and unchanged(went):
+        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim, came=True)):
+            vectors = flow.grid is None and not flow.sequence
+            if (vectors or went.shape == numbered(at).shape) and unchanged(went):
                 return [], flow
         elif found := flattening(went, flow):
             name = moves[-1].name if moves else f"{at.name}_flat"
@@ -169,11 +170,19 @@ class Lowering:
                 found, end = self._one(node, end)
                 layers += found
             chains.append(tuple(layers))
-        if flow is None or flow.grid is None or end is None:
+        if flow is None or end is None:
             return self._problem(join)
+        if flow.grid is None and (whole := self._of_time(join, fork)):
+            return self._problem(whole, f"{NO_LAYER} within a sum of vectors; only Linear, activations and batch "
+                                       "normalisation may stand there")
         body, shortcut = sorted(chains, key=len, reverse=True)
         return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
                                             shortcut=shortcut, relu=bool(join.options.get("relu")))], end
+
+    def _of_time(self, join: Node, fork: Node) -> Node | None:
+        """A node of one of both branches that does not take each vector by itself."""
+        return next((node for side in join.inputs for node in self._between(side, fork)
+                     if node.op not in ("linear", "activation", "relu", "scale")), None)
 
     def _leads(self, name: str, start: Node) -> bool:
         """Whether a chain of nodes leads from ``start`` to the one called ``name``."""
@@ -202,8 +211,7 @@ class Lowering:
             return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
                                        "it is dropped")
         if node.op in ("mean", "maximum") and flow is not None and flow.sequence:
-            return self._problem(node, f"{NO_LAYER} over the steps of a sequence; take the last step, or pool an image "
-                                       "behind a convolution")
+            return self._over_time(node, flow)
         if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
         if flow is None:
@@ -222,6 +230,14 @@ class Lowering:
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
+
+    def _over_time(self, node: Node, flow: Flow) -> Made:
+        shape = self._graph[node.inputs[0]].shape
+        steps = tuple(axis for axis, size in enumerate(shape[:-1]) if size is not None)
+        if node.options["axes"] != steps:
+            return self._problem(node, f"{NO_LAYER} over the features of a step; reduce the steps, axis {steps[0]}")
+        mode = "max" if node.op == "maximum" else "mean"
+        return [OverTime(self._name(node.name, "pool"), flow.size, mode)], Flow(flow.size)
 
     def _over_images(self, node: Node, flow: Flow, grid: Grid) -> Made:
         options = node.options
@@ -281,9 +297,18 @@ class Lowering:
         return name
 
 
-def _takes_images(users: list[Node], axes: int) -> bool:
-    """Whether what takes values of so many axes, without that of the batch, takes images."""
-    return any(node.op in (*IMAGES, "add") or (node.op == "scale" and axes > 1) for node in users)
+def _takes_images(users: list[Node], axes: int, *, came: bool = False) -> bool:
+    """Whether what takes values of so many axes, without that of the batch, takes images.
+
+    Parameters:
+        came: whether they are images already, which a sum leaves as they are.
+    """
+    def takes(node: Node) -> bool:
+        if node.op in ("mean", "maximum"):
+            return bool(node.options["axes"] == tuple(range(2, axes + 1)))
+        return node.op in IMAGES or (node.op == "add" and (came or axes > 2)) or (node.op == "scale" and axes > 1)
+
+    return any(map(takes, users))
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:

@@ -3,7 +3,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from circulant.hw.arith.activation import Activation
+from circulant.hw.arith.activation import activation_latency
 from circulant.hw.layers.cells import CandidateCell, GruCell, LstmCell, ResetCell, cells_of
 from circulant.sim.arith.circulant import pad
 from tests.hw.golden import numbers, pre_step, recurrent
@@ -103,7 +103,7 @@ def test_each_operand_alone_and_its_delay(kind, port):
 
 
 def test_the_latencies_are_those_of_the_stages():
-    a = Activation.latency
+    a = activation_latency()
     assert [cell.latency(layer(kind)) for kind in KINDS for cell in cells_of(layer(kind))] == [
         2 * a + 4, 2 * (a + 2) + 4, 2 * a + 5, a + 2, a + 3]
 

@@ -31,6 +31,18 @@ class Reader(nn.Module):
         return torch.log_softmax(self.fc(h[-1] if self.ends else out[:, -1]), -1)
 
 
+class OverTime(nn.Module):
+    """The mean or the maximum of all steps, and a classifier."""
+
+    def __init__(self, mean):
+        super().__init__()
+        self.rnn, self.fc, self.mean = nn.GRU(6, 8, batch_first=True), nn.Linear(8, 3), mean
+
+    def forward(self, x):
+        steps = self.rnn(x)[0]
+        return self.fc(steps.mean(1) if self.mean else steps.amax(1))
+
+
 def images():
     model = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Conv2d(4, 6, 3), nn.LeakyReLU(0.1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3),
@@ -44,6 +56,8 @@ MODELS = {
     "two gru": (lambda: Reader(nn.GRU, 2), (4, 5, 6), ["gru", "gru", "linear"]),
     "ends": (lambda: Reader(layers=2, ends=True), (4, 5, 6), ["lstm", "lstm", "linear"]),
     "both": (lambda: Reader(nn.GRU, both=True), (4, 5, 6), ["bidirectional", "linear"]),
+    "mean": (lambda: OverTime(True), (4, 5, 6), ["gru", "over_time", "linear"]),
+    "maximum": (lambda: OverTime(False), (4, 5, 6), ["gru", "over_time", "linear"]),
     "images": (images, (4, 2, 8, 8), ["conv", "pool", "conv", "activation", "pool", "flatten", "linear"]),
     "perceptron": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU6(), nn.Linear(8, 3),
                                          nn.Sigmoid()), (4, 6),
