@@ -91,8 +91,8 @@ def test_sums_of_vectors_and_of_steps(relu, tmp_path):
     def layers(r):
         around = (r.linear("body", 6, 9, 4, relu=True), r.linear("back", 9, 6, 2))
         aside = (r.linear("fewer", 6, 5, 1), r.activation("bent", 5, "tanh"))
-        return [float_model.Residual("itself", 6, None, around, (), relu),
-                float_model.Residual("both", 6, None, aside, (r.linear("shortcut", 6, 5, 8),), relu)]
+        return [float_model.Residual("itself", 6, None, around, shortcut=(), relu=relu),
+                float_model.Residual("both", 6, None, aside, shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)]
 
     assert_equal(layers, tmp_path, inputs=6)
     assert_equal(lambda r: [*layers(r), r.gru("gru", 5, 4, 4)], tmp_path, inputs=6, sequence=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.device import fit_of
-from circulant.experiment import save
+from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent

@@ -12,17 +12,17 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, StreamPlan
-from circulant.hw.layers.argmax import argmax_latency
+from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan.step_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["leaving", "reblocked", "sample_latency"]

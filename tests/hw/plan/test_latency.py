@@ -90,5 +90,5 @@ def test_more_levels_of_logic_make_steps_shorter():
 def test_other_blocks_leave_when_they_leave_a_converter(size, k_in, k_out):
     dut = WidthConverter(size=size, width=4, k_in=k_in, k_out=k_out)
     came, went = transfers(dut, [{"data": [0] * k_in, "last": 0}] * -(-size // k_in), quiet=9)
-    split = k_in >= min(k_out, size)  # A wide block waits at the input until its last part leaves.
+    split = min(k_out, size) <= k_in != k_out  # A wide block waits at the input until its last part leaves.
     assert went.cycles == reblocked([0] * len(came.cycles) if split else came.cycles, size, k_in, k_out)

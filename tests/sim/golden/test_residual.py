@@ -69,7 +69,7 @@ def test_a_recurrent_layer_within_a_sum_is_refused():
 
 def test_its_files_hold_no_grid_of_vectors(tmp_path):
     r = Random(3)
-    network = r.network([float_model.Residual("sum", 5, None, (r.linear("a", 5, 5, 2),), (), True)], 5)
+    network = r.network([float_model.Residual("sum", 5, None, (r.linear("a", 5, 5, 2),), shortcut=(), relu=True)], 5)
     network.save(tmp_path)
     again, x = Network.load(tmp_path), r.inputs(network, samples=20)
     assert (again.hash, again.layers[0].grid) == (network.hash, None)
