@@ -72,7 +72,8 @@ def statements(verilog: str) -> list[Statement]:
     found: list[Statement] = []
     for module in re.finditer(r"^module (\w+) \(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL):
         text, widths = module[0], _widths(module[0])
-        for match in re.finditer(r"^  assign ([^=;]+?) = ([^;]+);|^    (?:if \((.+?)\) )?(\w+(?:\[[^;]*?\])?) <= ([^;]+);",
+        for match in re.finditer(r"^  assign ([^=;]+?) = ([^;]+);"
+                                 r"|^    (?:if \((.+?)\) )?(\w+(?:\[[^;]*?\])?) <= ([^;]+);",
                                  text, re.MULTILINE):
             target, value = match[1] or match[4], match[2] or match[5]
             width = _width(target, widths)
