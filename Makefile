@@ -32,9 +32,12 @@ soak: lint  ## lint, types, and all tests, with many more examples of each prope
 users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/users $(ARGS)
 
+# A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
+SHARED := --dist loadfile --no-loadscope-reorder
+
 # Beside mypy, which has one thread; a make that a test starts is none of this one.
 tests: $(STAMP)
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SELECTION) $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SHARED) $(SELECTION) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .
