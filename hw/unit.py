@@ -22,7 +22,7 @@ from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
 from circulant.sim.golden.layers import Layer
 
-__all__ = ["Site", "Unit", "chain", "loadable", "unelaborated", "unit"]
+__all__ = ["ImageUnit", "Site", "Unit", "chain", "loadable", "unelaborated", "unit"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,14 @@ class Unit(Protocol):
     @property
     def images(self) -> list[Image]:
         """Memories with given contents."""
+
+
+class ImageUnit(Unit, Protocol):
+    """Component of a layer that may stand in a branch of a sum."""
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of all that an output pixel needs to its first block, when nothing waits."""
 
 
 @singledispatch

@@ -3,10 +3,12 @@
 How much may wait follows from the layers alone. An output pixel of a branch needs so many pixels of its input, those
 that its windows see; when the other branch has had as many, it has given so many outputs at the most, and all that the
 sum has not taken wait. A queue that holds them never keeps a pixel back that the slower branch needs: there is no
-deadlock. It holds as many more as come while an output is on its way through the units, so that nothing stalls.
+deadlock. It holds as many more as come while an output is on its way through the units of the other branch, which is
+what their latencies add up to, so that nothing stalls.
 """
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import cast
 
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -22,7 +24,7 @@ from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import Site, Unit, unit
+from circulant.hw.unit import ImageUnit, Site, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
@@ -35,10 +37,6 @@ __all__ = ["ResidualLayer", "needed", "waiting"]
 
 DEPTH = 4
 """Blocks that the queue behind the sum holds."""
-
-SLACK = 64
-"""Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
-
 
 def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
@@ -88,14 +86,14 @@ class ResidualLayer(wiring.Component):
     Parameters:
         layer: the golden layer.
         k: values of a block that comes.
-        body, shortcut: units of the branches.
+        body, shortcut: units of the branches, whose latencies say how much may wait.
 
     Members:
         i: stream of blocks of pixels.
         o: the same of the sum, in the blocks of the body, or where it has none of the shortcut.
     """
 
-    def __init__(self, layer: Residual, *, k: int, body: Sequence[Unit], shortcut: Sequence[Unit]) -> None:
+    def __init__(self, layer: Residual, *, k: int, body: Sequence[ImageUnit], shortcut: Sequence[ImageUnit]) -> None:
         self._layer, self._units = layer, (list(body), list(shortcut))
         self._k_in = k
         self._k = min((values(units[-1].o) if units else k for units in self._units),
@@ -106,9 +104,26 @@ class ResidualLayer(wiring.Component):
     @property
     def depths(self) -> tuple[int, int]:
         """Blocks that the queues behind the branches hold."""
-        beats, slack = -(-self._layer.outputs // self._k), SLACK * (1 + max(map(len, self._layer.branches.values())))
+        beats = -(-self._layer.outputs // self._k)
+        behind_body, behind_shortcut = (each + DeepQueue.latency + beats for each in self._latencies)
         body, shortcut = waiting(self._layer)
-        return body * beats + slack, shortcut * beats + slack
+        return body * beats + behind_shortcut, shortcut * beats + behind_body
+
+    @property
+    def _latencies(self) -> list[int]:
+        """Cycles through the units of each branch. Between two of them the last block of a pixel follows the first."""
+        found = []
+        for chain, units in zip(self._layer.branches.values(), self._units, strict=True):
+            blocks = [-(-layer.outputs // min(values(before.o), values(after.i)))
+                      for layer, before, after in zip(chain, units, units[1:], strict=False)]
+            found.append(sum(unit.latency for unit in units) + sum(count - 1 for count in blocks))
+        return found
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of all that an output pixel needs to its first block, when nothing waits: the
+        longer branch, its queue, the sum, the queue behind it."""
+        return max(self._latencies) + DeepQueue.latency + 1 + Queue.latency
 
     @property
     def parts(self) -> Parts:
@@ -170,5 +185,6 @@ class ResidualLayer(wiring.Component):
 
 @unit.register
 def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
-    body, shortcut = (units_of(chain, getattr(plan, name), Site(k=site.k)) for name, chain in layer.branches.items())
+    body, shortcut = (cast(list[ImageUnit], units_of(chain, plans, Site(k=site.k)))  # No other kinds are in a branch.
+                      for chain, plans in ((layer.body, plan.body), (layer.shortcut, plan.shortcut)))
     return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)
