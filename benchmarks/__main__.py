@@ -24,6 +24,7 @@ from benchmarks import (
     quantization,
     results,
     rnn,
+    stacks,
     synthesis,
     training,
 )
@@ -202,6 +203,22 @@ def _rnn(path: str | None, **options: Any) -> None:
     _show(rnn.measure(**_options(options)), path)
 
 
+@main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
+@click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
+              help="Only this one, by its number; may be given several times.")
+@click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
+@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
+@click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
+@click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@_json
+def _stacks(path: str | None, **options: Any) -> None:
+    """Stacks of LSTMs and GRUs with published cycles: period and latency, predicted and under Verilator."""
+    figures = stacks.measure(**options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if any(each.get("mismatches") for each in figures["stacks"]):
+        raise SystemExit(1)
+
+
 @main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
 @click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
 @click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
@@ -245,10 +262,11 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
               help="Map the logic too, and count the look-up tables on the longest path.")
 @click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
               help="Only this one, by its number; may be given several times.")
+@click.option("--fewer", is_flag=True, help="Two designs with fewer and fewer registers instead (hardware.levels).")
 @_json
-def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], fewer: bool) -> None:
     """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
-    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = synthesis.FEWER if fewer else [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
     try:
         figures = synthesis.measure(points, levels=levels, note=lambda text: click.echo(text, err=True))
     except Refusal as refusal:

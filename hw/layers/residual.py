@@ -8,7 +8,6 @@ what their latencies add up to, so that nothing stalls.
 """
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import cast
 
 import numpy as np
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -24,7 +23,7 @@ from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import ImageUnit, Site, unit
+from circulant.hw.unit import Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
@@ -37,6 +36,13 @@ __all__ = ["ResidualLayer", "needed", "waiting"]
 
 DEPTH = 4
 """Blocks that the queue behind the sum holds."""
+
+SLACK = 64
+"""Cycles that a vector takes through a unit that states no latency, at the most, beyond those that it waits."""
+
+FLYING = 3
+"""Vectors that a layer has under way at the most, beside the one that it gives."""
+
 
 def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
@@ -65,12 +71,18 @@ def _(layer: Conv | Pool) -> Integers:
 
 
 @last_seen.register
-def _(layer: Residual) -> Integers:
-    return np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values())) - 1
+def _(layer: Residual) -> Integers | None:
+    if layer.grid is None:
+        return None
+    body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
+    return np.maximum(body, shortcut) - 1
 
 
 def waiting(layer: Residual) -> tuple[int, int]:
-    """Output pixels of the body, and of the shortcut, that wait for the other one at the most."""
+    """Output pixels of the body, and of the shortcut, that wait for the other one at the most; of vectors, all that the
+    layers of the other one may have under way."""
+    if layer.grid is None:
+        return 1 + FLYING * len(layer.shortcut), 1 + FLYING * len(layer.body)
     body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
     before = np.arange(len(body))
 
@@ -81,7 +93,7 @@ def waiting(layer: Residual) -> tuple[int, int]:
 
 
 class ResidualLayer(wiring.Component):
-    """Images in, images out; equals `sim.golden.residual.Residual`.
+    """Images in, images out, or vectors; equals `sim.golden.residual.Residual`.
 
     Parameters:
         layer: the golden layer.
@@ -93,7 +105,7 @@ class ResidualLayer(wiring.Component):
         o: the same of the sum, in the blocks of the body, or where it has none of the shortcut.
     """
 
-    def __init__(self, layer: Residual, *, k: int, body: Sequence[ImageUnit], shortcut: Sequence[ImageUnit]) -> None:
+    def __init__(self, layer: Residual, *, k: int, body: Sequence[Unit], shortcut: Sequence[Unit]) -> None:
         self._layer, self._units = layer, (list(body), list(shortcut))
         self._k_in = k
         self._k = min((values(units[-1].o) if units else k for units in self._units),
@@ -116,7 +128,7 @@ class ResidualLayer(wiring.Component):
         for chain, units in zip(self._layer.branches.values(), self._units, strict=True):
             blocks = [-(-layer.outputs // min(values(before.o), values(after.i)))
                       for layer, before, after in zip(chain, units, units[1:], strict=False)]
-            found.append(sum(unit.latency for unit in units) + sum(count - 1 for count in blocks))
+            found.append(sum(map(_through, units)) + sum(count - 1 for count in blocks))
         return found
 
     @property
@@ -183,8 +195,12 @@ class ResidualLayer(wiring.Component):
         return m
 
 
+def _through(unit: Unit) -> int:
+    return unit.latency if isinstance(unit, Timed) else SLACK
+
+
 @unit.register
 def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
-    body, shortcut = (cast(list[ImageUnit], units_of(chain, plans, Site(k=site.k)))  # No other kinds are in a branch.
+    body, shortcut = (units_of(chain, plans, Site(k=site.k))
                       for chain, plans in ((layer.body, plan.body), (layer.shortcut, plan.shortcut)))
     return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)
