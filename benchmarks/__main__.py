@@ -21,6 +21,7 @@ from benchmarks import (
     logic,
     mutation,
     networks,
+    peers,
     place,
     quantization,
     results,
@@ -307,6 +308,22 @@ def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
 def _networks(path: str | None, count: int, first: int) -> None:
     """Random networks as Verilog, bit by bit against their golden models."""
     _show(networks.measure(count=count, first=first, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
+@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
+              help="May be given several times.  [default: all]")
+@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
+              help="May be given several times.  [default: all]")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/peers.md.")
+@_json
+def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
+    """Other generators on the same small models, each in an environment of its own."""
+    figures = peers.measure(names, models, note=lambda text: click.echo(text, err=True))
+    if into is not None:
+        peers.write(into, figures)
+    _show(figures, path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

@@ -48,7 +48,9 @@ MODELS = {
         "c": nn.Conv2d(2, 3, 3), "p": nn.AdaptiveAvgPool2d(2), "a": nn.Linear(12, 3)}),
     "residual": (IMAGES, True, lambda m, x: (F.hardsigmoid(m.c(x)) + x).flatten(1), {
         "c": nn.Conv2d(2, 2, 3, padding=1)}),
-    "rows": (IMAGES, False, lambda m, x: m.rnn(m.c(x).permute(0, 2, 1, 3).flatten(2))[0], {
+    "each position": (STEPS, True, lambda m, x: m.a(torch.relu(m.c(x)).transpose(1, 2)), {
+        "c": nn.Conv1d(5, 4, 3), "a": nn.Linear(4, 3)}),
+    "rows": (IMAGES, True, lambda m, x: m.rnn(m.c(x).permute(0, 2, 1, 3).flatten(2))[0], {
         "c": nn.Conv2d(2, 1, 1), "rnn": gru()}),
 }
 

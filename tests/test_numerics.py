@@ -91,8 +91,8 @@ def test_sums_of_vectors_and_of_steps(relu, tmp_path):
     def layers(r):
         around = (r.linear("body", 6, 9, 4, relu=True), r.linear("back", 9, 6, 2))
         aside = (r.linear("fewer", 6, 5, 1), r.activation("bent", 5, "tanh"))
-        return [float_model.Residual("itself", 6, None, around, (), relu),
-                float_model.Residual("both", 6, None, aside, (r.linear("shortcut", 6, 5, 8),), relu)]
+        return [float_model.Residual("itself", 6, None, around, shortcut=(), relu=relu),
+                float_model.Residual("both", 6, None, aside, shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)]
 
     assert_equal(layers, tmp_path, inputs=6)
     assert_equal(lambda r: [*layers(r), r.gru("gru", 5, 4, 4)], tmp_path, inputs=6, sequence=True)
@@ -121,6 +121,13 @@ def test_tables(options, bits, tmp_path):
 
 def test_hard_functions(tmp_path):
     assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", hard=True)], tmp_path, inputs=3, sequence=True)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_rectified_candidate(reset, tmp_path):
+    network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset, nonlinearity="relu")], tmp_path,
+                           inputs=3, sequence=True)
+    assert network.layers[0].tanh.function == "relu"
 
 
 @pytest.mark.parametrize("widths", [

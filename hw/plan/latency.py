@@ -13,6 +13,7 @@ from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, StreamPlan
 from circulant.hw.layers.reduce.argmax import argmax_latency
+from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan.step_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
@@ -23,6 +24,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["leaving", "reblocked", "sample_latency"]
@@ -99,6 +101,16 @@ def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
 @leaving.register
 def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
     return [comes[-1] + argmax_latency(k)]
+
+
+@leaving.register
+def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
+    """A vector is read behind the last step's last block; of a mean, its blocks are divided one after the other."""
+    first = comes[-1] + 1 + QUEUE
+    if layer.mode == "max":
+        return list(range(first, first + len(comes)))
+    each = quotient_bits(layer) + 1
+    return [first + each * (n + 1) for n in range(len(comes))]
 
 
 @leaving.register

@@ -124,7 +124,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = check.pace(job, outcome), cycles + outcome.cycles
-    words = int(vectors.steps.sum() if manifest.per_step else len(vectors)) * manifest.output.elements
+    given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
+    words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
                         first=comparison.first,
                         simulator=toolchain.simulator, cycles_per_step=figures.sequence if step is None else step,
@@ -171,7 +172,7 @@ def _joined(manifest: Manifest, played: Played) -> Played | None:
 
 
 def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Inputs (N, T, elements) and outputs (N, 1 or T, elements), which fit the ports."""
+    """Inputs (N, T, elements) and outputs (N, 1, T or rows of an image, elements), which fit the ports."""
     where = manifest.folder / "manifest.json"
     if vectors.network != manifest.network:
         raise Refusal(f"The vectors must be those of the network that {where} was made from "
@@ -189,7 +190,7 @@ def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDA
         raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
                       f"not {longest}; generate the design anew with hardware.max_steps={longest}")
     outputs = np.asarray(vectors.outputs, np.int64)
-    size = (steps if manifest.per_step else 1) * manifest.output.elements
+    size = (steps if manifest.per_step else manifest.vectors) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:
         raise Refusal(f"Output vectors must be of {manifest.output.elements} elements for each "
                       f"{'step' if manifest.per_step else 'sequence'} by {where}, not of shape {outputs.shape}; make "

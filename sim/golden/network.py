@@ -25,7 +25,7 @@ from circulant.sim.golden.rules import NETWORK
 from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import chained, check_chain, check_data, entry
+from circulant.sim.shape.chain import chained, check_chain, check_data, entry, flows
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
 from circulant.sim.shape.window import Flow
 from circulant.sim.vectors import Vectors
@@ -130,6 +130,15 @@ class Network:
         """Whether there is an output vector for each step, not one for each sequence."""
         recurrent = [layer for layer in self.layers if isinstance(layer, Recurrent)]
         return self.sequence and all(layer.returns == "sequence" for layer in recurrent)
+
+    @property
+    def output_vectors(self) -> int:
+        """Output vectors of a sample where their number is known: those of an image whose rows become steps, if each
+        step gives one; otherwise 1."""
+        if self.flow.grid is None or not self.end.sequence:
+            return 1
+        passing = flows(self.flow, self.layers)
+        return next(come.grid[0] for come, go in itertools.pairwise(passing) if come.grid is not None and go.sequence)
 
     @property
     def hash(self) -> str:

@@ -35,6 +35,7 @@ _PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 
 _TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segments": Int(1, 1 << 20),
           **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)}
 _PWL = Table({"function": Choice(tuple(FUNCTIONS)), **_TABLE})
+_CANDIDATE = Table({"function": Choice((*FUNCTIONS, "relu")), **_TABLE})
 _ACTIVATION = Table({"function": Choice((*FUNCTIONS, *LINES)), **_TABLE}, {"parameters": Listing(Number(), 1, 2)})
 
 
@@ -47,7 +48,7 @@ _RECURRENT = {"input_product": _PRODUCT, "recurrent_product": _PRODUCT, "sigmoid
               "returns": Choice(RETURNS)}
 _CELLS = {
     "gru": _layer("gru", {**_RECURRENT, "candidate_input": _PRODUCT, "candidate_recurrent": _PRODUCT,
-                          "reset": Choice(RESETS)}),
+                          "reset": Choice(RESETS), "tanh": _CANDIDATE}),
     "lstm": _layer("lstm", {**_RECURRENT, "tanh_cell": _PWL, "cell": FORMAT, "peephole_format": FORMAT,
                             "outputs": SIZE}, {"projection": _PRODUCT}),
 }

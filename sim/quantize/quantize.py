@@ -209,8 +209,10 @@ def _one_way(layer: float_model.Gru | float_model.Lstm, input: Format, state: Fo
 
 
 def _state(layer: float_model.Gru | float_model.Lstm, peaks: Peaks, bits: Widths) -> Format:
-    """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
+    """The format of gates and of what comes out: from -1 to 1, or further where a projection or a ReLU goes further."""
     unit = Format(bits.state, bits.state - 1)
+    if getattr(layer, "nonlinearity", "tanh") == "relu":
+        return no_finer(peaks.fit(bits.state, f"{layer.name}.n", f"{layer.name}.h"), unit.frac)
     if getattr(layer, "projection", None) is None:
         return unit
     return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
@@ -230,8 +232,9 @@ def _(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: 
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    sigmoid, tanh = activation_names(layer.hard)
-    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard, layer.nonlinearity)
+    bend = table(tanh, pre, state, bits) if tanh in FUNCTIONS else fit_lines(tanh, (), pre, state)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), bend)
 
 
 @_one_way.register

@@ -152,7 +152,8 @@ def _(rule: Lstm, layer: Any) -> Layer:
 
 
 def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm) -> None:
-    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
+    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(
+        layer.hard, getattr(layer, "nonlinearity", "tanh"))
     if due != found:
         raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
                       f"not {' and '.join(found)}; quantize it with formats of its own")

@@ -16,7 +16,7 @@ from circulant.sim.shape.kinds import within
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["IMAGES", "RECURRENT", "STEPWISE", "chained", "check_chain", "check_data", "entry", "flows", "no_hardware"]
+__all__ = ["IMAGES", "RECURRENT", "STEPWISE", "chained", "check_chain", "check_data", "entry", "flows"]
 
 LONGEST = 100
 """Characters of the name of a network or a layer, of which file names and identifiers are made."""
@@ -57,17 +57,6 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
             names.add(one)
         start = _following(layer, start)
     return start
-
-
-def no_hardware(start: Flow, end: Flow) -> str | None:
-    """Why there is no hardware for layers that lead from one to the other, though there is a golden model, or None.
-
-    What is inspected before a training and what generates Verilog both ask here.
-    """
-    if start.grid is not None and end.sequence:
-        return ("over images, hardware gives a vector for each, not a sequence; let the last recurrent layer return "
-                "its last step only, or flatten the whole image")
-    return None
 
 
 def _names(layer: Any) -> list[str]:

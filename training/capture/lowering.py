@@ -9,7 +9,6 @@ from circulant.sim.arith.fixed import Reals
 from circulant.sim.real import float_image_layers
 from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
 from circulant.training.blocks.matrices import block_sizes
 from circulant.training.capture.graph import Graph, Node
@@ -61,8 +60,6 @@ class Lowering:
         judging: only `problems` are wanted, of a model with any weights; recurrent layers are then left out.
     """
 
-    _end: Flow | None = None  # What the last layer gives, where it is known.
-
     def __init__(self, graph: Graph, *, judging: bool = False) -> None:
         self._judging = judging
         self.problems: dict[str, str] = {}
@@ -73,8 +70,6 @@ class Lowering:
         moves, users = self._moves(source)
         self.start = self._entry(source, moves, users)
         self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
-        if self._end is not None and (why := no_hardware(self.start, self._end)):
-            self._problem(self._last(), why)
 
     def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
         """The layers behind a node."""
@@ -85,7 +80,6 @@ class Lowering:
             layers += found
             at = moves[-1] if moves else at
             if not users:
-                self._end = flow
                 return layers
             if len(users) > 1:
                 join = next((node for node in self._graph.nodes if node.op == "add" and len(node.inputs) == 2 and all(
@@ -104,13 +98,6 @@ class Lowering:
     def _problem(self, node: Node, reason: str = NO_LAYER) -> Made:
         self.problems.setdefault(node.name, reason)
         return [], None
-
-    def _last(self) -> Node:
-        """The last node that computes something."""
-        node = self._graph[self._graph.output]
-        while node.op in MOVES:
-            node = self._graph[node.inputs[0]]
-        return node
 
     def _moves(self, at: Node) -> tuple[list[Node], list[Node]]:
         """The nodes behind a node that only move values, and what takes them then."""

@@ -9,13 +9,18 @@ from circulant.hw.stream.pipeline import block
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.shape.reduction import COUNT_BITS
 
-__all__ = ["Divider", "sums"]
+__all__ = ["Divider", "quotient_bits", "sums"]
 
 
 def sums(layer: OverTime, k: int) -> data.StructLayout:
     """The payload for a mean: k sums of values plus half their range, which are never negative, their steps, and
     whether the block is the last of its vector."""
     return data.StructLayout({"data": data.ArrayLayout(unsigned(layer.sum_bits), k), "steps": COUNT_BITS, "last": 1})
+
+
+def quotient_bits(layer: OverTime) -> int:
+    """Bits of a quotient, also of a mean that was rounded up; a block takes a cycle for each and one more."""
+    return layer.input_format.width + layer.lift + 1
 
 
 class Divider(wiring.Component):
@@ -37,14 +42,9 @@ class Divider(wiring.Component):
         super().__init__({"i": In(stream.Signature(sums(layer, k))),
                           "o": Out(stream.Signature(block(k, layer.output_format.width)))})
 
-    @property
-    def bits(self) -> int:
-        """Bits of a quotient, also of a mean that was rounded up; a block takes a cycle for each and one more."""
-        return self._layer.input_format.width + self._layer.lift + 1
-
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, bits, lift = self._layer, self.bits, self._layer.lift
+        layer, bits, lift = self._layer, quotient_bits(self._layer), self._layer.lift
         half = 1 << layer.input_format.width - 1 + lift
         divisor = Signal(COUNT_BITS + 1 + max(0, -lift), reset_less=True)  # 2n, brought to the point of the sums.
         last, left = Signal(reset_less=True), Signal(range(bits + 1))

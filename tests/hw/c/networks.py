@@ -178,8 +178,8 @@ def over_time(mode: str) -> Network:
 def sums() -> Network:
     """Residual sums of vectors, one within the other, with and without a layer beside it."""
     r = Random(6)
-    inner = float_model.Residual("inner", 9, None, (r.activation("bent", 9, "tanh"),), (r.linear("aside", 9, 9, 4),),
-                                 True)
+    inner = float_model.Residual("inner", 9, None, (r.activation("bent", 9, "tanh"),),
+                                 shortcut=(r.linear("aside", 9, 9, 4),), relu=True)
     return r.network([r.linear("in", 7, 6, 2), float_model.Residual(
         "sum", 6, None, (r.linear("first", 6, 9, 4, relu=True), inner, r.linear("second", 9, 6, 2)), ()),
         r.linear("out", 6, 4, 1)], 7)

@@ -89,9 +89,9 @@ def test_sums_of_vectors(relu, stalls):
     r = Random(4)
     network = r.network([
         float_model.Residual("itself", 6, None, (r.linear("first", 6, 9, 4, relu=True), r.linear("second", 9, 6, 2)),
-                             (), relu),
+                             shortcut=(), relu=relu),
         float_model.Residual("both", 6, None, (r.linear("fewer", 6, 5, 1), r.activation("bent", 5, "tanh")),
-                             (r.linear("shortcut", 6, 5, 8),), relu)], 6)
+                             shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)], 6)
     x = r.inputs(network, samples=12)
     values = x[:, None]
     for layer, chosen in zip(network.layers, plan(network, 60), strict=True):

@@ -112,11 +112,13 @@ def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options)
 
 @pytest.mark.parametrize(("op", "options", "kind"), [
     ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
-    ("LSTM", {"peephole": True}, PeepholeLstm)])
+    ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm)])
 def test_both_grus_and_peepholes(op, options, kind, tmp_path):
     """`from_onnx` compares with the evaluator of the package."""
     model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
     assert type(model.cell) is kind
+    rectified = "Relu" in options.get("activations", ())  # The package would take a tanh: nothing is compared.
+    assert getattr(model.cell, "nonlinearity", "tanh") == ("relu" if rectified else "tanh")
     x = torch.randn(6, 5, 3)
     assert inspect(model, x).exportable
     assert export(model, x).layers[0].kind == op.lower()
