@@ -28,7 +28,7 @@ def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
         return 0
     steps.quantize(this, bars, executes=True)
     steps.generate(this, bars)
-    simulated = steps.simulate(this, bars)
+    simulated = steps.simulate(this, bars, trace=False)
     figures = reports.write(this, bars)
     bars.close()
     _show(this, figures, as_json)
