@@ -48,7 +48,7 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep commands onnx_import cli __main__",
+                 "sweep explore commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
