@@ -99,9 +99,9 @@ def inherit(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
 
     A projection keeps the mean of each block. The differences from it shrink: the mean over a wrapped diagonal leaves
     about 1/√c of c entries that do not agree, so a bare projection is about √k too small for the layers around it. Here
-    the differences grow until each of the stacked matrices (gates, positions of a kernel) has its former Frobenius norm,
-    and the means stay: inputs behind a ReLU are positive, and would add up means that grew, too. A matrix of the set
-    stays as it is, and so does everything that is not compressed.
+    the differences grow until each of the stacked matrices (gates, positions of a kernel) has its former Frobenius
+    norm, and the means stay: inputs behind a ReLU are positive, and would add up means that grew, too. A matrix of the
+    set stays as it is, and so does everything that is not compressed.
 
     Parameters:
         model: trained.
