@@ -144,14 +144,16 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
     return 0
 
 
+@click.option("--trace", is_flag=True, help="On a mismatch, name the first value inside the circuit that differs, and "
+              "write all signals of a replay to divergence.fst.")
 @step("Verilator: every output bit against the golden model",
       "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
       "circulant simulate runs/digits-gru",
       "circulant simulate runs/digits-gru --set simulation.samples=20")
-def simulate(this: Run, bars: Bars, as_json: bool) -> int:
+def simulate(this: Run, bars: Bars, trace: bool, as_json: bool) -> int:
     from circulant.run import steps
 
-    simulated = steps.simulate(this, bars)
+    simulated = steps.simulate(this, bars, trace=trace)
     bars.close()
     check = simulated["verification"]
     say({"file": this.path("verification.json"), **check}, as_json,
@@ -229,4 +231,8 @@ def _verdict(simulated: dict[str, Any]) -> int:
     click.echo(f"{check['mismatches']} of {check['words_compared']} words differ from the golden model; the first: "
                f"sequence {first['sequence']}, step {first['step']}, word {first['word']}: "
                f"expected {first['expected']}, got {first['got']}", err=True)
+    if "divergence" in check:
+        found = check["divergence"]
+        click.echo(found["text"] if found else "No value that is tapped differs: the fault is behind the last layer",
+                   err=True)
     return WRONG

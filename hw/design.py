@@ -5,9 +5,12 @@ from pathlib import Path
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
+from circulant.hw.stream.link import values
+from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
@@ -93,7 +96,7 @@ class Design:
 
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False, argmax: bool = False) -> Design:
+             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -102,12 +105,17 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
         argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
+        levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
+            a step shorter and the clock slower, see docs/synthesis.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
     network = network.with_argmax() if argmax else network
+    if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
+        raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
+                      "logic between two registers (hardware.levels)")
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
@@ -117,7 +125,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     with fast_elaboration():
-        plans = plan(network, multipliers, streams=streams)
+        plans = plan(network, multipliers, streams=streams, levels=levels)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget()
         verilog = target.convert(top, TOP)
@@ -136,6 +144,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
+    latency = sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
@@ -147,11 +156,12 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
-        | {"per": "step" if network.per_step else "sequence"},
+        | {"per": "step" if network.per_step else "sequence"}
+        | ({"vectors": network.output_vectors} if network.output_vectors > 1 else {}),
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": plans[0].streams, "max_steps": top.max_steps,
+        "streams": plans[0].streams, "max_steps": top.max_steps, "latency": latency,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],

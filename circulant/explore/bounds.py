@@ -3,7 +3,7 @@
 Below the lower bound the weights do not fit on the chip; above the upper one a larger block saves no cycle. Costs
 follow from shapes, so that an untrained network has those of the trained one.
 """
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,10 +128,3 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
     fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"]))
     return max(each.cycles for each in plans), sum(
         memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)
-
-
-def doublings(low: int, high: int) -> Iterator[int]:
-    """The block sizes from ``low`` to ``high``, each twice the one before."""
-    while low <= high:
-        yield low
-        low *= 2

@@ -26,7 +26,7 @@ __all__ = ["explore"]
 
 KIND, VERSION = "circulant-exploration", 1
 
-PART = 10
+PART = 5
 """One of so many training samples is held out where the experiment does not say how many."""
 
 RUNNERS_UP = 3
@@ -96,8 +96,8 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     """
     device(part)
     if given.training.dense:
-        raise Refusal("An exploration must train its own dense baseline, as one that is there has seen the samples held "
-                      f"out, but training.dense names {given.training.dense}; leave it out")
+        raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
+                      f"but training.dense names {given.training.dense}; leave it out")
     with extras("circulant explore", *TRAINING):
         from circulant import training
 

@@ -1,7 +1,7 @@
 """Phase I: few trainings, each decided by those before it (E-RNN, HPCA 2019, section VI-B).
 
-1. The smallest block size that fits must keep the accuracy.
-2. It is doubled while the accuracy holds.
+1. A block size to start with: the smallest one that fits, or 8 where smaller ones fit, too.
+2. It is doubled while the accuracy holds; where the first one loses too much, it is halved until the accuracy holds.
 3. Matrices outside the recurrent layers take twice that block size, if the accuracy holds.
 4. A GRU takes the place of an LSTM, if the accuracy holds.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from circulant.experiment import Experiment
-from circulant.explore.bounds import Bounds, doublings, sized
+from circulant.explore.bounds import Bounds, sized
 from circulant.extras import TRAINING, extras
 from circulant.progress import Show, silent
 from circulant.sim.metrics import shown, words
@@ -20,6 +20,9 @@ from circulant.sweep.point import Point, plain
 from circulant.sweep.run import Row, run
 
 __all__ = ["Decision", "Models", "phase_one", "points_lost"]
+
+START = 8
+"""The block size to start with where smaller ones fit, too: that of the papers."""
 
 Trainer = Callable[[Point], Row]
 """The row of a point, trained: ``dense``, ``circulant``, ``metric``, ``higher_is_better`` and ``reason``."""
@@ -105,13 +108,19 @@ class _PhaseOne:
 
     def double(self, experiment: Experiment, limits: Bounds) -> Experiment:
         """Rules 1 and 2."""
-        for size in doublings(limits.low, limits.high):
-            if not self._try(1 if size == limits.low else 2, sized(experiment, size)):
-                break
+        first = min(max(limits.low, START), limits.high)
+        if self._try(1, sized(experiment, first)):
+            size = 2 * first
+            while size <= limits.high and self._try(2, sized(experiment, size)):
+                size *= 2
+        else:
+            size = first // 2
+            while size >= limits.low and not self._try(2, sized(experiment, size)):
+                size //= 2
         if not self._kept:
             last = self._decisions[-1]
-            raise Refusal(f"The smallest block size that fits must keep the accuracy, but k = {last.block_size} "
-                          f"{last.why}; raise --accuracy-loss, or take a larger --device")
+            raise Refusal(f"Some block size that fits must keep the accuracy, but k = {last.block_size} {last.why}; "
+                          "raise --accuracy-loss, or take a larger --device")
         return self._kept[-1]
 
     def coarsen(self, chosen: Experiment) -> Experiment:

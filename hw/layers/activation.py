@@ -4,7 +4,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.activation import Activation as TableUnit
-from circulant.hw.arith.activation import table_image, table_widths
+from circulant.hw.arith.activation import activation_latency, table_image, table_widths
 from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array.parts import Memory, Parts, Product, queue_memory
 from circulant.hw.array.plans import ActivationPlan
@@ -34,7 +34,7 @@ class ActivationLayer(wiring.Component):
     def __init__(self, layer: Activation, *, elements: int, config: Config | None = None) -> None:
         self._layer, self._elements, self._config = layer, elements, config
         self._straight = straight(layer.table)
-        self.latency = (StraightLines if self._straight else TableUnit).latency
+        self.latency = StraightLines.latency if self._straight else activation_latency()
         self._queue = Queue(block(elements, layer.output_format.width), depth=self.latency + 3)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width))), "busy": Out(1)})

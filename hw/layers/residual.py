@@ -40,6 +40,10 @@ SLACK = 64
 """Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
 
 
+FLYING = 3
+"""Vectors that a layer has under way at the most, beside the one that it gives."""
+
+
 def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
     """For each output pixel of a chain, in their order, how many pixels of its input must have come."""
     count = np.arange(1, grid[0] * grid[1] + 1)
@@ -67,12 +71,18 @@ def _(layer: Conv | Pool) -> Integers:
 
 
 @last_seen.register
-def _(layer: Residual) -> Integers:
-    return np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values())) - 1
+def _(layer: Residual) -> Integers | None:
+    if layer.grid is None:
+        return None
+    body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
+    return np.maximum(body, shortcut) - 1
 
 
 def waiting(layer: Residual) -> tuple[int, int]:
-    """Output pixels of the body, and of the shortcut, that wait for the other one at the most."""
+    """Output pixels of the body, and of the shortcut, that wait for the other one at the most; of vectors, all that the
+    layers of the other one may have under way."""
+    if layer.grid is None:
+        return 1 + FLYING * len(layer.shortcut), 1 + FLYING * len(layer.body)
     body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
     before = np.arange(len(body))
 
@@ -83,7 +93,7 @@ def waiting(layer: Residual) -> tuple[int, int]:
 
 
 class ResidualLayer(wiring.Component):
-    """Images in, images out; equals `sim.golden.residual.Residual`.
+    """Images in, images out, or vectors; equals `sim.golden.residual.Residual`.
 
     Parameters:
         layer: the golden layer.

@@ -13,7 +13,7 @@ from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.golden.scale import Scale
 
-__all__ = ["ScaleLayer"]
+__all__ = ["LATENCY", "ScaleLayer"]
 
 LATENCY = 4
 """Cycles: factors from their memory, product, rounding, sum."""

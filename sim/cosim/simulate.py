@@ -49,18 +49,27 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
                scripts=scripts)
 
 
-def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
-             tell: Progress) -> Outcome:
-    """Run the harness in a temporary folder with copies of the images, which are read under their bare names."""
+def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
+             waves: bool = False, look: Callable[[Path], None] = lambda folder: None) -> Outcome:
+    """Run the harness in a temporary folder with copies of the images, which are read under their bare names.
+
+    Parameters:
+        waves: write ``dump.fst`` there, with a simulator that can.
+        look: called with the folder when all is recorded.
+    """
     quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
 
     def specification(folder: Path) -> dict[str, Any]:
         return {
             "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
             "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": list(PLUSARGS), "extra_env": quiet}
+            "seed": SEED, "plusargs": list(PLUSARGS), "extra_env": quiet, "waves": waves}
 
-    return _played("test", specification, save=job.save, load=Outcome.load, manifest=manifest, toolchain=toolchain,
+    def load(folder: Path) -> Outcome:
+        look(folder)
+        return Outcome.load(folder)
+
+    return _played("test", specification, save=job.save, load=load, manifest=manifest, toolchain=toolchain,
                    tell=tell, total=sum(len(run.sequences) for run in job.runs))
 
 

@@ -1,8 +1,9 @@
 """The stimuli of the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
+import random
 from dataclasses import dataclass
 from itertools import product
 
-__all__ = ["Run", "make"]
+__all__ = ["Run", "exercised", "make"]
 
 PLAYED, PLAYED_VECTORS = 8, 32
 """Sequences, and vectors of all of them, that are played back to back at the least, some of them again: the later ones
@@ -19,6 +20,13 @@ LONG = 100
 RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
 
 
+PULSES = (1, 2, 4)
+"""Cycles of the resets at random moments."""
+
+MOMENTS, MOMENTS_LONG = 8, 2
+"""Random moments for each of them; of long sequences."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Sequences that are played one after the other; the circuit is not reset between runs.
@@ -33,6 +41,7 @@ class Run:
             was sent is done.
         interrupted: sequences that are played before, until reset cuts them off.
         reset_after: when that is, in times of a sequence; None: once an output beat is waiting, which is not taken.
+        reset_cycles: of that reset.
         script: which of the scripts of the configuration port is played before, if any.
         ends: the last vector of a sequence is marked; otherwise what follows goes on with it.
         silent: no outputs come.
@@ -45,6 +54,7 @@ class Run:
     isolated: bool = False
     interrupted: tuple[int, ...] = ()
     reset_after: float | None = None
+    reset_cycles: int = 4
     script: int | None = None
     ends: bool = True
     silent: bool = False
@@ -77,3 +87,26 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
              for i, after in enumerate(RESETS)]
     runs.append(Run("after reset of a waiting output", some(1, 2), interrupted=some(0, 2)))
     return tuple(runs)
+
+
+def exercised(first: int, count: int, vectors: int) -> tuple[Run, ...]:
+    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments, stalled, and all
+    of them back to back, after a reset.
+
+    The last is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+
+    Parameters:
+        first: place of the first one.
+    """
+    def some(start: int, length: int) -> tuple[int, ...]:
+        return tuple(first + (start + i) % count for i in range(min(length, count)))
+
+    draw, runs = random.Random(count), []
+    for n in range(len(PULSES) * (MOMENTS if vectors < LONG else MOMENTS_LONG)):
+        after, cycles = draw.uniform(0, 2), PULSES[n % len(PULSES)]
+        name = f"drawn, after reset of {cycles} cycles at {after:.1%} of a sequence"
+        runs.append(Run(name, some(n, 1), interrupted=some(n + 1, 2), reset_after=after, reset_cycles=cycles))
+    each = STALLED if vectors < LONG else STALLED_LONG
+    runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
+             for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
+    return *runs, Run("drawn, back-to-back", some(0, count))

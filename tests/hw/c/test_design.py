@@ -13,7 +13,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
-from tests.hw.c.networks import WIDE, inputs, sequences, vectors
+from tests.hw.c.networks import WIDE, inputs, over_time, sequences, sums, vectors
 from tests.hw.golden import network
 
 NETWORKS = {
@@ -22,6 +22,9 @@ NETWORKS = {
     "chain": sequences(1, (16, "before"), (8, "lstm peephole projection"), 32, outputs=7, outputs_k=4),
     "vectors": vectors(),
     "choice": vectors().with_argmax(),
+    "mean": over_time("mean"),
+    "maximum": over_time("max"),
+    "sums": sums(),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }
 

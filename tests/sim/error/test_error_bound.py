@@ -27,6 +27,8 @@ def relu(model):
     return float_model.Model("perceptron", model.inputs, False, (dataclasses.replace(first, relu=True), last))
 
 
+LAYERS |= {f"{mode} over time": samples.chain(samples.lstm(scale=0.3), float_model.OverTime("pool", 6, mode))
+           for mode in ("max", "mean")}
 LAYERS["a ReLU"] = relu(LAYERS["vectors"])
 
 

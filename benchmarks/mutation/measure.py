@@ -1,0 +1,2 @@
+DESIGNS=None
+measure=None
