@@ -81,9 +81,10 @@ def phase_two(models: Models, limits: Limits, *, jobs: int = 1, show: Show = sil
               evaluate: Evaluate | None = None) -> Designs:
     """The best design of the models that keep the accuracy.
 
-    Of the designs within the limits, those that are in no figure worse than the uniform one come first where that is
-    within the limits, too; of these the one with the least cycles, then multipliers, then weight bits. It is generated,
-    and where its logic does not fit the device, the next one is taken.
+    All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
+    of the uniform design come first where that one is within the limits, too; of these the one with the least cycles,
+    then multipliers, then weight bits. It is generated, and where its logic does not fit the device, the next one is
+    taken.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
@@ -159,7 +160,7 @@ def _figures(row: Row) -> tuple[float, ...]:
 
 
 def _no_worse(row: Row, other: Row) -> bool:
-    return all(mine <= its for mine, its in zip(_figures(row), _figures(other), strict=True))
+    return all(mine <= its for mine, its in zip(_costs(row), _costs(other), strict=True))
 
 
 def _none(rows: Sequence[Row]) -> str:

@@ -39,8 +39,8 @@ def test_a_table_of_lists_varies_each_matrix(sweep_file):
 def test_a_sweep_without_a_search_is_of_bounded_size(sweep_file):
     axes = "".join(f"{name} = {list(range(low, high))}\n" for name, low, high in (
         ("weight_bits", 2, 19), ("activation_bits", 4, 25), ("multipliers", 1, 300)))
-    assert refusal(sweep_file(axes)).endswith('a sweep without a search must have at most 100,000 points, but the grids '
-                                              'make 106,743; give shorter lists, or search = "tpe"')
+    assert refusal(sweep_file(axes)).endswith('a sweep without a search must have at most 100,000 points, but the '
+                                              'grids make 106,743; give shorter lists, or search = "tpe"')
     sweep = read(sweep_file(axes, 'search = "tpe"'))
     assert sweep.spaces[0].size == 106_743 and sweep.search.method == "tpe"
 
