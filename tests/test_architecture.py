@@ -34,7 +34,7 @@ OURS = {
 has one of its own where it may do less or more."""
 
 THEIRS = {
-    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
@@ -49,7 +49,7 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep commands onnx_import cli __main__",
+                 "sweep explore commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
