@@ -19,6 +19,7 @@ from benchmarks import (
     fuzz,
     golden,
     logic,
+    mutation,
     networks,
     peers,
     place,
@@ -286,6 +287,18 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)
+
+
+@main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="May be repeated.")
+@click.option("--count", default=300, show_default=True, help="Mutants of each design.")
+@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@_json
+def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
+    _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
 
 
 @main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")

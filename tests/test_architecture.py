@@ -34,7 +34,7 @@ OURS = {
 has one of its own where it may do less or more."""
 
 THEIRS = {
-    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
@@ -49,7 +49,7 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep commands onnx_import cli __main__",
+                 "sweep explore commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
@@ -233,6 +233,7 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
     "tests/hw/test_circuit.py",   # The simulation in which these tests run, beside Amaranth's.

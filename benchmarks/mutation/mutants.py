@@ -19,6 +19,9 @@ SWAPS = {"+": "-", "-": "+", "&": "|", "|": "&", "^": "|", "==": "!=", "!=": "==
          ">>>": ">>", "<<": ">>", ">>": "<<", "*": "+"}
 PACKAGE = "circulant_mutation"
 
+ASSIGNMENT = re.compile(r"^  assign ([^=;]+?) = ([^;]+);|^    (?:if \((.+?)\) )?(\w+(?:\[[^;]*?\])?) <= ([^;]+);",
+                        re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -72,14 +75,13 @@ def statements(verilog: str) -> list[Statement]:
     found: list[Statement] = []
     for module in re.finditer(r"^module (\w+) \(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL):
         text, widths = module[0], _widths(module[0])
-        for match in re.finditer(r"^  assign ([^=;]+?) = ([^;]+);"
-                                 r"|^    (?:if \((.+?)\) )?(\w+(?:\[[^;]*?\])?) <= ([^;]+);",
-                                 text, re.MULTILINE):
+        for match in ASSIGNMENT.finditer(text):
             target, value = match[1] or match[4], match[2] or match[5]
             width = _width(target, widths)
             if width:
-                found.append(Statement(module.start() + match.start(), module.start() + match.end(), module[1],
-                                       target, value, match[3] or "", match[1] is None, width))
+                found.append(Statement(
+                    module.start() + match.start(), module.start() + match.end(), module=module[1], target=target,
+                    value=value, condition=match[3] or "", clocked=match[1] is None, width=width))
     return found
 
 
@@ -146,8 +148,8 @@ def _changes(statement: Statement) -> Iterator[tuple[str, str, str]]:
             yield "choice", value, changed(match, " == 0 ? ")
     if statement.clocked and "[" not in statement.target:
         yield "register", value, statement.target
-    if (match := re.match(r"rst \? [^:]+ : ", value.replace("\n", " "))) is not None:
-        yield "reset", value, value[match.end():]
+    if (rest := re.match(r"rst \? [^:]+ : ", value.replace("\n", " "))) is not None:
+        yield "reset", value, value[rest.end():]
     if statement.condition:
         yield "enable", statement.condition, "1'b1"
         yield "enable", statement.condition, f"~({statement.condition})"

@@ -1,6 +1,7 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
+
+SWIFT = 2
+"""Runs of drawn samples, the last ones, that the simulator's own program plays."""
 
 __all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
 
@@ -99,14 +103,15 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    outcome, slow = first, runs[1:len(runs) - bool(extra)]
+    outcome, slow = first, runs[1:len(runs) - SWIFT * bool(extra)]
     if outcome.fault is None:
         outcome = outcome.then(simulate(manifest, toolchain, built.folder, replace(job, runs=slow),
                                         lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
-    if extra and outcome.fault is None:
-        before = total - len(runs[-1].sequences)
-        outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[-1:]),
-                                     lambda stage, done, _: tell(stage, before + done, total)))
+    for n in range(len(runs) - SWIFT, len(runs)) if extra else ():
+        if outcome.fault is None:
+            before = sum(len(run.sequences) for run in runs[:n])
+            outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[n:n + 1]),
+                                         partial(_shift, tell, before, total)))
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, played)
@@ -131,6 +136,10 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
                         drawn=0 if drawn is None else len(drawn))
 
 
+def _shift(tell: Progress, before: int, total: int, stage: str, done: int, _: int) -> None:
+    tell(stage, before + done, total)
+
+
 def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls: bool = True
             ) -> tuple[Played, tuple[stimuli.Run, ...], tuple[stimuli.Run, ...]]:
     """All that `verify` plays, its runs, and those among them, the last ones, that are of drawn samples.
@@ -145,7 +154,8 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     if drawn is None:
         return played, runs, ()
     more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
-    extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)))
+    extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)),
+                              manifest.cycles * (1 if manifest.over_images else max(map(len, more.inputs))))
     return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
 
 

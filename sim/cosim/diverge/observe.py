@@ -34,7 +34,7 @@ def read(folder: Path, files: Mapping[Signal, str]) -> dict[Signal, list[int]]:
 
 
 def blocks(tap: Tap, values: Mapping[Signal, list[int]]) -> dict[Signal, Integers]:
-    """Blocks that each signal of a tap carried, (cycles, block); a gate's are put together from all its cells."""
+    """Blocks that each signal of a tap carried, (cycles, block); those of a gate come from all its cells."""
     if tap.parallel:
         first, cells = tap.signals[0], len(tap.signals)
         each = np.stack([_elements(values[signal], 1, signal.width)[:, 0] for signal in tap.signals], axis=1)

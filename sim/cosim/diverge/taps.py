@@ -13,6 +13,8 @@ from circulant.sim.arith.trace import Tensor
 
 __all__ = ["UNITS", "Signal", "Tap", "signals", "taps_of"]
 
+VECTOR = re.compile(r"\b(?:wire|reg|input|output)\s+\[(\d+):0\]\s+([\w\s,]+?)\s*(?:[;/)]|,\s*//)")
+
 UNITS = ("input", "transform", "accumulator", "pre-activation", "gate", "state", "output")
 """Units of a layer in the order in which a step passes them."""
 
@@ -89,8 +91,7 @@ def signals(verilog: str) -> dict[str, dict[str, int]]:
     for text in re.split(r"^(?=module )", verilog, flags=re.MULTILINE)[1:]:
         module = text.split(None, 2)[1]
         vectors = found[module] = {}
-        for width, names in re.findall(r"\b(?:wire|reg|input|output)\s+\[(\d+):0\]\s+"
-                                       r"([\w\s,]+?)\s*(?:[;/)]|,\s*//)", text):
+        for width, names in VECTOR.findall(text):
             for name in re.split(r"[\s,]+", names.strip(" ,\n")):
                 vectors[name] = int(width) + 1
     return found
