@@ -22,7 +22,7 @@ DEAREST = ("test_bidirectional.py", "test_end_to_end.py", "circulant/test_readme
            "sim/cosim/test_verification.py", "hw/layers/test_recurrent.py", "test_reload.py",
            "circulant/sweep/test_run.py", "test_lengths.py", "hw/test_resources.py", "training/loop/test_trainer.py",
            "circulant/test_project.py", "hw/plan/test_plan.py", "test_zoo.py", "test_four_state.py")
-"""Files that take longest. They run first: a worker takes a file at a time, and a long one at the end would be alone."""
+"""Files that take longest, which run first: a worker takes a file at a time, and the last one would run alone."""
 
 _left_out = pytest.StashKey[int]()
 
