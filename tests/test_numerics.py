@@ -125,7 +125,7 @@ def test_hard_functions(tmp_path):
 
 @pytest.mark.parametrize("reset", ["after", "before"])
 def test_a_rectified_candidate(reset, tmp_path):
-    network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset, nonlinearity="relu")], tmp_path,
+    network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset=reset, nonlinearity="relu")], tmp_path,
                            inputs=3, sequence=True)
     assert network.layers[0].tanh.function == "relu"
 
