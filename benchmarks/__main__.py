@@ -19,7 +19,9 @@ from benchmarks import (
     fuzz,
     golden,
     logic,
+    mutation,
     networks,
+    peers,
     place,
     quantization,
     results,
@@ -287,6 +289,18 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     _show(figures, path)
 
 
+@main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="May be repeated.")
+@click.option("--count", default=300, show_default=True, help="Mutants of each design.")
+@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@_json
+def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
+    _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
 @main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
 @click.option("--count", default=30, show_default=True, help="Networks.")
 @click.option("--first", default=0, show_default=True, help="Seed of the first one.")
@@ -294,6 +308,22 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _networks(path: str | None, count: int, first: int) -> None:
     """Random networks as Verilog, bit by bit against their golden models."""
     _show(networks.measure(count=count, first=first, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
+@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
+              help="May be given several times.  [default: all]")
+@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
+              help="May be given several times.  [default: all]")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/peers.md.")
+@_json
+def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
+    """Other generators on the same small models, each in an environment of its own."""
+    figures = peers.measure(names, models, note=lambda text: click.echo(text, err=True))
+    if into is not None:
+        peers.write(into, figures)
+    _show(figures, path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

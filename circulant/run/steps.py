@@ -251,13 +251,17 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
-def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
+def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> dict[str, Any]:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
 
     As many of the test samples as ``simulation.samples`` says; 0 for all.
+
+    Parameters:
+        trace: on a mismatch, find the first value inside that differs, and write all signals to ``divergence.fst``.
     """
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
+        from circulant.sim.cosim.diverge import diverging
     quantized, generated = require(run, "quantize"), require(run, "generate")
     run.require_writable()
     vectors, network = vectors_of(run, quantized), network_of(run, quantized)
@@ -278,7 +282,13 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
     verification = verify(run.path("hardware"), vectors, drawn=None if drawn is None else drawn.vectors,
                           progress=progress)
     coverage = {} if drawn is None else {"coverage": drawn.coverage.as_json()}
-    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json() | coverage,
+    first = {}
+    if trace and verification.first is not None:
+        show("tracing the first difference", 0, 0)
+        found = diverging(run.path("hardware"), network, vectors, verification.first,
+                          drawn=None if drawn is None else drawn.vectors, into=run.folder)
+        first = {"divergence": None if found is None else found.as_json() | {"text": str(found)}}
+    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json() | coverage | first,
                                     "seconds": time.perf_counter() - start})
 
 

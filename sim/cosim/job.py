@@ -127,7 +127,7 @@ class Job:
     @classmethod
     def load(cls, folder: Path) -> "Job":
         body = json.loads((folder / "job.json").read_text())
-        runs = tuple(Run(**run | {name: tuple(run[name]) for name in ("sequences", "interrupted")})
+        runs = tuple(Run(**run | {name: tuple(run[name]) for name in ("sequences", "interrupted", "moments")})
                      for run in body.pop("runs"))
         body |= {name: tuple(body[name]) for name in ("steps", "results")}
         with np.load(folder / "scripts.npz") as scripts:

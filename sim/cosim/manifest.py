@@ -73,6 +73,7 @@ class Manifest:
         max_steps: vectors of a sequence at the most; None where any length will do.
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
+        cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -90,6 +91,7 @@ class Manifest:
     max_steps: int | None
     over_images: bool = False
     gathered: int = 0
+    cycles: int = 1
     vectors: int = 1
     configuration: Configuration | None = None
 
@@ -126,6 +128,7 @@ class Manifest:
             per_step=body["output"]["per"] == "step",
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
+            cycles=math.ceil(max([1.0, *(layer["cycles"] for layer in body.get("layers", []))])),
             vectors=body["output"].get("vectors", 1),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )

@@ -23,8 +23,11 @@ RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
 PULSES = (1, 2, 4)
 """Cycles of the resets at random moments."""
 
-MOMENTS, MOMENTS_LONG = 8, 2
-"""Random moments for each of them; of long sequences."""
+MOMENTS, MOMENTS_LONG = 2, 1
+"""Random moments for each of them under the harness; of long sequences."""
+
+SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
+"""Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Run:
         script: which of the scripts of the configuration port is played before, if any.
         ends: the last vector of a sequence is marked; otherwise what follows goes on with it.
         silent: no outputs come.
+        moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
+            which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Run:
     script: int | None = None
     ends: bool = True
     silent: bool = False
+    moments: tuple[tuple[int, int], ...] = ()
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
@@ -89,24 +95,29 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
     return tuple(runs)
 
 
-def exercised(first: int, count: int, vectors: int) -> tuple[Run, ...]:
-    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments, stalled, and all
-    of them back to back, after a reset.
+def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, ...]:
+    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; one of
+    them after short resets at many moments; and all of them back to back, after a reset.
 
-    The last is for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+    The last two are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
 
     Parameters:
         first: place of the first one.
+        cycles: of a sequence, about.
     """
     def some(start: int, length: int) -> tuple[int, ...]:
         return tuple(first + (start + i) % count for i in range(min(length, count)))
 
     draw, runs = random.Random(count), []
     for n in range(len(PULSES) * (MOMENTS if vectors < LONG else MOMENTS_LONG)):
-        after, cycles = draw.uniform(0, 2), PULSES[n % len(PULSES)]
-        name = f"drawn, after reset of {cycles} cycles at {after:.1%} of a sequence"
-        runs.append(Run(name, some(n, 1), interrupted=some(n + 1, 2), reset_after=after, reset_cycles=cycles))
+        after, pulse = draw.uniform(0, 2), PULSES[n % len(PULSES)]
+        name = f"drawn, after reset of {pulse} cycles at {after:.1%} of a sequence"
+        runs.append(Run(name, some(n, 1), interrupted=some(n + 1, 2), reset_after=after, reset_cycles=pulse))
     each = STALLED if vectors < LONG else STALLED_LONG
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
-    return *runs, Run("drawn, back-to-back", some(0, count))
+    swept = SWEPT if vectors < LONG else SWEPT_LONG
+    moments = tuple((round((n + draw.random()) * 1.5 * cycles / swept), 1 if n % SWEPT_CYCLES else draw.choice(PULSES))
+                    for n in range(swept))
+    return *runs, Run("drawn, after short resets", some(0, 1) * swept, moments=moments), \
+        Run("drawn, back-to-back", some(0, count))

@@ -1,6 +1,7 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "fitted", "verify"]
+SWIFT = 2
+"""Runs of drawn samples, the last ones, that the simulator's own program plays."""
+
+__all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
 
 
 @dataclass(frozen=True)
@@ -87,35 +91,27 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = fitted(manifest, vectors)
-    played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
+    played, runs, extra = planned(manifest, vectors, drawn, stalls)
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
     tell("build", 1, 1)
 
-    lengths, extra = list(map(len, played.inputs)), tuple[stimuli.Run, ...]()
-    runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
-                     sum(lengths) // manifest.streams)
-    if drawn is not None:
-        more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
-        extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)))
-        played = played.then(replace(more, members=more.members + len(vectors)))
-    runs += extra
     job = job_of(manifest, runs, played, patience)
     total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    outcome, slow = first, runs[1:len(runs) - bool(extra)]
+    outcome, slow = first, runs[1:len(runs) - SWIFT * bool(extra)]
     if outcome.fault is None:
         outcome = outcome.then(simulate(manifest, toolchain, built.folder, replace(job, runs=slow),
                                         lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
-    if extra and outcome.fault is None:
-        before = total - len(runs[-1].sequences)
-        outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[-1:]),
-                                     lambda stage, done, _: tell(stage, before + done, total)))
+    for n in range(len(runs) - SWIFT, len(runs)) if extra else ():
+        if outcome.fault is None:
+            before = sum(len(run.sequences) for run in runs[:n])
+            outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[n:n + 1]),
+                                         partial(_shift, tell, before, total)))
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, played)
@@ -123,7 +119,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
     if vectors.inputs.ndim == 3 and not manifest.over_images:
         step = check.pace(job, outcome)
-        if step is None and (joined := _joined(manifest, played)) is not None:
+        if step is None and (joined := _joined(manifest, planned(manifest, vectors, None)[0])) is not None:
             job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
@@ -138,6 +134,29 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
                         cycles=cycles, seconds_build=built.seconds, seconds_simulate=seconds,
                         sequences_per_s=len(runs[0].sequences) * manifest.streams / first.seconds,
                         drawn=0 if drawn is None else len(drawn))
+
+
+def _shift(tell: Progress, before: int, total: int, stage: str, done: int, _: int) -> None:
+    tell(stage, before + done, total)
+
+
+def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls: bool = True
+            ) -> tuple[Played, tuple[stimuli.Run, ...], tuple[stimuli.Run, ...]]:
+    """All that `verify` plays, its runs, and those among them, the last ones, that are of drawn samples.
+
+    Raises:
+        Refusal: when the vectors do not belong to the design.
+    """
+    played = Played.of(*fitted(manifest, vectors), vectors.lengths, streams=manifest.streams)
+    lengths = list(map(len, played.inputs))
+    runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
+                        sum(lengths) // manifest.streams)
+    if drawn is None:
+        return played, runs, ()
+    more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
+    extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)),
+                              manifest.cycles * (1 if manifest.over_images else max(map(len, more.inputs))))
+    return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
 
 
 def _joined(manifest: Manifest, played: Played) -> Played | None:

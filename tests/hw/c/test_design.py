@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import design, generate_c
+from circulant.sim.files.files import sha256
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -182,6 +183,7 @@ def test_the_manifest_says_what_there_is(tmp_path):
     assert manifest["input"] == {"format": net.input_format.as_json(), "elements": 3, "type": "int16_t"}
     assert manifest["output"]["per"] == "sequence"
     assert sorted([*manifest["files"], "manifest.json"]) == sorted(path.name for path in folder.iterdir())
+    assert manifest["files"] == {name: sha256(folder / name) for name in manifest["files"]}
     assert made.table_bytes == manifest["table_bytes"] == sum(
         int(bits) // 8 * int(count) for bits, count in re.findall(
             r"static const (?:ENTRY\()?int(\d+)_t\)? \w+\[(\d+)\] =", made.files["small.c"]))

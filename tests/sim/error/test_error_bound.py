@@ -123,3 +123,10 @@ def test_holds_for_rectified_states(steps):
     assert ((bound == 0) <= (error == 0)).all()
     assert (error[bound > 0] / bound[bound > 0]).max() > 0.14
     assert bound.max() < 0.02
+
+
+def test_a_choice_at_the_end_is_refused():
+    model, x = LAYERS["vectors"], samples.data(LAYERS["vectors"])
+    with pytest.raises(Refusal, match=r"^The bound must be of numbers, but network 'sample' ends with a choice of the "
+                                      r"largest; give the network without it$"):
+        error_bound(quantize(model, x).with_argmax(), model, x)

@@ -63,8 +63,8 @@ def test_a_recurrent_layer_within_a_sum_is_refused():
                                       r"take each vector by itself, activation, linear, residual, scale, not gru;"):
         r.network(layers, 4, sequence=True)
     with pytest.raises(Refusal, match=r"^Layer 'sum' must take vectors, not the images of 2 x 2 with 4 channels that "):
-        r.network([r.conv("conv", 1, 4, 1, (2, 2), Window((1, 1))), float_model.Residual("sum", 4, None, (), ())], 1,
-                  shape=(1, 2, 2))
+        r.network([r.conv("conv", 1, 4, 1, grid=(2, 2), window=Window((1, 1))),
+                   float_model.Residual("sum", 4, None, (), ())], 1, shape=(1, 2, 2))
 
 
 def test_its_files_hold_no_grid_of_vectors(tmp_path):
