@@ -42,7 +42,8 @@ def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tup
     table = {
         "random networks": f"{random['networks']}: {random['exact']} exact, {random['refused']} refused, "
                            f"{random['failed']} failed",
-        "damaged files": f"{random['files']}: {random['hostile']['refused']} refused, {random['tracebacks']} tracebacks",
+        "damaged files": f"{random['files']}: {random['hostile']['refused']} refused, "
+                         f"{random['tracebacks']} tracebacks",
         **{f"mutants of {name}": f"{row['planted']}: {row['caught']} caught, {row['equivalent']} equivalent"
            for name, row in planted.items()},
         "words under Verilator": f"{words:,}, {wrong} mismatches",
