@@ -30,7 +30,7 @@ soak: lint  ## lint, types, and all tests, with many more examples of each prope
 	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
 
 users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/users $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
 
 prove: $(STAMP)  ## proofs of the stream units: every state that they can reach, under every input
 	@$(BIN)/python -m pytest -q tests/hw/test_stream_proofs.py $(ARGS)

@@ -51,8 +51,8 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
     return 0
 
 
-@click.option("--find-rate", is_flag=True, help="Only try learning rates, in short trainings measured on training "
-              "samples that are held out.")
+@click.option("--find-rate", is_flag=True, help="Only search for a learning rate, by short trainings "
+              "evaluated on held-out training samples.")
 @step("Torch: dense baseline, ADMM, projection, retraining",
       "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
       "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
@@ -99,7 +99,7 @@ def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
 @click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
-      "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
+      "Quantize the trained network into the golden model, and compute test vectors of the whole test set.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
       "circulant quantize runs/digits-gru --set quantization.budget=0.1")
 def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:

@@ -39,7 +39,7 @@ def create(folder: str | Path) -> list[Path]:
 @click.command("new", short_help="A folder with a network and data of your own")
 @click.argument("name")
 def new(name: str) -> int:
-    """Write an experiment with a network and data of your own, which runs as it is and is there to be changed.
+    """Write an experiment with a network and data of your own, which runs unchanged and is a start for yours.
 
     NAME is a folder that does not exist yet: it gets NAME.toml, net.py and data.py.
 

@@ -34,7 +34,7 @@ OURS = {
 has one of its own where it may do less or more."""
 
 THEIRS = {
-    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib"},
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
@@ -49,7 +49,7 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep commands onnx_import cli __main__",
+                 "sweep explore commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
@@ -233,6 +233,9 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
+    "tests/users/test_users.py",  # Three users with the wheel.
+    "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
     "tests/hw/test_circuit.py",   # The simulation in which these tests run, beside Amaranth's.
@@ -358,7 +361,7 @@ def test_constraints_pin_every_dependency():
 
 
 LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "ignore_patterns", "reshape",
-          "save_for_backward", "tensors",
+          "save_for_backward", "set_memory", "tensors",
           "torchrun",
           "transpose"}
 """Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""

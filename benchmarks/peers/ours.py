@@ -11,17 +11,19 @@ from circulant.hw.c import Emulator
 
 COUNT, SIMULATED = 1000, 100
 
+COMPRESSED = {"perceptron": "0", "lstm": "rnn", "cnn": "4"}
+"""The module of each model that has blocks; the others are small and stay dense."""
+
 
 def measure(name: str, folder: Path, *, block: int) -> dict[str, Any]:
     """The figures of a model, as a peer's script gives them; with blocks, the error is against the projected model.
 
     Parameters:
-        block: block size of all matrices but those of the last layer; 1 for none.
+        block: block size of the module in `COMPRESSED`; 1 for none.
     """
     net = model(name)
     if block > 1:
-        net = circulant.compress(net, circulant.training.assign(net, block, dense=[] if name == "lstm" else
-                                                                ["last"]))
+        net = circulant.compress(net, {COMPRESSED[name]: block})
     x = samples(name, COUNT)
     network, converting = timed(lambda: circulant.export(net, x, weight_bits=8 if block == 1 else 12))
     integers = network.input_format.quantize(x)

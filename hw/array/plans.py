@@ -7,10 +7,11 @@ from circulant.hw.array.program import ArrayShape, Program
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
 
-Simple = Linear | Gru | Lstm
+Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
 
 

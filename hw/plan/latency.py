@@ -25,6 +25,7 @@ from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["leaving", "reblocked", "sample_latency"]
@@ -75,7 +76,7 @@ def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 
 @leaving.register
-def _(layer: Gru | Lstm, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
     return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
 
