@@ -50,8 +50,8 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         Refusal: as `circulant.hw.top.Top`, for a network over images.
     """
     with unelaborated():
-        return sum((unit.parts for unit in Top(
-            network, plans, max_steps=max_steps, reloadable=reloadable).units), Parts())
+        top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
+        return sum((unit.parts for unit in (*top.units, *top.shared)), Parts())
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
