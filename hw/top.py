@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.parts import Parts
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
@@ -112,6 +113,11 @@ class Top(wiring.Component):
             **({} if self._frame is None else {"malformed": Out(1)}),
             **({f"cfg_{name}": member for name, member in CONFIG.items()} if reloadable else {}),
         })
+
+    @property
+    def parts(self) -> Parts:
+        """Every memory and every product."""
+        return sum((unit.parts for unit in (*self.units, *self.shared)), Parts())
 
     @property
     def images(self) -> dict[str, str]:

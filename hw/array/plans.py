@@ -46,6 +46,11 @@ class Sharing:
     shape: ArrayShape
     spacings: tuple[tuple[int, int, int], ...]
 
+    @property
+    def limit(self) -> str:
+        """What limits the layers, in words."""
+        return f"sharing: one array serves {len(self.layers)} layers in turn"
+
     @cached_property
     def programs(self) -> list[Program]:
         """The programs of the layers, each with its place in that of the array.

@@ -6,6 +6,7 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
+from circulant.hw.plan.shared_plan import OBJECTIVES, shareable, shared_plans
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -44,7 +45,8 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS) -> list[Plan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+         objective: str = "throughput") -> list[Plan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
@@ -54,6 +56,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
             every step of an LSTM overlaps with those of others.
         levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
+        objective: one of `OBJECTIVES`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -64,6 +67,11 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
     _check(network, streams)
+    if objective not in OBJECTIVES:
+        raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
+    if objective != "throughput":
+        shared, _ = shared_plans(shareable(network, streams), multipliers, levels=levels, objective=objective)
+        return [*shared, *(each.rungs[0][0] for each in found[len(shared):])]
     times = repeats(network)
     ladders: Ladders = [each.rungs for each in found]
     least = sum(_multipliers(rungs[0]) for rungs in ladders)

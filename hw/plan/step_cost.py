@@ -15,6 +15,7 @@ from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
 from circulant.sim.artifact import Json
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 
 __all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sample_results", "sequence_cycles", "step_timeline",
@@ -51,16 +52,19 @@ class Stage:
     latency: int
 
 
-def stages(layer: Gru | Lstm, elements: int, levels: int) -> list[Stage]:
-    """The pointwise units of a layer, or behind the first one the rows of its projection."""
+def stages(layer: Gru | Lstm | Linear, elements: int, levels: int) -> list[Stage]:
+    """The pointwise units of a layer, or behind the first one the rows of its projection; the rows of a layer without a
+    state."""
+    if layer.kind == "linear":
+        return [Stage(1, row_buffers.FETCH)]
     found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements, levels))
              for cell in cells_of(layer)]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
 
-def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
+def chain_latency(layer: Gru | Lstm | Linear, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
-    k = layer.gates.block_size
+    k = layer.product.block_size if layer.kind == "linear" else layer.gates.block_size
     return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
                for stage in stages(layer, elements, shape.levels))
 
