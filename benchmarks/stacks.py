@@ -55,8 +55,8 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
     layers: list[float_layers.Lstm | float_layers.Gru] = []
     for n in range(shape.layers):
         made = layer(shape.cell, shape.hidden, shape.hidden, projection=0, block=block, seed=n)
-        plain = {"peephole": None} if shape.cell == "lstm" else {}
-        layers.append(replace(made, name=f"{shape.cell}{n + 1}", **plain))
+        made = replace(made, name=f"{shape.cell}{n + 1}")
+        layers.append(replace(made, peephole=None) if isinstance(made, float_layers.Lstm) else made)
     model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", shape.hidden, True, tuple(layers))
     return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, shape.hidden)), weight_bits=weight_bits,
                     activation_bits=activation_bits)

@@ -109,7 +109,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
         objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
-            which a single sample has to itself; "area": that one with the fewest multipliers.
+            which a single sample has to itself; "area": that one with the best period, for small budgets.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does

@@ -7,6 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Parts
+from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
@@ -93,8 +94,8 @@ class Top(wiring.Component):
         self.max_steps = max_steps if limited else None
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
-        sharing = [unit for unit in self.units if hasattr(unit, "array")]
-        self.shared = [SharedArray(sharing[0].program.whole, count=len(sharing))] if sharing else []
+        sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+        self.shared = [SharedArray(sharing[0].programs[0].whole, count=len(sharing))] if sharing else []
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1

@@ -48,7 +48,7 @@ class Sharing:
 
     @property
     def limit(self) -> str:
-        """What limits the layers, in words."""
+        """The limit of these layers, in words."""
         return f"sharing: one array serves {len(self.layers)} layers in turn"
 
     @cached_property

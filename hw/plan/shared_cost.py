@@ -7,7 +7,6 @@ simulated hardware by its tests.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array import row_buffers
@@ -16,12 +15,15 @@ from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.step_cost import Stage, stages
+from circulant.hw.plan.step_cost import stages
 
 __all__ = ["Cost", "shared_cost"]
 
-STEPS = 14
-"""Steps that are played for a period, of which the second half counts."""
+STEPS = 18
+"""Steps that are played for a period."""
+
+TURNS = 12
+"""Steps at their end whose mean it is: steps may be long and short by turns."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,7 @@ def shared_cost(layers: Sequence[Simple], programs: Sequence[Program], elements:
     """
     taken, _ = _play(layers, programs, elements, closed=False)
     ends = taken[len(taken) // STEPS - 1::len(taken) // STEPS]
-    half = [late - early for early, late in zip(ends[STEPS // 2 - 1:], ends[STEPS // 2:], strict=False)]
-    period = median(half)
+    period = (ends[-1] - ends[-1 - TURNS]) / TURNS
     taken, given = _play(layers, programs, elements, closed=True)
     return Cost(int(period) if period == int(period) else period,
                 tuple(cycle - taken[-1] for cycle in given[-(len(given) // 3):]))
@@ -73,7 +74,9 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
     chain = [_Layer(layer, program, each) for layer, program, each in zip(layers, programs, elements, strict=False)]
     chain[-1].skips = not closed and ends_at < len(layers)
     drain, steps = _Drain(programs[0]), 3 if closed else STEPS
-    offered, taken, given, cycle, quiet = 0, [], [], 0, 0
+    taken: list[int] = []
+    given: list[int] = []
+    offered, cycle, quiet = 0, 0, 0
     sizes = chain[0].x_blocks, chain[-1].blocks
     quiet_cycles = sum(program.cycles * program.shape.fold for program in programs) + 300
     while len(given) < steps * sizes[1] if closed else len(taken) < steps * sizes[0]:
@@ -147,11 +150,11 @@ class _Layer:
         k, shape = program.matrices[0].product.block_size, program.shape
         self._program, self._columns = program, shape.columns
         self._fold = shape.fold
-        recurrent = bool(cells_of(layer))
-        self._units = stages(layer, elements, shape.levels) if recurrent else [Stage(1, row_buffers.FETCH)]  # type: ignore[arg-type]
+        recurrent, hidden = bool(cells_of(layer)), getattr(layer, "hidden", layer.outputs)
+        self._units = stages(layer, elements, shape.levels)
         self._h_blocks = -(-layer.outputs // k) if recurrent else 0
         self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
-        self._hidden_blocks = program.matrices[-1].blocks if not recurrent else -(-layer.hidden // k)  # type: ignore[union-attr]
+        self._hidden_blocks = -(-hidden // k)
         self._second_blocks = self._hidden_blocks if program.commands[SECOND] else 0
         self._start = AHEAD if program.commands[AHEAD] else MAIN
         self._end = MAIN if program.commands[MAIN] else AHEAD
@@ -180,10 +183,6 @@ class _Layer:
         self._seconds: deque[int] = deque()
         self._given, self._queued, self.offers = 0, 0, False
         self.accepts = self.leaves = self.skips = False
-
-    @property
-    def _issues(self) -> Sequence[object]:
-        return self._program.commands[self._command]
 
     @property
     def takes(self) -> bool:

@@ -17,8 +17,8 @@ from circulant.sim.refusal import Refusal
 __all__ = ["OBJECTIVES", "least_shared", "shareable", "shared_plans"]
 
 OBJECTIVES = ("throughput", "latency", "area")
-"""What a design is best at: the period of a step, with an array for each layer; the latency of a sample, with one array
-for all; the fewest multipliers, with one for all."""
+"""Aims of a design: the period of a step, with an array for each layer; the latency of a sample, with one array
+for all; the period with one array for all, which needs the fewest multipliers."""
 
 FINALISTS = 6
 """Arrays whose exact cost is computed, those with the best estimates."""
@@ -67,8 +67,8 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
         raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
                       f"{multipliers}; raise hardware.multipliers")
     keys = {"latency": lambda each: (each.latency, each.period, each.multipliers),
-            "area": lambda each: (each.multipliers, each.period, each.latency)}
-    finalists = sorted(found, key=keys[objective])[:FINALISTS if objective == "latency" else 1]
+            "area": lambda each: (each.period, each.multipliers, each.latency)}
+    finalists = sorted(found, key=keys[objective])[:FINALISTS]
     first = [(_cost(layers, each, (each.shape.slots, ROWS, each.shape.slots)), each) for each in finalists]
     best = min(first, key=lambda pair: (_order(pair[0], objective), pair[1].multipliers))[1]
     costs = [(_cost(layers, best, spacing), spacing) for spacing in spacings(best.shape)]

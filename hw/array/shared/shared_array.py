@@ -59,7 +59,7 @@ class SharedArray(wiring.Component):
 
     @property
     def ports(self) -> list[wiring.PureInterface]:
-        """Those of all layers."""
+        """Ports of all layers."""
         return [getattr(self, f"port_{n}") for n in range(self._count)]
 
     @property
