@@ -7,12 +7,14 @@ once per row of the matrix, behind the array.
 from dataclasses import dataclass
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.arith.fixed import constant_product
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import tree
+from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 
 __all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "weight_operands"]
@@ -51,6 +53,7 @@ class MacRowShape:
         terms: block products that an accumulator sums up at the most.
         slots: accumulators, sums that grow side by side.
         fold: cycles that a block product takes, with as many times fewer multipliers.
+        registered: see `circulant.hw.stream.storage.Accumulators`.
     """
 
     k: int
@@ -60,6 +63,7 @@ class MacRowShape:
     terms: int
     slots: int
     fold: int = 1
+    registered: bool | None = None
 
     @property
     def products(self) -> int:
@@ -148,17 +152,16 @@ class MacRow(wiring.Component):
         total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
         m.d.comb += self.sums.eq(drain)
         # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
-        add, slot, first, load, part = (
+        add, first, load, part = (
             Signal.like(value, name=f"row_{name}", attrs={"keep": 1})
-            for name, value in (("add", self.add), ("slot", self.slot), ("first", self.first), ("load", self.load),
-                                ("part", self.part)))
+            for name, value in (("add", self.add), ("first", self.first), ("load", self.load), ("part", self.part)))
         loads = Signal(name="row_loads", attrs={"keep": 1})
-        m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load), loads.eq(load)]
+        m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load), loads.eq(load)]
         if shape.fold > 1:
             m.d.sync += part.eq(self.part)
 
         # The sums over a row, added to what their slot holds.
-        held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
+        held = self._accumulators(m, total, add=add)
         for i, terms in enumerate(self._products(m)):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(m, terms, name=f"tree_{i}"))
 
@@ -191,16 +194,17 @@ class MacRow(wiring.Component):
                 products[j].append(product)
         return products
 
-    def _accumulators(self, m: Module, total: data.View, *, add: Value, address: Value) -> data.View:
-        """The sum that the slot holds; it takes the total in a cycle that adds."""
+    def _accumulators(self, m: Module, total: data.View, *, add: Value) -> data.View:
+        """The sum that the slot holds; it takes the total in a cycle that adds. No multiplier is spent on its
+        address."""
         shape = self._shape
         if shape.slots * shape.fold == 1:
             held = Signal(total.shape(), reset_less=True)
             with m.If(add):
                 m.d.sync += held.eq(total)
             return held
-        m.submodules.accumulators = mem = memory.Memory(
-            shape=total.shape(), depth=shape.slots * shape.fold, init=[])
-        read, write = mem.read_port(domain="comb"), mem.write_port()
-        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(add), write.data.eq(total)]
-        return read.data
+        m.submodules.accumulators = sums = Accumulators(
+            total.shape(), depth=shape.slots * shape.fold, registered=shape.registered)
+        following = constant_product(self.slot, shape.fold) + self.part if shape.fold > 1 else self.slot
+        m.d.comb += [sums.following.eq(following), sums.write.eq(add), sums.data.eq(total)]
+        return sums.word

@@ -13,13 +13,14 @@ from circulant.hw.emit.choices import lowest
 from circulant.hw.emit.dataflow import Dataflow, Driver
 from circulant.hw.emit.expressions import ALONE, ANYWHERE, BREAK, Expression, choice, constant, operation
 from circulant.hw.emit.names import Names
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Wire, span
 
 __all__ = ["Notes", "module_text"]
 
 COLUMNS = 120
 _ALWAYS, _NEVER = "1'b1", "1'b0"
-KEPT = ("keep", "ram_style")
+KEPT = ("keep", *dict.fromkeys(profile.ram for profile in PROFILES.values()))
 """Attributes for tools, beside the source."""
 LONGEST = 100
 """Characters of an expression that stands where it is used; a longer one gets a name."""
