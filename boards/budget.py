@@ -11,7 +11,8 @@ from circulant.sim.refusal import Refusal
 __all__ = ["whole"]
 
 
-def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int = 128, reloadable: bool = False) -> int:
+def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int = 128, reloadable: bool = False,
+          profile: str = "generic") -> int:
     """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
@@ -20,7 +21,8 @@ def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int 
     """
     def demand(multipliers: int) -> Demand:
         plans = plan(network, multipliers, streams=streams)
-        return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
+        return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
+                                                        profile=profile))
 
     return largest(demand, device)
 

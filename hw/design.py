@@ -4,6 +4,7 @@ from pathlib import Path
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
@@ -16,7 +17,7 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
@@ -93,7 +94,7 @@ class Design:
 
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False, argmax: bool = False) -> Design:
+             reloadable: bool = False, argmax: bool = False, family: str = "generic") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -102,12 +103,16 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
         argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
+        family: of FPGAs, whose memories and tools the Verilog suits; see `circulant.hw.emit.profile`. Results and
+            cycles are the same in all.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
     network = network.with_argmax() if argmax else network
+    if family not in PROFILES:
+        raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
@@ -119,11 +124,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     with fast_elaboration():
         plans = plan(network, multipliers, streams=streams)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-        target = VerilogTarget()
+        target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest["resources"] = counted.as_json()
+        manifest |= {"resources": counted.as_json(), "family": family}
     return Design(network, plans, verilog, target.images, manifest)
 
 

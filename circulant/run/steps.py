@@ -236,7 +236,7 @@ def budget(experiment: Experiment, network: Network) -> int:
     from circulant.boards.budget import whole
 
     return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
-                 max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+                 max_steps=hardware.max_steps, reloadable=hardware.reloadable, profile=hardware.family)
 
 
 def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:

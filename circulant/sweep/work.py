@@ -242,7 +242,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             network, plans, max_steps=options["max_steps"]).memories)
     if experiment.board.device != "none":
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
-            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
+            profile=options["family"])
         fits(device(experiment.board.device), counted)
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(

@@ -53,7 +53,6 @@ class MacRowShape:
         terms: block products that an accumulator sums up at the most.
         slots: accumulators, sums that grow side by side.
         fold: cycles that a block product takes, with as many times fewer multipliers.
-        registered: see `circulant.hw.stream.storage.Accumulators`.
     """
 
     k: int
@@ -63,7 +62,6 @@ class MacRowShape:
     terms: int
     slots: int
     fold: int = 1
-    registered: bool | None = None
 
     @property
     def products(self) -> int:
@@ -119,6 +117,9 @@ def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Valu
 class MacRow(wiring.Component):
     """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
 
+    Parameters:
+        registered: see `circulant.hw.stream.storage.Accumulators`.
+
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
         w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
@@ -130,8 +131,8 @@ class MacRow(wiring.Component):
         sums: the head of the drain.
     """
 
-    def __init__(self, shape: MacRowShape) -> None:
-        self._shape = shape
+    def __init__(self, shape: MacRowShape, *, registered: bool | None = None) -> None:
+        self._shape, self._registered = shape, registered
         super().__init__({
             "x": In(shape.operands),
             "w": In(shape.weights),
@@ -204,7 +205,7 @@ class MacRow(wiring.Component):
                 m.d.sync += held.eq(total)
             return held
         m.submodules.accumulators = sums = Accumulators(
-            total.shape(), depth=shape.slots * shape.fold, registered=shape.registered)
+            total.shape(), depth=shape.slots * shape.fold, registered=self._registered)
         following = constant_product(self.slot, shape.fold) + self.part if shape.fold > 1 else self.slot
         m.d.comb += [sums.following.eq(following), sums.write.eq(add), sums.data.eq(total)]
         return sums.word

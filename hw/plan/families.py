@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
-from circulant.sim.quantize.bitwidth_cost import DSPS, Dsp
+from circulant.sim.quantize.bitwidth_cost import CYCLONE_V, DSPS, GOWIN, Dsp
 
 if TYPE_CHECKING:
     from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.
@@ -139,11 +139,11 @@ FAMILIES = {
                   errors=(0.2, 0.25)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
                    errors=(0.3, 0.15)),
-    "gowin": Family(DSPS["gowin"], PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
+    "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), tables=(), luts=_LUT4,
                     flip_flops=_FF4, errors=(0.5, 0.5)),
-    "cyclonev": Family(DSPS[18, 18], PROFILES["intel"], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
+    "cyclonev": Family(CYCLONE_V, PROFILES["intel"], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
                                       (8192, 1, 1)), tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6,
                        errors=(0.5, 0.5)),
 }
