@@ -1,7 +1,7 @@
 """Resources of a design, from its plan alone: every memory, every product, hence block RAMs and DSP blocks.
 
-Where a memory lies is not up to a tool: `circulant.hw.emit.profile` says it. How many block RAMs it fills there follows from
-their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
+Where a memory lies is not up to a tool: `circulant.hw.emit.profile` says it. How many block RAMs it fills there
+follows from their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ ORDER = {
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
-    "circulant.boards": "absorb device levels tools budget synthesis placement",
+    "circulant.boards": "absorb device levels tools budget link synthesis placement",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 

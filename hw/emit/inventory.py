@@ -152,7 +152,7 @@ class _Counter:
                 logic["registers"] += cell.number("WIDTH")
         elif kind in _MEMORIES:
             words, width = cell.number("DEPTH"), cell.number("WIDTH")
-            style = self._profile.place_of(cell.parameters["STYLE"].strip('"'))
+            style = self._profile.place_of(cell.parameters.get("STYLE", '"logic"').strip('"'))
             found.memories[words, width, style] += 1
             if style != "block":
                 logic["registers"] += width

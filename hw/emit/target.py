@@ -34,7 +34,7 @@ def _memory(name: str, *, writable: bool, style: str) -> str:
     Parameters:
         style: attribute that says where it lies; empty where nothing is said.
     """
-    said = f"(* {style} = STYLE *) " if style else ""
+    said, parameter = (f"(* {style} = STYLE *) ", ',\n  parameter STYLE = "block"') if style else ("", "")
     ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
     write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
     return f"""\
@@ -43,8 +43,7 @@ module {name} #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
-  parameter ADDRESS = 1,
-  parameter STYLE = "block"
+  parameter ADDRESS = 1{parameter}
 ) (
   input clk,
   input en,
@@ -261,7 +260,7 @@ class Rom(wiring.Component):
             platform.add_module(kind, _memory(kind, writable=writer is not None, style=style), outputs=("data",))
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
-                p_STYLE=profile.word(place),
+                **({"p_STYLE": profile.word(place)} if style else {}),
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
                 **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m

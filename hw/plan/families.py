@@ -133,19 +133,20 @@ _FF4 = {"registers": 0.94, "tables": -3.5}
 constant, and so is what follows it."""
 
 FAMILIES = {
-    "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6, flip_flops=_FF6,
-                  errors=(0.15, 0.2)),
-    "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6, flip_flops=_FF6,
-                  errors=(0.2, 0.25)),
+    "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
+                  flip_flops=_FF6, errors=(0.15, 0.2)),
+    "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
+                  flip_flops=_FF6, errors=(0.2, 0.25)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
                    errors=(0.3, 0.15)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5)),
-    "ice40": Family(DSPS[16, 16], PROFILES["ice40"], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), tables=(), luts=_LUT4,
-                    flip_flops=_FF4, errors=(0.5, 0.5)),
-    "cyclonev": Family(CYCLONE_V, PROFILES["intel"], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
-                                      (8192, 1, 1)), tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6,
-                       errors=(0.5, 0.5)),
+    "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
+                    ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), luts=_LUT4, flip_flops=_FF4,
+                    errors=(0.5, 0.5)),
+    "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
+                       ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
+                       tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5)),
 }
 """By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
 is most like them, and a larger error. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["Queue", "Registers", "block", "connect", "delay", "per_matrix", "tree"]
+__all__ = ["Queue", "Registers", "block", "connect", "delay", "element", "per_matrix", "tree"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -39,6 +39,12 @@ def delay(m: Module, value: V, cycles: int, *, name: str, reset_less: bool = Tru
         m.d.sync += later.eq(value)
         value = later
     return value
+
+
+def element(values: data.View, index: Value) -> Value:
+    """An element of an array, chosen by comparisons: Amaranth would multiply the index by the element's width, and a
+    tool would spend a multiplier on it."""
+    return Array([Value.cast(values[n]) for n in range(values.shape().length)])[index]
 
 
 def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:

@@ -20,7 +20,8 @@ from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves, unknown
 
-__all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits", "weight_count"]
+__all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits",
+           "weight_count"]
 
 REGISTERS = 0.05
 """Share of the registers and adders; they cost little, but something."""
@@ -66,8 +67,8 @@ GOWIN = Dsp(18, 18, 18, narrowest=4)
 """MULT18X18 of a Gowin GW2A; of a MULT36X36, which Yosys takes for wider products, there are four."""
 
 CYCLONE_V = Dsp(27, 27, 27, narrowest=4, single=18)
-"""Half a DSP block of a Cyclone V, which is a product of 18 × 18 bits, or one of two that make 27 × 27 bits. Measured up
-to 27 bits; the parts of wider operands may be cut once more."""
+"""Half a DSP block of a Cyclone V: a product of 18 × 18 bits, or one of two that make 27 × 27 bits. Exact up to 28
+bits; of wider operands it may be one too many."""
 
 
 @dataclass(frozen=True)
