@@ -12,7 +12,7 @@ from circulant.boards.tools import YOSYS, find, run
 from circulant.sim import design
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["FAMILIES", "Family", "Synthesis", "manifest", "synthesize"]
+__all__ = ["FAMILIES", "KEPT", "Family", "Synthesis", "manifest", "synthesize"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,9 @@ FAMILIES = {
 """By the names that Yosys gives them. ``lut_rams`` are the look-up tables that hold memories and delay lines."""
 
 
-_KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
-"""Registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of equal ones."""
+KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
+"""Commands for registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of
+equal ones."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         (work / "wrapper.v").write_text(wrapper)
         (work / "run.ys").write_text("\n".join([
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
-            f"hierarchy -check -top {top}", "proc", "flatten", *_KEPT, "opt_expr", "opt_clean", "check -assert",
+            f"hierarchy -check -top {top}", "proc", "flatten", *KEPT, "opt_expr", "opt_clean", "check -assert",
             "select t:$mul", "write_json -selected products.json", "select -clear",
             *_steps(FAMILIES[family], top, logic),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LEAST", "UartReceiver", "UartTransmitter"]
+__all__ = ["LEAST", "UartReceiver", "UartTransmitter", "require_divisor"]
 
 LEAST = 4
 """Cycles of a bit at least, so that its middle can be found."""

@@ -80,10 +80,11 @@ class VerilogTarget:
 
     Parameters:
         profile: of the family that the design is for.
+        elsewhere: modules whose text is in another file, with their outputs.
     """
 
-    def __init__(self, profile: Profile = GENERIC) -> None:
-        self.profile = profile
+    def __init__(self, profile: Profile = GENERIC, elsewhere: Mapping[str, Collection[str]] | None = None) -> None:
+        self.profile, self._elsewhere = profile, elsewhere or {}
         self.images: dict[str, str] = {}
         self._begin()
 
@@ -92,6 +93,8 @@ class VerilogTarget:
         self._shared: dict[str, tuple[wiring.Signature, list[str]]] = {}
         self.add_module("circulant_rom", _memory("circulant_rom", writable=False, style=self.profile.rom),
                         outputs=("data",))
+        for name, outputs in self._elsewhere.items():
+            self.add_module(name, "", outputs=outputs)
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -121,7 +124,7 @@ class VerilogTarget:
 
     def add_module(self, name: str, text: str, *, outputs: Collection[str]) -> None:
         """Take in a Verilog module that is written by hand."""
-        self._written.add_text(name, text, outputs)
+        self._written.add_text(name, "" if name in self._elsewhere else text, outputs)
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the module ``module``; equal names must mean equal components.

@@ -209,7 +209,8 @@ class RecurrentLayer(wiring.Component):
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)
         valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
-        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), Value.cast(step).eq(element(self._engine.steps, projected))]
+        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block),
+                     Value.cast(step).eq(element(self._engine.steps, projected))]
         m.d.comb += [results.valid.eq(valid), results.block.eq(number), results.step.eq(step)]
         k = self._layer.gates.block_size
         padding = self._blocks * k - self._layer.outputs
