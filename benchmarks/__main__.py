@@ -19,11 +19,14 @@ from benchmarks import (
     fuzz,
     golden,
     logic,
+    mutation,
     networks,
+    peers,
     place,
     quantization,
     results,
     rnn,
+    stacks,
     synthesis,
     training,
 )
@@ -91,11 +94,17 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
               help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
 @click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
 @_json
-def _generation(path: str | None, names: tuple[str, ...], repeats: int) -> None:
+def _generation(path: str | None, names: tuple[str, ...], repeats: int, against: Path | None) -> None:
     """Seconds to generate some designs, and hashes that tell whether a design has changed."""
     chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
-    _show(designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True)), path)
+    figures = designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
+        click.echo("\n".join(["Designs that differ:", *changed]), err=True)
+        raise SystemExit(1)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
@@ -196,6 +205,22 @@ def _rnn(path: str | None, **options: Any) -> None:
     _show(rnn.measure(**_options(options)), path)
 
 
+@main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
+@click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
+              help="Only this one, by its number; may be given several times.")
+@click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
+@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
+@click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
+@click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@_json
+def _stacks(path: str | None, **options: Any) -> None:
+    """Stacks of LSTMs and GRUs with published cycles: period and latency, predicted and under Verilator."""
+    figures = stacks.measure(**options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if any(each.get("mismatches") for each in figures["stacks"]):
+        raise SystemExit(1)
+
+
 @main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
 @click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
 @click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
@@ -239,10 +264,11 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
               help="Map the logic too, and count the look-up tables on the longest path.")
 @click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
               help="Only this one, by its number; may be given several times.")
+@click.option("--fewer", is_flag=True, help="Two designs with fewer and fewer registers instead (hardware.levels).")
 @_json
-def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...]) -> None:
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], fewer: bool) -> None:
     """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
-    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = synthesis.FEWER if fewer else [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
     try:
         figures = synthesis.measure(points, levels=levels, note=lambda text: click.echo(text, err=True))
     except Refusal as refusal:
@@ -263,6 +289,18 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     _show(figures, path)
 
 
+@main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="May be repeated.")
+@click.option("--count", default=300, show_default=True, help="Mutants of each design.")
+@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@_json
+def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
+    _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
 @main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
 @click.option("--count", default=30, show_default=True, help="Networks.")
 @click.option("--first", default=0, show_default=True, help="Seed of the first one.")
@@ -270,6 +308,22 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _networks(path: str | None, count: int, first: int) -> None:
     """Random networks as Verilog, bit by bit against their golden models."""
     _show(networks.measure(count=count, first=first, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
+@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
+              help="May be given several times.  [default: all]")
+@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
+              help="May be given several times.  [default: all]")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/peers.md.")
+@_json
+def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
+    """Other generators on the same small models, each in an environment of its own."""
+    figures = peers.measure(names, models, note=lambda text: click.echo(text, err=True))
+    if into is not None:
+        peers.write(into, figures)
+    _show(figures, path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

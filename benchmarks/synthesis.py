@@ -44,13 +44,15 @@ class Point:
     weight_bits: int = 12
     activation_bits: int = 16
     streams: int = 1
+    levels: int = 4
 
     @property
     def title(self) -> str:
         projection = f"/{self.projection}" if self.projection else ""
         streams = f", {self.streams} streams" if self.streams > 1 else ""
         return (f"{self.cell} {self.inputs} → {self.outputs}{projection}, k = {self.block}, "
-                f"{self.weight_bits}×{self.activation_bits} bits{streams}")
+                f"{self.weight_bits}×{self.activation_bits} bits{streams}"
+                + (f", {self.levels} levels allowed" if self.levels != 4 else ""))
 
 
 POINTS = [
@@ -65,6 +67,10 @@ POINTS = [
     Point("lstm", 12, 16, 8, 22, activation_bits=12, streams=2),
     Point("lstm", 16, 32, 16, 60, projection=16, streams=3),
 ]
+FEWER = [Point(cell, 12, 16, block, multipliers, levels=levels)
+         for cell, block, multipliers in (("lstm", 8, 30), ("gru", 4, 15)) for levels in (4, 6, 9, 12)]
+"""Designs with fewer and fewer registers."""
+
 LARGE = [
     Point("lstm", 153, 1024, 8, 2760, projection=512), Point("lstm", 153, 1024, 16, 2760, projection=512),
     Point("gru", 153, 1024, 16, 2760),
@@ -111,7 +117,8 @@ def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = 
 
 
 def _point(point: Point, levels: bool) -> dict[str, Any]:
-    design = generate(network(point), multipliers=point.multipliers, streams=point.streams)
+    design = generate(network(point), multipliers=point.multipliers, streams=point.streams,
+                      levels=point.levels)
     expected = predict(design.network, design.plans, FAMILY)
     (chosen,) = design.plans
     assert isinstance(chosen, LayerPlan), "one layer of one direction"
@@ -121,6 +128,7 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
         found = synthesize(folder, FAMILY, logic=levels, netlist=file if levels else None)
         row: dict[str, Any] = {
             "point": point.title, "lanes": chosen.lanes, "fold": chosen.shape.fold, "multipliers": design.multipliers,
+            "levels_allowed": point.levels, "cycles": chosen.cycles, "latency": design.manifest["latency"],
             "products": found.products, "dsps_predicted": expected.dsps, "dsps": found.dsps,
             "block_rams_predicted": expected.block_rams, "block_rams": found.block_rams,
             "latches": found.latches, "warnings": found.warnings, "seconds": found.seconds,

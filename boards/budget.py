@@ -5,14 +5,15 @@ from circulant.boards.device import Device
 from circulant.hw.plan.families import FAMILIES, Demand
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
 __all__ = ["whole"]
 
 
-def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int = 128, reloadable: bool = False,
-          profile: str = "generic") -> int:
+def whole(device: Device, network: Network, *, streams: int = 1, levels: int = LEVELS, max_steps: int = 128,
+          reloadable: bool = False, profile: str = "generic") -> int:
     """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
@@ -20,7 +21,7 @@ def whole(device: Device, network: Network, *, streams: int = 1, max_steps: int 
         Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware.
     """
     def demand(multipliers: int) -> Demand:
-        plans = plan(network, multipliers, streams=streams)
+        plans = plan(network, multipliers, streams=streams, levels=levels)
         return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
                                                         profile=profile))
 

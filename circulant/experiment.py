@@ -100,6 +100,10 @@ class Hardware(Table):
                           "cycle", low=1, high=8)
     max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
                               "whole sequences; a longer one is cut", low=1, high=65536)
+    levels: int = key(4, "levels of logic between two registers of recurrent and fully connected layers: more make a "
+                         "step shorter and the clock slower; see synthesis.md", low=4, high=12)
+    clock_mhz: int = key(0, "the clock that the device is to reach, from which levels follow", low=1, high=1000,
+                         zero="any")
     reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
                                   "run time; see reload.md")
     family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
@@ -122,6 +126,9 @@ class Simulation(Table):
 
     samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
                           "resets", low=1, high=10**9, zero="all")
+    drawn: int = key(32, "samples drawn to exercise the circuit, chosen by what they reach of the golden model, played "
+                         "stalled and after short resets; never more than the test samples", low=1, high=10**6,
+                     zero="none")
 
 
 TABLES: tuple[type[Table], ...] = (

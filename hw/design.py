@@ -6,9 +6,12 @@ from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
+from circulant.hw.stream.link import values
+from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
 from circulant.hw.unit import loadable
 from circulant.sim import artifact, design
@@ -94,7 +97,7 @@ class Design:
 
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False, argmax: bool = False, family: str = "generic") -> Design:
+             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS, family: str = "generic") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -105,6 +108,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
         family: of FPGAs, whose memories and tools the Verilog suits; see `circulant.hw.emit.profile`. Results and
             cycles are the same in all.
+        levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
+            a step shorter and the clock slower, see docs/synthesis.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -113,6 +118,9 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     network = network.with_argmax() if argmax else network
     if family not in PROFILES:
         raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
+    if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
+        raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
+                      "logic between two registers (hardware.levels)")
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
         raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
@@ -122,7 +130,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     with fast_elaboration():
-        plans = plan(network, multipliers, streams=streams)
+        plans = plan(network, multipliers, streams=streams, levels=levels)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)
@@ -141,6 +149,7 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
     more = {} if top.config is None else {"configuration": top.config.map.as_json()}
     over_images = network.flow.grid is not None
     times = repeats(network)
+    latency = sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
     # An image is one sample, whatever steps its rows become.
     work = [(steps and not over_images, layer_multiplications(layer, flow.pixels, plan) * time)
             for steps, layer, plan, flow, time
@@ -152,11 +161,12 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
-        | {"per": "step" if network.per_step else "sequence"},
+        | {"per": "step" if network.per_step else "sequence"}
+        | ({"vectors": network.output_vectors} if network.output_vectors > 1 else {}),
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},
-        "streams": plans[0].streams, "max_steps": top.max_steps,
+        "streams": plans[0].streams, "max_steps": top.max_steps, "latency": latency,
         **({"over_images": True} if over_images else {}),
         "layers": [_times(layer_entry(layer, plan), time) | {"per": "step" if steps else "sequence"}
                    for layer, plan, (steps, _), time in zip(network.layers, plans, work, times, strict=True)],

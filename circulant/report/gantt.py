@@ -55,7 +55,8 @@ def floor(hardware: Mapping[str, Any]) -> int:
 
 
 def closing(hardware: Mapping[str, Any]) -> str:
-    """In words the cycles of a step, how far they are from the floor, and what limits the slowest layer.
+    """In words the period of a step, the latency of a sample, how far the period is from the floor, and what limits the
+    slowest layer.
 
     That may be near its own floor: the multipliers of the others then wait for it.
     """
@@ -65,6 +66,8 @@ def closing(hardware: Mapping[str, Any]) -> str:
     cycles, least = slowest["cycles"], floor(hardware)
     unit = "step" if hardware["multiplications"]["per_step"] else "vector"
     said = f"{round(cycles, 2):,} cycles per {unit}, {cycles / least:.2f} times the floor of {least:,}"
+    if hardware.get("latency") is not None:
+        said += f"; latency {hardware['latency']:,} cycles"
     what, _, why = slowest.get("limit", "").partition(": ")
     own = slowest.get("floor") or least
     share = f", which takes {cycles / own:.2f} times its own floor of {own:,}" if own != least else ""

@@ -98,7 +98,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "floor_cycles": math.ceil((work["per_step"] or work["per_sequence"]) / multipliers),
         "cycles_per_sequence": verification["cycles_per_sequence"], "steps_per_sequence": steps,
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
-        "latency_cycles": verification["latency_cycles"],
+        "latency_cycles": verification["latency_cycles"], "latency_predicted": generated.get("latency"),
         "layers": generated.get("layers", []),
     }
     if run.experiment.board.device != "none":

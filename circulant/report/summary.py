@@ -47,7 +47,9 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
                               f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
     yield "cycles per sequence", f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,})"
-    yield "latency", f"{hw['latency_cycles']:,.0f} cycles from the last input to the last output"
+    predicted = hw.get("latency_predicted")
+    yield "latency", f"{hw['latency_cycles']:,.0f} cycles from the last input to the last output" + (
+        "" if predicted is None else f" (predicted {predicted:,})")
     steps = hw["steps_per_sequence"]
     unit = f"sequences/s of {steps:,.4g} steps" if steps > 1 else "samples/s"
     yield f"at {clock['mhz']:g} MHz (assumed)", (f"{clock['sequences_per_second']:,.0f} {unit}, "
@@ -61,6 +63,15 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "warning", doubt
     yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
+    if "coverage" in check:
+        hit, points = check["coverage"]["reached"], check["coverage"]["points"]
+        yield "drawn to exercise it", f"{check['drawn']:,} samples: " + ", ".join(
+            f"{hit[kind]} of {count} {POINTS.get(kind, kind)}" for kind, count in points.items() if count)
+
+
+POINTS = {"segment": "segments", "boundary": "ends of segments", "saturation": "limits of formats",
+          "rounding": "roundings"}
+"""Kinds of points that drawn samples reach, as the summary calls them."""
 
 
 def summary(figures: Mapping[str, Any]) -> Table:

@@ -19,7 +19,7 @@ from circulant.extras import TRAINING, extras
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
-from circulant.run.steps import budget
+from circulant.run.sizing import options as hardware_options
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
@@ -31,7 +31,7 @@ from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.shape.kinds import within
 from circulant.sweep import store
-from circulant.sweep.grid import Point
+from circulant.sweep.point import Point
 
 __all__ = ["Found", "epochs", "evaluate", "failure", "reason", "train"]
 
@@ -223,12 +223,13 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw.plan.plan import each_step, layer_multiplications
         from circulant.hw.resources import inventory, parts
 
-    options = experiment.tables(("hardware",))["hardware"] | {"multipliers": budget(experiment, network)}
+    options = hardware_options(experiment, network)
     design = None if measure == "plan" else generate(network, **options)
     if options["argmax"]:
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
-    plans = design.plans if design else _plans(network, options["multipliers"], options["streams"])
+    plans = design.plans if design else _plans(
+        network, *(options[name] for name in ("multipliers", "streams", "levels")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
@@ -244,7 +245,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
             network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
             profile=options["family"])
-        fits(device(experiment.board.device), counted)
+        taken = fits(device(experiment.board.device), counted).taken
+        found |= {name: taken[name].used for name in ("dsps", "block_rams")}
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))
@@ -255,12 +257,12 @@ _KNOWN: dict[Any, Any] = {}
 """Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
 
 
-def _plans(network: Network, multipliers: int, streams: int) -> Any:
+def _plans(network: Network, multipliers: int, streams: int, levels: int) -> Any:
     from circulant.hw.plan.plan import plan
 
-    key = tuple(map(_sizes, network.layers)), multipliers, streams
+    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
     if key not in _KNOWN:
-        _KNOWN[key] = plan(network, multipliers, streams=streams)
+        _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)
     return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
 
 

@@ -7,10 +7,10 @@ from circulant.hw.arith.fixed import saturate
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import delay
+from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.arith.activation import Pwl
 
-__all__ = ["Activation", "table_image", "table_widths"]
+__all__ = ["Activation", "activation_latency", "table_image", "table_widths"]
 
 
 def table_widths(pwl: Pwl) -> tuple[int, int]:
@@ -32,24 +32,29 @@ def table_image(pwl: Pwl, image: str) -> Image:
     return Image(words, slope_width + base_width, image)
 
 
+def activation_latency(levels: int = LEVELS) -> int:
+    """Cycles of an `Activation`: clip, segment and table, its register, product, sum; where the levels of logic allow
+    more than a step between two registers, clip and segment and table, product, sum."""
+    return 5 if steps(levels) == 1 else 3
+
+
 class Activation(wiring.Component):
-    """A piecewise-linear function; ``latency`` cycles from x to y, without stalls.
+    """A piecewise-linear function; `activation_latency` cycles from x to y, without stalls.
 
     Parameters:
         pwl: tables and formats.
         image: name of the table's image, see `table_image`. Copies of a unit may share it.
         config: see `Rom`.
+        levels: of logic between two registers.
 
     Members:
         x: argument, of the format ``pwl.input``.
         y: value, of the format ``pwl.output``.
     """
 
-    latency = 5
-    """Cycles: clip, segment and table, its register, product, sum."""
-
-    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None) -> None:
-        self._pwl = pwl
+    def __init__(self, pwl: Pwl, *, image: str, config: Config | None = None, levels: int = LEVELS) -> None:
+        self._pwl, self._late = pwl, steps(levels) == 1
+        self.latency = activation_latency(levels)
         self._image, self._config = image, config
         super().__init__({"x": In(signed(pwl.input.width)), "y": Out(signed(pwl.output.width))})
 
@@ -61,9 +66,10 @@ class Activation(wiring.Component):
         m.submodules.table = table = Rom(**table_image(pwl, self._image)._asdict(), config=self._config)
 
         # The line of the segment: its entry of the table, and the place of the argument.
-        clipped = Signal(signed(bits), reset_less=True)
+        late = self._late
+        clipped = when(m, saturate(self.x, bits), signed(bits), kept=late, name="clipped")
         place: Value = clipped if pwl.method == "pwl" else clipped[:pwl.cell_bits] if pwl.cell_bits else Const(0, 1)
-        entry = Signal(slope_width + base_width, reset_less=True)
+        entry = when(m, table.data, slope_width + base_width, kept=late, name="entry")
         base = Signal(signed(base_width), reset_less=True)
         product = Signal(signed(slope_width + len(place) + 1), reset_less=True)
         value = Signal(signed(pwl.output.width), reset_less=True)
@@ -74,9 +80,7 @@ class Activation(wiring.Component):
         # Clip, look up, multiply, add: a register behind each.
         m.d.comb += [table.en.eq(1), table.addr.eq(self._segment(m, clipped)), self.y.eq(value)]
         m.d.sync += [
-            clipped.eq(saturate(self.x, bits)),
-            entry.eq(table.data),
-            product.eq(entry[:slope_width].as_signed() * delay(m, place, 2, name="place")),
+            product.eq(entry[:slope_width].as_signed() * delay(m, place, 2 if late else 1, name="place")),
             base.eq(entry[slope_width:].as_signed()),
             value.eq(saturate(total << max(0, -pwl.shift), pwl.output.width)),
         ]
@@ -89,7 +93,7 @@ class Activation(wiring.Component):
         if pwl.segments == 1 << len(cell):
             return Cat(cell[:-1], ~cell[-1])  # from two's complement to ascending order
         # Clipping changes no comparison, because every start lies within the reach.
-        beyond = Signal(pwl.segments - 1, reset_less=True)
-        m.d.sync += beyond.eq(Cat(self.x >= Const(start, signed(pwl.input_bits)) for start in pwl.start[1:].tolist()))
+        passed = Cat(self.x >= Const(start, signed(pwl.input_bits)) for start in pwl.start[1:].tolist())
+        beyond = when(m, passed, pwl.segments - 1, kept=self._late, name="beyond")
         # Segment n has passed the first n starts: its bit b is the parity of those whose number 2**b divides.
         return Cat(beyond[(1 << b) - 1::1 << b].xor() for b in range((pwl.segments - 1).bit_length()))

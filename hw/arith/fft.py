@@ -1,4 +1,4 @@
-"""FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a register per level, a block per cycle."""
+"""FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a block per cycle."""
 from dataclasses import dataclass
 
 from amaranth.hdl import Module, Mux, Value, signed
@@ -8,21 +8,26 @@ from amaranth.utils import exact_log2
 
 from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
 from circulant.hw.emit.target import Platform
-from circulant.hw.stream.pipeline import Registers
+from circulant.hw.stream.pipeline import LEVELS, Registers, registers
 from circulant.sim.arith import fft
 
 __all__ = ["FftShape", "ForwardFft", "InverseFft", "fft_latency", "forward_latency"]
 
 
-def fft_latency(k: int) -> int:
-    """Cycles of a transform: its levels, and three more stages for the twiddle products of each level from n = 8 on."""
-    levels = exact_log2(k)
-    return levels + 3 * max(0, levels - 2)
+def _steps(k: int) -> int:
+    """Steps of a transform: its butterflies, and three more for the twiddle products of each of them from n = 8 on."""
+    butterflies = exact_log2(k)
+    return butterflies + 3 * max(0, butterflies - 2)
 
 
-def forward_latency(k: int) -> int:
-    """Cycles of a `ForwardFft`: its levels, and one for the rounding."""
-    return fft_latency(k) + 1
+def fft_latency(k: int, levels: int = LEVELS) -> int:
+    """Cycles of an `InverseFft`, for so many levels of logic between two registers."""
+    return registers(_steps(k), levels)
+
+
+def forward_latency(k: int, levels: int = LEVELS) -> int:
+    """Cycles of a `ForwardFft`: the same with a step for the rounding."""
+    return registers(_steps(k) + 1, levels)
 
 
 @dataclass(frozen=True)
@@ -33,19 +38,16 @@ class FftShape:
         k: block size.
         width: of a number that goes in.
         twiddle_bits: fraction bits of the twiddle factors.
+        levels: of logic between two registers.
     """
 
     k: int
     width: int
     twiddle_bits: int
+    levels: int = LEVELS
 
     def __post_init__(self) -> None:
         fft.check_block_size(self.k)
-
-    @property
-    def latency(self) -> int:
-        """Cycles of the levels, see `fft_latency`."""
-        return fft_latency(self.k)
 
     @property
     def inverse_width(self) -> int:
@@ -88,22 +90,24 @@ class ForwardFft(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from an accepted input to its output, without stalls, see `forward_latency`."""
-        return forward_latency(self._shape.k)
+        return forward_latency(self._shape.k, self._shape.levels)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+        count = _steps(self._shape.k)
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=count + 1, levels=self._shape.levels)
 
         def transform(x: list[Value]) -> list[Value]:
             n = len(x)
             if n == 1:
                 return x
             if n == 2:
-                return registers.stage([x[0] + x[1], x[0] - x[1]])
+                return registers.stage([x[0] + x[1], x[0] - x[1]], 1)
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
-                even = registers.stage(registers.stage(registers.stage(even)))
-                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=-1)
+                at = _steps(n // 2)
+                even = _waiting(registers, even, at)
+                odd = _turned(registers, odd, at, n=n, twiddle_bits=self._shape.twiddle_bits, sign=-1)
             y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
             middle = n // 4
             y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
@@ -111,15 +115,15 @@ class ForwardFft(wiring.Component):
                 mirror = n // 2 - j
                 y[2 * j], y[2 * j + 1] = even[2 * j] + odd[2 * j], even[2 * j + 1] + odd[2 * j + 1]
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
-            return registers.stage(y)
+            return registers.stage(y, _steps(n))
 
-        # The levels, then the spectrum rounded to its format, or to the other one.
+        # The butterflies, then the spectrum rounded to its format, or to the other one.
         spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
         (shift, width), (other_shift, other_width) = self._rounding, self._other
         if other_width and self._other != self._rounding:
             other: Value = self.other
-            for _ in range(self._shape.latency):
-                (other,) = registers.stage([other])
+            for at in range(1, count + 1):
+                (other,) = registers.stage([other], at)
             # Shifted to a common point, both are rounded and saturated alike, unless their widths differ.
             most = max(shift, other_shift, 0)
             given = [Mux(other, x << most - other_shift, x << most - shift) for x in spectrum]
@@ -131,9 +135,9 @@ class ForwardFft(wiring.Component):
             results = [requantize(x, shift, width) for x in spectrum]
 
         # The last register, and the stream.
-        rounded = registers.stage(results)
+        rounded = registers.stage(results, count + 1)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(rounded)]
-        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        m.d.comb += [self.o.valid.eq(registers.close()), self.i.ready.eq(registers.move)]
         return m
 
 
@@ -160,18 +164,19 @@ class InverseFft(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from an accepted input to its output, without stalls."""
-        return self._shape.latency
+        return fft_latency(self._shape.k, self._shape.levels)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        registers = Registers(m, valid=self.i.valid, ready=self.o.ready)
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=_steps(self._shape.k),
+                              levels=self._shape.levels)
 
-        def transform(y: list[Value]) -> list[Value]:
+        def transform(y: list[Value], at: int) -> list[Value]:
             n = len(y)
             if n == 1:
                 return y
             if n == 2:
-                return registers.stage([y[0] + y[1], y[0] - y[1]])
+                return registers.stage([y[0] + y[1], y[0] - y[1]], at + 1)
             middle = n // 4
             even: list[Value] = [y[0] + y[1], y[2 * middle] << 1] + [y[0]] * (n // 2 - 2)
             odd: list[Value] = [y[0] - y[1], -(y[2 * middle + 1] << 1)] + [y[0]] * (n // 2 - 2)
@@ -179,37 +184,47 @@ class InverseFft(wiring.Component):
                 mirror = n // 2 - j
                 even[2 * j], even[2 * j + 1] = y[2 * j] + y[2 * mirror], y[2 * j + 1] - y[2 * mirror + 1]
                 odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
-            even, odd = registers.stage(even), registers.stage(odd)
+            at += 1
+            even, odd = registers.stage(even, at), registers.stage(odd, at)
             if n >= 8:
-                even = registers.stage(registers.stage(registers.stage(even)))
-                odd = _turned(registers, odd, n, self._shape.twiddle_bits, sign=1)
+                even = _waiting(registers, even, at)
+                odd = _turned(registers, odd, at, n=n, twiddle_bits=self._shape.twiddle_bits, sign=1)
+                at += 3
             x: list[Value] = [y[0]] * n
-            x[0::2], x[1::2] = transform(even), transform(odd)
+            x[0::2], x[1::2] = transform(even, at), transform(odd, at)
             return x
 
-        block = transform([self.i.payload[j] for j in range(self._shape.k)])
+        block = transform([self.i.payload[j] for j in range(self._shape.k)], 0)
         m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(block)]
-        m.d.comb += [self.o.valid.eq(registers.close(self.latency)), self.i.ready.eq(registers.move)]
+        m.d.comb += [self.o.valid.eq(registers.close()), self.i.ready.eq(registers.move)]
         return m
 
 
-def _turned(registers: Registers, odd: list[Value], n: int, twiddle_bits: int, *, sign: int) -> list[Value]:
+def _waiting(registers: Registers, values: list[Value], at: int) -> list[Value]:
+    """The values behind the three steps that others take from step ``at`` on."""
+    for step in range(at + 1, at + 4):
+        values = registers.stage(values, step)
+    return values
+
+
+def _turned(registers: Registers, odd: list[Value], at: int, *, n: int, twiddle_bits: int, sign: int) -> list[Value]:
     """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are.
 
-    Three stages, none of which adds up more than half the digits of a factor: where both its parts are equal a sum and
-    the two halves of its product, else the halves of four products and the sums of each half; then all of it.
+    Three steps behind step ``at``, none of which adds up more than half the digits of a factor: where both its parts
+    are equal a sum and the two halves of its product, else the halves of four products and the sums of each half; then
+    all of it.
     """
-    turned = registers.stage(registers.stage(odd[:2]))
+    turned = registers.stage(registers.stage(odd[:2], at + 1), at + 2)
     for j in range(1, n // 4):
         c, s = fft.twiddle(j, n, twiddle_bits)
         re, im = odd[2 * j], odd[2 * j + 1]
         if c == s:
-            sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re))
-            parts = [registers.stage(constant_product(x, half) for half in halves(c)) for x in sums]
+            sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re), at + 1)
+            parts = [registers.stage((constant_product(x, half) for half in halves(c)), at + 2) for x in sums]
         else:
-            re_c, im_s, im_c, re_s = (registers.stage(constant_product(x, half) for half in halves(factor))
+            re_c, im_s, im_c, re_s = (registers.stage((constant_product(x, half) for half in halves(factor)), at + 1)
                                       for x, factor in ((re, c), (im, s), (im, c), (re, s)))
-            parts = [registers.stage(x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)),
-                     registers.stage(x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True))]
+            parts = [registers.stage((x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)), at + 2),
+                     registers.stage((x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True)), at + 2)]
         turned += [round_shift(low + high, twiddle_bits) for low, high in parts]
-    return registers.stage(turned)
+    return registers.stage(turned, at + 3)

@@ -13,15 +13,15 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, forward_latency
 from circulant.hw.emit.target import Platform, instances
-from circulant.hw.stream.pipeline import block, delay
+from circulant.hw.stream.pipeline import LEVELS, block, delay
 from circulant.sim.arith.circulant import Product
 
 __all__ = ["BankShape", "Banks", "write_latency"]
 
 
-def write_latency(k: int) -> int:
+def write_latency(k: int, levels: int = LEVELS) -> int:
     """Cycles from a block to where it can be read: its transform, the bank."""
-    return forward_latency(k) + 1
+    return forward_latency(k, levels) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class BankShape:
         streams: sequences that are interleaved.
         aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
             is all that there is.
+        levels: of logic between two registers.
     """
 
     columns: int
@@ -42,6 +43,7 @@ class BankShape:
     second: Product | None = None
     streams: int = 1
     aside: int = 1
+    levels: int = LEVELS
 
     def __post_init__(self) -> None:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
@@ -189,8 +191,8 @@ class Banks(wiring.Component):
         """Accept, count and transform the input's blocks; returns the transforms, and where their next output goes."""
         shape, x = self.shape, self.shape.x
         beats = shape.x_blocks // shape.aside
-        transforms = instances(m, platform, "fft_x", ForwardFft, shape.aside, shape=_fft(x), shift=_shift(x),
-                               spectrum_width=x.spectrum.width)
+        transforms = instances(m, platform, "fft_x", ForwardFft, shape.aside, shape=_fft(x, shape.levels),
+                               shift=_shift(x), spectrum_width=x.spectrum.width)
 
         # Accepted while the ring has a place for it.
         held, came = Signal(range(shape.ring * beats + 1)), Signal(range(max(2, beats)))
@@ -223,9 +225,9 @@ class Banks(wiring.Component):
         shape, other = self.shape, {}
         if shape.second is not None:
             other = {"other_shift": _shift(shape.second), "other_width": shape.second.spectrum.width}
-        (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h), shift=_shift(h),
+        (transform,) = instances(m, platform, "fft_own", ForwardFft, 1, shape=_fft(h, shape.levels), shift=_shift(h),
                                  spectrum_width=h.spectrum.width, **other)
-        latency = forward_latency(shape.k)
+        latency = forward_latency(shape.k, shape.levels)
         m.d.comb += [transform.i.payload.eq(self.own.data), transform.i.valid.eq(self.own.valid),
                      transform.o.ready.eq(1)]
 
@@ -297,8 +299,8 @@ class Banks(wiring.Component):
         return bank, address, ends
 
 
-def _fft(product: Product) -> FftShape:
-    return FftShape(product.block_size, product.input.width, product.twiddle_bits)
+def _fft(product: Product, levels: int) -> FftShape:
+    return FftShape(product.block_size, product.input.width, product.twiddle_bits, levels)
 
 
 def _shift(product: Product) -> int:

@@ -11,13 +11,13 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.issue import SPECTRA, issue_signature
-from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency
+from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
-from circulant.hw.array.program import Program
+from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import delay
+from circulant.hw.stream.pipeline import delay, steps
 
 __all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "weight_image"]
 
@@ -33,12 +33,19 @@ def row_shape(program: Program) -> MacRowShape:
         terms=max(matrix.columns for matrix in program.matrices),
         slots=program.slots,
         fold=program.shape.fold,
+        levels=program.shape.levels,
     )
 
 
-def array_latency(k: int, columns: int) -> int:
-    """Cycles from a pass's last group of columns to its first row: spectra, operands, row, drain, chain."""
-    return SPECTRA + 1 + row_latency(columns) + pipeline_latency(k)
+def array_latency(k: int, shape: ArrayShape) -> int:
+    """Cycles from a pass's last group of columns to its first row: spectra, operands where the levels of logic allow
+    one step between two registers, row, drain, chain."""
+    return _operands(shape.levels) + row_latency(shape.columns, shape.levels) + pipeline_latency(k, shape.levels)
+
+
+def _operands(levels: int) -> int:
+    """Cycles from an issue to its operands."""
+    return SPECTRA + (1 if steps(levels) == 1 else 0)
 
 
 def weight_image(name: str, program: Program, row: int, column: int) -> Image:
@@ -93,30 +100,33 @@ class LaneArray(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last group of columns of a pass to its first row, see `array_latency`."""
-        return array_latency(self.row.k, self.row.columns)
+        return array_latency(self.row.k, self._program.shape)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         program, row, shape, issue = self._program, self.row, self._program.shape, self.issue
 
-        # The data side of the products, one register for all rows.
-        operands = Signal(row.operands, reset_less=True)
+        # The data side of the products, one register for all rows where it is one.
+        ready = _operands(row.levels)  # Cycles from an issue to its operands, and to the cycle before its sum.
+        summed = ready + tree_latency(row.columns, row.levels) - 1
+        operands = Signal(row.operands, reset_less=row.late)
+        domain = m.d.sync if row.late else m.d.comb
         phase = delay(m, issue.phase, SPECTRA, name="phase")
-        part = delay(m, phase, row.latency - 2, name="part")
+        part = delay(m, phase, summed - SPECTRA, name="part")
         for c in range(shape.columns):
             spectrum = [self.spectra[c][j] for j in range(row.k)]
             chosen = phases(data_operands(spectrum), row, phase)
-            m.d.sync += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
+            domain += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
 
         # The issue on its way: to the accumulators, to the drain, to the chains.
-        add = delay(m, issue.valid, row.latency, name="add", reset_less=False)
+        add = delay(m, issue.valid, summed, name="add", reset_less=False)
         slot, first = (
-            delay(m, value, row.latency, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
+            delay(m, value, summed, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
         )
-        load = delay(m, issue.ends, row.latency, name="load", reset_less=False)
-        start = delay(m, load, 3, name="start", reset_less=False)
+        load = delay(m, issue.ends, summed, name="load", reset_less=False)
+        start = delay(m, load, ready + row.latency - summed, name="start", reset_less=False)
         number, second = (
-            delay(m, value, 3 + row.latency, name=name)
+            delay(m, value, ready + row.latency, name=name)
             for name, value in (("number", issue.number), ("second", self.second))
         )
 

@@ -13,11 +13,12 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import constant_product
 from circulant.hw.emit.target import Platform
-from circulant.hw.stream.pipeline import tree
+from circulant.hw.stream.pipeline import LEVELS, registers, steps, tree
 from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 
-__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "weight_operands"]
+__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "tree_latency",
+           "weight_operands"]
 
 
 def data_operands(spectrum: list[Value]) -> list[Value]:
@@ -36,9 +37,14 @@ def weight_operands(spectrum: list[Value]) -> list[Value]:
     return operands
 
 
-def row_latency(columns: int) -> int:
+def tree_latency(columns: int, levels: int = LEVELS) -> int:
+    """Cycles from the operands of a row of so many columns to the sum over it: operands, products, the tree."""
+    return 2 + registers(ceil_log2(columns), levels)
+
+
+def row_latency(columns: int, levels: int = LEVELS) -> int:
     """Cycles of a row of so many columns, see `MacRowShape.latency`."""
-    return 4 + ceil_log2(columns)
+    return tree_latency(columns, levels) + (2 if steps(levels) == 1 else 1)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class MacRowShape:
         terms: block products that an accumulator sums up at the most.
         slots: accumulators, sums that grow side by side.
         fold: cycles that a block product takes, with as many times fewer multipliers.
+        levels: of logic between two registers.
     """
 
     k: int
@@ -62,6 +69,7 @@ class MacRowShape:
     terms: int
     slots: int
     fold: int = 1
+    levels: int = LEVELS
 
     @property
     def products(self) -> int:
@@ -100,9 +108,14 @@ class MacRowShape:
 
     @property
     def latency(self) -> int:
-        """Cycles from the operands to the head of the drain: those of the row, products, levels of the tree, sum,
-        drain."""
-        return row_latency(self.columns)
+        """Cycles from the operands to the head of the drain: those of the row, products, the tree, the sum where the
+        levels allow one step between two registers, the drain."""
+        return row_latency(self.columns, self.levels)
+
+    @property
+    def late(self) -> bool:
+        """Whether sums, and the weights' side of products, have a register of their own."""
+        return steps(self.levels) == 1
 
 
 def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Value]:
@@ -122,8 +135,9 @@ class MacRow(wiring.Component):
 
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
-        w, phase: the weights' spectra, and which part of the products is their turn, one cycle before these operands.
-        add: the sum of the next cycle's products goes to accumulator ``slot``, ``shape.latency`` - 3 cycles after x.
+        w, phase: the weights' spectra, and which part of the products is their turn, with these operands, or where
+            ``shape.late`` one cycle before.
+        add: the sum of the next cycle's products goes to accumulator ``slot``, `tree_latency` - 1 cycles after x.
         first: with ``add``: it is the first one of its row.
         load: with ``add``: it is the last one; the sum goes to the drain. Without it the drain shifts.
         part: with ``add``: the phase of these products.
@@ -156,22 +170,28 @@ class MacRow(wiring.Component):
         add, first, load, part = (
             Signal.like(value, name=f"row_{name}", attrs={"keep": 1})
             for name, value in (("add", self.add), ("first", self.first), ("load", self.load), ("part", self.part)))
-        loads = Signal(name="row_loads", attrs={"keep": 1})
-        m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load), loads.eq(load)]
+        loads = load
+        if shape.late:
+            loads = Signal(name="row_loads", attrs={"keep": 1})
+            m.d.sync += loads.eq(load)
+        m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load)]
         if shape.fold > 1:
             m.d.sync += part.eq(self.part)
 
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
         for i, terms in enumerate(self._products(m)):
-            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(m, terms, name=f"tree_{i}"))
+            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(
+                m, terms, name=f"tree_{i}", levels=shape.levels))
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
         for j in range(shape.products):
             phase, i = divmod(j, shape.multipliers)
-            value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
-            with m.If(part == phase if phase < shape.fold - 1 else Const(1)):  # It waits for the last phase.
-                m.d.sync += value.eq(total[i])
+            value: Value = total[i]
+            if shape.late or phase < shape.fold - 1:  # It waits for the last phase.
+                value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
+                with m.If(part == phase if phase < shape.fold - 1 else Const(1)):
+                    m.d.sync += value.eq(total[i])
             m.d.sync += drain[j].eq(Mux(loads, value, self.chain[j]))
         return m
 
@@ -188,10 +208,12 @@ class MacRow(wiring.Component):
                 factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
                 product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
                                  reset_less=True)
-                near = Signal.like(factor, name=f"near_{c}_{j}")
+                near = factor
+                if shape.late:
+                    near = Signal.like(factor, name=f"near_{c}_{j}")
+                    m.d.sync += near.eq(factor)
                 a, b = shape.widths[j]  # What is above repeats the sign.
-                m.d.sync += [factor.eq(weight), near.eq(factor),
-                             product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
+                m.d.sync += [factor.eq(weight), product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
                 products[j].append(product)
         return products
 

@@ -17,7 +17,7 @@ from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import delay, per_matrix
+from circulant.hw.stream.pipeline import LEVELS, delay, per_matrix, registers, steps, when
 
 __all__ = ["OutputPipeline", "chain_image", "chain_output", "pipeline_latency", "route_layout"]
 
@@ -44,9 +44,9 @@ def chain_output(program: Program) -> wiring.Signature:
     return wiring.Signature(members | {"second": Out(1), "data": Out(row)})
 
 
-def pipeline_latency(k: int) -> int:
-    """Cycles from a pass's sums to its first row: combine, round, clip, inverse FFT, round, bias."""
-    return 3 + fft_latency(k) + 2
+def pipeline_latency(k: int, levels: int = LEVELS) -> int:
+    """Cycles from a pass's sums to its first row: combine, round, clip; inverse FFT; round, bias."""
+    return registers(3, levels) + fft_latency(k, levels) + registers(2, levels)
 
 
 def chain_image(name: str, program: Program, chain: int) -> Image:
@@ -99,7 +99,8 @@ class OutputPipeline(wiring.Component):
         self._products = [matrix.product for matrix in program.matrices]
         first = self._products[0]
         self._width = max(p.output.width for p in self._products)
-        self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits)
+        self._fft = FftShape(first.block_size, max(p.product.width for p in self._products), first.twiddle_bits,
+                             program.shape.levels)
         super().__init__(
             {
                 "start": In(1),
@@ -113,7 +114,7 @@ class OutputPipeline(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from ``start`` to the first row, see `pipeline_latency`."""
-        return pipeline_latency(self._fft.k)
+        return pipeline_latency(self._fft.k, self._fft.levels)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -126,27 +127,26 @@ class OutputPipeline(wiring.Component):
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
         m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
-        at = delay(m, matrix, 1, name="combined_matrix")
-        clips = delay(m, at, 1, name="whole_matrix")
+        levels = self._fft.levels
+        keeps = [(3 - step) % steps(levels) == 0 for step in (1, 2, 3)]  # Of the three steps those with a register.
+        at = delay(m, matrix, int(keeps[0]), name="combined_matrix")
+        clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
-            combined = Signal(number_j.shape(), name=f"combined_{j}", reset_less=True)
-            whole = Signal(signed(len(combined) + 1 - min(drops)), name=f"whole_{j}", reset_less=True)
-            product = Signal(signed(self._fft.width), name=f"product_{j}", reset_less=True)
+            combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}")
+            whole = when(m, _chosen(drops, at, partial(round_shift, combined)),
+                         signed(len(combined) + 1 - min(drops)), kept=keeps[1], name=f"whole_{j}")
+            clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
+            product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}")
             m.d.comb += inverse.i.payload[j].eq(product)
-            m.d.sync += [
-                combined.eq(number_j),
-                whole.eq(_chosen(drops, at, partial(round_shift, combined))),
-                product.eq(_chosen([p.product.width for p in self._products], clips, partial(saturate, whole))),
-            ]
 
         # The row's route and biases, read so that they meet it behind the transform.
-        steps = 3 + self._fft.latency
+        there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
-        route, biases = self._image(m, delay(m, starts + slot, steps - 1, name="address"))
+        route, biases = self._image(m, delay(m, starts + slot, there - 1, name="address"), late)
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
-        live = delay(m, passes, steps + 1, name="live", reset_less=False)
-        matrix = delay(m, clips, steps - 2, name="matrix")
-        final = delay(m, matrix, 1, name="final")
+        live = delay(m, passes, there + late, name="live", reset_less=False)
+        matrix = delay(m, clips, there - registers(3, levels) + int(keeps[2]), name="matrix")
+        final = delay(m, matrix, late, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
         m.d.comb += [
             self.o.valid.eq(routed.valid), self.o.completes.eq(routed.completes), self.o.matrix.eq(routed.matrix),
@@ -158,12 +158,10 @@ class OutputPipeline(wiring.Component):
         shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
         for j in range(self._fft.k):
             width = self._fft.inverse_width + 1 + max(0, -min(shifts))
-            rounded = Signal(signed(width), name=f"rounded_{j}", reset_less=True)
-            m.d.sync += [
-                rounded.eq(_chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))),
-                output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
-                    saturate, rounded + biases.word_select(j, self._width).as_signed()))),
-            ]
+            value = _chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))
+            rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}")
+            m.d.sync += output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
+                saturate, rounded + biases.word_select(j, self._width).as_signed())))
         return m
 
     def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:
@@ -189,13 +187,13 @@ class OutputPipeline(wiring.Component):
             numbers += [s1 - s3, s1 + s2]
         return numbers
 
-    def _image(self, m: Module, address: Value) -> tuple[data.View, Value]:
-        """Route and biases of a row, two cycles after its address."""
+    def _image(self, m: Module, address: Value, late: int) -> tuple[data.View, Value]:
+        """Route and biases of a row, a cycle and ``late`` more after its address."""
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
         m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
         m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
-        word = delay(m, rom.data, 1, name="word")
+        word = delay(m, rom.data, late, name="word")
         return data.View(layout, word[width:]), word[:width]
 
 

@@ -25,14 +25,18 @@ class Memory(NamedTuple):
     depth: int
     writable: bool = True
     asynchronous: bool = False
+    loadable: bool = False
 
     @property
     def bits(self) -> int:
         return self.copies * self.width * self.depth
 
     def place(self, profile: Profile = GENERIC) -> str:
-        """Where they lie in a family."""
-        return profile.place(self.depth, self.width, writable=self.writable, asynchronous=self.asynchronous)
+        """Where they lie in a family; what can be loaded and would lie in logic lies where it can be written."""
+        fixed = profile.place(self.depth, self.width, writable=False)
+        if self.loadable and not self.writable and fixed == "block":
+            return fixed
+        return profile.place(self.depth, self.width, writable=self.writable or self.loadable, asynchronous=self.asynchronous)
 
 
 class Product(NamedTuple):
@@ -56,7 +60,7 @@ class Parts:
     @property
     def loadable(self) -> "Parts":
         """The same with every image behind a configuration port: what lies in logic can then be written."""
-        return Parts([each._replace(writable=each.writable or each.place() == "logic") for each in self.memories],
+        return Parts([each._replace(loadable=True) for each in self.memories],
                      self.products)
 
 

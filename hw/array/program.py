@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from circulant.hw.array.order import Item, arrange, colour
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
 
@@ -28,7 +29,8 @@ AHEAD, MAIN, SECOND = range(3)
 class ArrayShape:
     """R ``rows`` of C ``columns``, a lane at each place, drained through I ``chains``.
 
-    A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane.
+    A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
+    ``levels`` levels of logic at the most.
 
     Raises:
         ValueError: when the rows are no multiple of the chains.
@@ -38,6 +40,7 @@ class ArrayShape:
     columns: int
     chains: int
     fold: int = 1
+    levels: int = LEVELS
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1 or self.rows % self.chains:

@@ -18,6 +18,7 @@ class Profile:
         asynchronous: whether a memory of look-up tables can be written, and read without a clock edge.
         registers: bits of a memory that is written, up to which it lies in flip-flops; only where none lies in look-up
             tables.
+        fixed: words up to which fixed contents lie in logic.
         ram, rom: attributes of memories that can be written, and of those that cannot.
         words: what the attributes call a place, where it is not the place's name.
         silent: places of fixed memories for which the tools have no word, so that nothing is said.
@@ -26,6 +27,7 @@ class Profile:
     name: str
     asynchronous: bool = True
     registers: int = 0
+    fixed: int = 16
     ram: str = "ram_style"
     rom: str = "rom_style"
     words: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +40,7 @@ class Profile:
         A table of six inputs holds 64 bits; weights and activations belong into block RAM.
         """
         if not writable:
-            return "logic" if depth <= 16 else "block"
+            return "logic" if depth <= self.fixed else "block"
         if self.asynchronous:
             return "distributed" if asynchronous or depth <= 64 else "block"
         return "registers" if depth * width <= self.registers else "block"
@@ -56,7 +58,7 @@ PROFILES = {profile.name: profile for profile in (
     Profile("generic"),
     Profile("xilinx", silent=frozenset({"logic"})),  # Vivado knows no rom_style "logic", Yosys no ROM in LUT RAM.
     Profile("ecp5"),
-    Profile("ice40", asynchronous=False, registers=512),
+    Profile("ice40", asynchronous=False, registers=288, fixed=32),
     Profile("gowin"),
     Profile("intel", ram="ramstyle", rom="romstyle", words={"block": "M10K", "distributed": "MLAB"}),
 )}

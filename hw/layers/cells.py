@@ -7,11 +7,11 @@ from amaranth.hdl import Module, Signal, Value, ValueLike, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.activation import Activation
+from circulant.hw.arith.activation import Activation, activation_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import delay
+from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.gru import Gru
@@ -28,6 +28,9 @@ L = TypeVar("L", Gru, Lstm)
 class Cell(wiring.Component, ABC, Generic[L]):
     """The function that a `Pointwise` unit computes of one element, an element per cycle.
 
+    Products have a register each. Of the steps between them those that are summed up here have one as ``levels`` of
+    logic between two registers allow: results, and what goes from a sum into an activation or a product.
+
     Members:
         those of ``rows``, ``memories`` and ``outputs``; ``next``, what the memory ``own`` takes, if there is one.
     """
@@ -37,9 +40,9 @@ class Cell(wiring.Component, ABC, Generic[L]):
     own = "state"
     """The memory that takes ``next``; "" without one."""
 
-    def __init__(self, layer: L, *, name: str, config: Config | None = None) -> None:
+    def __init__(self, layer: L, *, name: str, config: Config | None = None, levels: int = LEVELS) -> None:
         self._layer: L = layer
-        self._name, self._config = name, config
+        self._name, self._config, self._levels = name, config, levels
         pre, memories = signed(layer.pre_format.width), self.memories(layer)
         super().__init__({
             **{row: In(pre) for row in self.rows}, **{memory: In(signed(width)) for memory, width in memories.items()},
@@ -66,8 +69,8 @@ class Cell(wiring.Component, ABC, Generic[L]):
 
     @staticmethod
     @abstractmethod
-    def latency(layer: L) -> int:
-        """Cycles from the operands to all outputs."""
+    def latency(layer: L, levels: int = LEVELS) -> int:
+        """Cycles from the operands to all outputs, for so many levels of logic between two registers."""
 
     @staticmethod
     def memories(layer: L) -> dict[str, int]:
@@ -84,7 +87,8 @@ class Cell(wiring.Component, ABC, Generic[L]):
         return {}
 
     def _activation(self, m: Module, pwl: Pwl, x: ValueLike, *, name: str, table: str) -> Signal:
-        m.submodules[name] = unit = Activation(pwl, image=f"{self._name}_{table}", config=self._config)
+        m.submodules[name] = unit = Activation(pwl, image=f"{self._name}_{table}", config=self._config,
+                                               levels=self._levels)
         m.d.comb += unit.x.eq(x)
         return unit.y
 
@@ -103,6 +107,12 @@ def _(layer: Lstm) -> list[type[Cell]]:
 @cells_of.register
 def _(layer: Gru) -> list[type[Cell]]:
     return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
+
+
+def _kept(levels: int) -> tuple[int, int]:
+    """Registers, one or none, of what is rounded at once, such as a result, and of what goes into another activation or
+    product."""
+    return int(steps(levels) < 2), int(steps(levels) < 3)
 
 
 def _register(m: Module, value: ValueLike, width: int, name: str) -> Signal:
@@ -128,13 +138,14 @@ class GruCell(Cell[Gru]):
         return [(gate, layer.pre_format.width), (gate, gate + 1)]
 
     @staticmethod
-    def latency(layer: Gru) -> int:
+    def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
-        return 2 * Activation.latency + 5
+        few, some = _kept(levels)
+        return 2 * activation_latency(levels) + 2 + 2 * few + some
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a = self._layer, Activation.latency
+        layer, a, few = self._layer, activation_latency(self._levels), _kept(self._levels)[0]
         width, state = layer.pre_format.width, layer.output_format
 
         # The gates.
@@ -143,22 +154,25 @@ class GruCell(Cell[Gru]):
 
         # The candidate: n = tanh(nx + r · nh).
         reset = _register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
-        pre = _register(m, saturate(delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac), width),
-                        width, "pre")
+        total = delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac)
+        pre = when(m, saturate(total, width), signed(width), kept=bool(few), name="pre")
         n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
 
         # The update: h' = n + z · (h - n).
-        value = _updated(m, n, delay(m, z, a + 2, name="z_wait"), delay(m, self.state, 2 * a + 2, name="h_late"), state)
+        wait = a + 1 + few
+        value = _updated(m, n, delay(m, z, wait, name="z_wait"), delay(m, self.state, a + wait, name="h_late"),
+                         state=state, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
 
 
-def _updated(m: Module, n: Value, z: Value, h: Value, state: Format) -> Signal:
-    """n + z (h - n), three cycles later."""
-    difference = _register(m, h - n, state.width + 1, "difference")
-    update = _register(m, delay(m, z, 1, name="z_late") * difference, 2 * state.width + 1, "update")
-    total = delay(m, n, 2, name="n_late") + round_shift(update, state.frac)
-    return _register(m, saturate(total, state.width), state.width, "value")
+def _updated(m: Module, n: Value, z: Value, h: Value, *, state: Format, levels: int) -> Signal:
+    """n + z (h - n), as many cycles later as there are registers: of the difference, the product, the sum."""
+    few, some = _kept(levels)
+    difference = when(m, h - n, signed(state.width + 1), kept=bool(some), name="difference")
+    update = _register(m, delay(m, z, some, name="z_late") * difference, 2 * state.width + 1, "update")
+    total = delay(m, n, some + 1, name="n_late") + round_shift(update, state.frac)
+    return when(m, saturate(total, state.width), signed(state.width), kept=bool(few), name="value")
 
 
 class ResetCell(Cell[Gru]):
@@ -178,9 +192,9 @@ class ResetCell(Cell[Gru]):
         return [(gate, gate)]
 
     @staticmethod
-    def latency(layer: Gru) -> int:
+    def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Gate, product, rounding."""
-        return Activation.latency + 2
+        return activation_latency(levels) + 1 + _kept(levels)[0]
 
     @staticmethod
     def outputs(layer: Gru) -> dict[str, int]:
@@ -189,11 +203,13 @@ class ResetCell(Cell[Gru]):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         layer, state = self._layer, self._layer.output_format
+        a, few = activation_latency(self._levels), _kept(self._levels)[0]
         r, z = (self._activation(m, layer.sigmoid, x, name=f"sigmoid_{gate}", table="sigmoid")
                 for gate, x in (("r", self.r), ("z", self.z)))
-        product = _register(m, r * delay(m, self.state, Activation.latency, name="h_late"), 2 * state.width, "product")
-        value = _register(m, saturate(round_shift(product, state.frac), state.width), state.width, "value")
-        m.d.comb += [self.y.eq(value), self.gate.eq(delay(m, z, 2, name="z_late"))]
+        product = _register(m, r * delay(m, self.state, a, name="h_late"), 2 * state.width, "product")
+        value = when(m, saturate(round_shift(product, state.frac), state.width), signed(state.width), kept=bool(few),
+                     name="value")
+        m.d.comb += [self.y.eq(value), self.gate.eq(delay(m, z, 1 + few, name="z_late"))]
         return m
 
 
@@ -213,9 +229,9 @@ class CandidateCell(Cell[Gru]):
         return [(gate, gate + 1)]
 
     @staticmethod
-    def latency(layer: Gru) -> int:
+    def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Candidate, difference, update, sum."""
-        return Activation.latency + 3
+        return activation_latency(levels) + 1 + sum(_kept(levels))
 
     @staticmethod
     def memories(layer: Gru) -> dict[str, int]:
@@ -223,12 +239,17 @@ class CandidateCell(Cell[Gru]):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a = self._layer, Activation.latency
+        layer, a = self._layer, activation_latency(self._levels)
         n = self._activation(m, layer.tanh, self.n, name="tanh_n", table="tanh")
         z, h = delay(m, self.gate, a, name="z_wait"), delay(m, self.state, a, name="h_late")
-        value = _updated(m, n, z, h, layer.output_format)
+        value = _updated(m, n, z, h, state=layer.output_format, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
         return m
+
+
+def _peek(layer: Lstm, levels: int) -> int:
+    """Cycles of a peephole: its product, the sum."""
+    return 0 if layer.peephole is None else 1 + _kept(levels)[0]
 
 
 class LstmCell(Cell[Lstm]):
@@ -249,10 +270,9 @@ class LstmCell(Cell[Lstm]):
         return [(gate, cell), (gate, gate), (gate, gate), *peepholes]
 
     @staticmethod
-    def latency(layer: Lstm) -> int:
+    def latency(layer: Lstm, levels: int = LEVELS) -> int:
         """Peephole, gates, two products and the sum; peephole, o and tanh(c), product and rounding."""
-        peek = 0 if layer.peephole is None else 2
-        return 2 * (peek + Activation.latency) + 4
+        return 2 * (_peek(layer, levels) + activation_latency(levels)) + 2 + sum(_kept(levels))
 
     @staticmethod
     def memories(layer: Lstm) -> dict[str, int]:
@@ -264,9 +284,9 @@ class LstmCell(Cell[Lstm]):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a = self._layer, Activation.latency
+        layer, a, (few, some) = self._layer, activation_latency(self._levels), _kept(self._levels)
         gate, cell = layer.sigmoid.output, layer.cell
-        peek = 0 if layer.peephole is None else 2
+        peek = _peek(layer, self._levels)
         # Gates and candidate.
         i = self._sigmoid(m, "i", self.i, self.state, 0)
         f = self._sigmoid(m, "f", self.f, self.state, 0)
@@ -276,14 +296,16 @@ class LstmCell(Cell[Lstm]):
         kept = _register(m, f * delay(m, self.state, peek + a, name="c_late"), gate.width + cell.width, "kept")
         new = _register(m, i * g, 2 * gate.width, "new")
         total = round_shift(kept, gate.frac) + round_shift(new, 2 * gate.frac - cell.frac)
-        c = _register(m, saturate(total, cell.width), cell.width, "cell")
+        c = when(m, saturate(total, cell.width), signed(cell.width), kept=bool(some), name="cell")
 
         # The output: m = o · tanh(c'), the peephole of o sees c'.
-        o = self._sigmoid(m, "o", delay(m, self.o, peek + a + 2, name="o_late"), c, peek + a + 2)
+        late = peek + a + 1 + some
+        o = self._sigmoid(m, "o", delay(m, self.o, late, name="o_late"), c, late)
         t = self._activation(m, layer.tanh_cell, c, name="tanh_c", table="tanh_cell")
         product = _register(m, o * delay(m, t, peek, name="tanh_late"), 2 * gate.width, "output")
-        value = _register(m, saturate(round_shift(product, gate.frac), gate.width), gate.width, "value")
-        m.d.comb += [self.y.eq(value), self.next.eq(delay(m, c, peek + a + 2, name="c_wait"))]
+        value = when(m, saturate(round_shift(product, gate.frac), gate.width), signed(gate.width), kept=bool(few),
+                     name="value")
+        m.d.comb += [self.y.eq(value), self.next.eq(delay(m, c, peek + a + 1 + few, name="c_wait"))]
         return m
 
     def _sigmoid(self, m: Module, gate: str, pre: Value, c: Value, late: int) -> Signal:
@@ -294,5 +316,6 @@ class LstmCell(Cell[Lstm]):
             weight = delay(m, getattr(self, f"p{gate}"), late, name=f"p{gate}_late")
             product = _register(m, weight * c, form.width + layer.cell.width, f"peephole_{gate}")
             seen = round_shift(product, form.frac + layer.cell.frac - layer.pre_format.frac)
-            pre = _register(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), width, f"peeked_{gate}")
+            pre = when(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), signed(width),
+                       kept=bool(_kept(self._levels)[0]), name=f"peeked_{gate}")
         return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid")

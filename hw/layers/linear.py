@@ -40,7 +40,8 @@ class LinearLayer(wiring.Component):
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
         self._program = program
-        self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape))
+        self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
+                                levels=program.shape.levels)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({

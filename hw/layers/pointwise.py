@@ -15,7 +15,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
-from circulant.hw.stream.pipeline import delay
+from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
@@ -23,9 +23,16 @@ from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
 
-def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int) -> int:
-    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register."""
-    return row_buffers.FETCH + (layer.gates.block_size // elements - 1) + 1 + cell.latency(layer) + 1
+def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int, levels: int = LEVELS) -> int:
+    """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register; the
+    first register is left out where the levels of logic allow three steps between two of them."""
+    return (row_buffers.FETCH + (layer.gates.block_size // elements - 1) + _registered(levels)
+            + cell.latency(layer, levels) + 1)
+
+
+def _registered(levels: int) -> int:
+    """Registers, one or none, of the elements whose turn it is."""
+    return int(steps(levels) < 3)
 
 
 @singledispatch
@@ -75,6 +82,7 @@ class Pointwise(wiring.Component):
         layer: the golden layer.
         elements: per cycle, a divisor of the block size.
         streams: sequences that are interleaved, each with a state of its own.
+        levels: of logic between two registers.
         config, state: the port through which tables can be written, and its window onto the memory ``state``; only that
             of an LSTM, which nobody else has, is read.
 
@@ -90,13 +98,13 @@ class Pointwise(wiring.Component):
     """
 
     def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int,
-                 config: Config | None = None, state: MemoryWindow | None = None) -> None:
+                 levels: int = LEVELS, config: Config | None = None, state: MemoryWindow | None = None) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:
             raise ValueError(f"Elements per cycle must divide the block size {k}, not {elements!r}")
         self._layer, self._elements, self._streams, self._k = layer, elements, streams, k
         self._blocks = blocks = -(-layer.hidden // k)
-        self._cell, self._config, self._state = cell, config, state
+        self._cell, self._config, self._state, self._levels = cell, config, state, levels
         self._memories = cell.memories(layer)
         self._outputs = cell.outputs(layer)
         row = data.ArrayLayout(signed(layer.pre_format.width), k)
@@ -133,7 +141,7 @@ class Pointwise(wiring.Component):
         operands |= {name: self._memory(m, name, width, writes[name]) for name, width in self._memories.items()}
 
         # What is known of the group, as late as its results.
-        latency = 1 + self._cell.latency(layer)
+        latency = _registered(self._levels) + self._cell.latency(layer, self._levels)
         valid = delay(m, running, latency, name="valid", reset_less=False)
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
@@ -146,12 +154,13 @@ class Pointwise(wiring.Component):
             collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
-            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config)
+            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config,
+                                                                  levels=self._levels)
             for name, operand in operands.items():
                 value = self._element(operand, phase, lane)
-                register = Signal.like(getattr(cell, name), name=f"element_{name}", reset_less=True)
-                m.d.sync += register.eq(Mux(step.first, 0, value) if name == "state" else value)
-                m.d.comb += getattr(cell, name).eq(register)
+                given = getattr(cell, name)
+                m.d.comb += given.eq(when(m, Mux(step.first, 0, value) if name == "state" else value, given.shape(),
+                                          kept=bool(_registered(self._levels)), name=f"element_{name}"))
             for p in range(phases):
                 j = p * elements + lane
                 behind = (number == blocks - 1) if j >= k - padding else Const(0)

@@ -25,7 +25,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.reload.config import Config, MemoryWindow
-from circulant.hw.stream.pipeline import Queue, block, connect, delay, element
+from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.golden.gru import Gru
@@ -34,11 +34,11 @@ from circulant.sim.golden.lstm import Lstm
 __all__ = ["RecurrentLayer", "bank_shape"]
 
 
-def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1) -> BankShape:
+def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1, levels: int = LEVELS) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
     second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
-    return BankShape(columns, x, h, second, streams)
+    return BankShape(columns, x, h, second, streams, levels=levels)
 
 
 class RecurrentLayer(wiring.Component):
@@ -67,7 +67,8 @@ class RecurrentLayer(wiring.Component):
         k = layer.gates.block_size
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
-        self._banks = bank_shape(layer, columns=program.shape.columns, streams=streams)
+        self._banks = bank_shape(layer, columns=program.shape.columns, streams=streams,
+                                 levels=program.shape.levels)
         self._engine = Engine(
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth, banks=self._banks,
             config=config)
@@ -81,7 +82,7 @@ class RecurrentLayer(wiring.Component):
                     "c", layer.hidden, self._hidden_blocks, cells_of(layer)[0].memories(layer)["state"])
             self._restore = Restore(
                 opening=self._outputs, k=k, width=layer.output_format.width, blocks=self._blocks, streams=streams,
-                settle=write_latency(k) + 2)
+                settle=write_latency(k, program.shape.levels) + 2)
             config.restoring.append(self._restore.busy)
         self._pointwise = self._unit(0)
         self._state = block(k, layer.output_format.width)
@@ -117,7 +118,7 @@ class RecurrentLayer(wiring.Component):
 
     def _unit(self, stage: int) -> Pointwise:
         return Pointwise(cells_of(self._layer)[stage], self._layer, elements=self._elements, streams=self._streams,
-                         config=self._config, state=self._own_state)
+                         levels=self.program.shape.levels, config=self._config, state=self._own_state)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -224,7 +225,8 @@ class RecurrentLayer(wiring.Component):
         m.submodules.candidate_rows = rows = self._engine.rows(m, stage=1)
         m.submodules.renewal = unit = self._unit(1)
         # One transform serves both: the unit with the shorter way gives way.
-        ahead, behind = (pointwise_latency(cell, layer, self._elements) for cell in cells_of(layer))
+        ahead, behind = (pointwise_latency(cell, layer, self._elements, self.program.shape.levels)
+                         for cell in cells_of(layer))
         self._feed(m, rows, unit)
         _give(m, unit.o, results)
         m.d.comb += first.yields.eq(delay(m, unit.fetch, behind - ahead, name="renewed", reset_less=False))

@@ -13,7 +13,7 @@ from circulant.hw.unit import Site, unit
 from circulant.sim.arith.circulant import pad
 from circulant.sim.golden.scale import Scale
 
-__all__ = ["ScaleLayer"]
+__all__ = ["LATENCY", "ScaleLayer"]
 
 LATENCY = 4
 """Cycles: factors from their memory, product, rounding, sum."""
@@ -42,6 +42,11 @@ class ScaleLayer(wiring.Component):
         factors = Memory(1, e * (layer.factor.width + layer.output_format.width), -(-layer.inputs // e), writable=False)
         return Parts([factors, queue_memory(self._queue)],
                      [Product(e, layer.input_format.width, layer.factor.width)])
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a block to what leaves: `LATENCY`, then the queue."""
+        return LATENCY + self._queue.latency
 
     @property
     def images(self) -> list[Image]:

@@ -8,6 +8,7 @@ from circulant.hw.layers.tile import TileShape, tiles_fit
 from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful
 from circulant.hw.plan.stream_plan import pooled_aside, stream_plan
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.layers import Layer
@@ -71,7 +72,7 @@ def _shares(count: int) -> list[int]:
 
 
 @ladder.register
-def _(layer: Conv, *, streams: int, count: int) -> Ladder:
+def _(layer: Conv, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(each,) for each in useful(list(conv_plans(layer)))])
 
 

@@ -61,6 +61,7 @@ class Family:
             that is read without a clock edge.
         luts, flip_flops: factors of the estimates by kinds of bits.
         errors: of both estimates, shares.
+        cycle: (ns, ns): the time that a path takes besides its levels of logic, and that of each level with its wires.
     """
 
     dsp: Dsp
@@ -70,6 +71,12 @@ class Family:
     luts: Mapping[str, float] = field(default_factory=dict)
     flip_flops: Mapping[str, float] = field(default_factory=dict)
     errors: tuple[float, float] = (0.0, 0.0)
+    cycle: tuple[float, float] = (1.2, 0.6)
+
+    def levels(self, mhz: float) -> int:
+        """Levels of logic between two registers for which a clock leaves time."""
+        beside, each = self.cycle
+        return max(0, int((1000 / mhz - beside) / each + 1e-9))
 
     def dsps(self, a: int, b: int) -> int:
         """DSP blocks of a product of a and b signed bits."""
@@ -136,18 +143,19 @@ FAMILIES = {
     "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
                   flip_flops=_FF6, errors=(0.15, 0.2)),
     "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
-                  flip_flops=_FF6, errors=(0.2, 0.25)),
+                  flip_flops=_FF6, errors=(0.2, 0.25), cycle=(1.4, 0.8)),
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
-                   errors=(0.3, 0.15)),
+                   errors=(0.3, 0.15), cycle=(1.5, 1.9)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5)),
+                    errors=(0.5, 0.5), cycle=(1.5, 2.2)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
                     ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5)),
+                    errors=(0.5, 0.5), cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
-                       tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5)),
+                       tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),
 }
 """By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
-is most like them, and a larger error. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three
-slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""
+is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz with
+four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
+three slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""

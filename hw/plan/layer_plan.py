@@ -18,6 +18,7 @@ from circulant.hw.plan.passes import (
     useful,
 )
 from circulant.hw.plan.step_cost import TURNS, chain_latency, chart, limit, step_timeline, vector_limit
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.gru import Gru
@@ -40,7 +41,7 @@ def element_multiplications(layer: Layer) -> int:
     return sum(cell.multiplications(layer) for cell in cells_of(layer))
 
 
-def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
+def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[LayerPlan]:
     """Arrays and pointwise units, with an estimate of their cycles."""
     found = matrices(layer)
     k = found[0].product.block_size
@@ -54,7 +55,7 @@ def candidates(layer: Simple, streams: int) -> Iterator[LayerPlan]:
         for r in {-(-count // chains) * chains for count in rows}:
             for c in columns:
                 for fold in folds(k, lanes=r * c):
-                    shape = ArrayShape(r, c, chains, fold)
+                    shape = ArrayShape(r, c, chains, fold, levels)
                     for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
                         used = shape.multipliers(k) + each * elements
                         yield LayerPlan(shape, elements, multipliers=used,
@@ -133,18 +134,18 @@ def _period(layer: Gru | Lstm, plan: LayerPlan, turns: int = 1) -> float:
 
 
 @ladder.register
-def _(layer: Linear | Gru | Lstm, *, streams: int, count: int) -> Ladder:
-    found = list(candidates(layer, streams))
+def _(layer: Linear | Gru | Lstm, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+    found = list(candidates(layer, streams, levels))
     return Ladder([(each,) for each in useful(found)],
                   lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
 
 
 @ladder.register
-def _(layer: Bidirectional, *, streams: int, count: int) -> Ladder:
+def _(layer: Bidirectional, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     if streams > 1:
         raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
                       f"bidirectional; set hardware.streams to 1, not {streams}")
-    found = [list(candidates(each, streams)) for each in layer.directions.values()]
+    found = [list(candidates(each, streams, levels)) for each in layer.directions.values()]
     blocks = -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))
 
     def settle(rung: Rung, spare: int) -> PairPlan:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.plans import Plan
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.artifact import Json
 from circulant.sim.golden.layers import Layer
@@ -41,12 +42,13 @@ class Ladder:
 
 
 @singledispatch
-def ladder(layer: Layer, *, streams: int, count: int) -> Ladder:
+def ladder(layer: Layer, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     """The useful plans of a layer.
 
     Parameters:
         streams: sequences that are interleaved.
         count: vectors or pixels that come for a vector or an image.
+        levels: of logic between two registers of recurrent and fully connected layers.
 
     Raises:
         Refusal: when the hardware has no unit for the kind, or none for several streams.

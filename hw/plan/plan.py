@@ -6,9 +6,10 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import flows, no_hardware
+from circulant.sim.shape.chain import flows
 
 __all__ = ["KINDS", "Plan", "each_step", "layer_multiplications", "plan", "repeats", "require_positive"]
 
@@ -43,7 +44,7 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS) -> list[Plan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
@@ -52,6 +53,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     Parameters:
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
             every step of an LSTM overlaps with those of others.
+        levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -59,7 +61,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1) -> list[Plan]:
     """
     require_positive("multipliers", multipliers, "give the budget of the device")
     require_positive("streams", streams, "give 1 for the least latency")
-    found = [ladder(layer, streams=streams, count=flow.pixels)
+    found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
     _check(network, streams)
     times = repeats(network)
@@ -108,13 +110,9 @@ def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
 def _check(network: Network, streams: int) -> None:
     """
     Raises:
-        Refusal: when a network over images gives sequences, or is to interleave them.
+        Refusal: when a network over images is to interleave sequences.
     """
-    if network.flow.grid is None:
-        return
-    if why := no_hardware(network.flow, network.end):
-        raise Refusal(f"Network {network.name!r} must be one that hardware can be made of: {why}")
-    if streams > 1:
+    if network.flow.grid is not None and streams > 1:
         raise Refusal(f"Sequences can only be interleaved where vectors come in, but network {network.name!r} takes "
                       f"images; set hardware.streams to 1, not {streams}")
 

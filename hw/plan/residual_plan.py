@@ -2,6 +2,7 @@
 from circulant.hw.array.plans import ResidualPlan
 from circulant.hw.layers.residual import waiting
 from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multiplications, side_by_side_ladder
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.residual import Residual
 from circulant.sim.shape.chain import flows
@@ -17,12 +18,12 @@ def _counts(layer: Residual) -> list[list[int]]:
 
 
 @ladder.register
-def _(layer: Residual, *, streams: int, count: int) -> Ladder:
+def _(layer: Residual, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     inner = [[rung[0] for rung in ladder(each, streams=streams, count=come).rungs]
              for chain, counts in zip(layer.branches.values(), _counts(layer), strict=True)
              for each, come in zip(chain, counts, strict=True)]
     body = len(layer.body)
-    return Ladder([(ResidualPlan(rung[:body], rung[body:]),) for rung in side_by_side_ladder(inner)])
+    return Ladder([(ResidualPlan(rung[:body], rung[body:], streams),) for rung in side_by_side_ladder(inner)])
 
 
 @layer_multiplications.register

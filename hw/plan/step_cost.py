@@ -4,7 +4,7 @@ The hardware has no choice of its own, so that a recurrence over the program giv
 for the Gantt chart. Held to the simulated hardware by its tests.
 """
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from circulant.hw.array import row_buffers
@@ -17,7 +17,8 @@ from circulant.sim.artifact import Json
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
 
-__all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sequence_cycles", "step_timeline", "vector_limit"]
+__all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sample_results", "sequence_cycles", "step_timeline",
+           "vector_limit"]
 
 TURNS = 4
 """Turns of interleaved streams, over which the cost of a chosen array is the mean."""
@@ -50,9 +51,9 @@ class Stage:
     latency: int
 
 
-def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
+def stages(layer: Gru | Lstm, elements: int, levels: int) -> list[Stage]:
     """The pointwise units of a layer, or behind the first one the rows of its projection."""
-    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements))
+    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements, levels))
              for cell in cells_of(layer)]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
@@ -60,8 +61,8 @@ def stages(layer: Gru | Lstm, elements: int) -> list[Stage]:
 def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
     k = layer.gates.block_size
-    return sum(array_latency(k, shape.columns) + row_buffers.LATENCY + stage.latency + write_latency(k)
-               for stage in stages(layer, elements))
+    return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
+               for stage in stages(layer, elements, shape.levels))
 
 
 def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, int]]:
@@ -84,7 +85,7 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
         turns: over which the period is the mean; those of several streams may differ by a cycle.
     """
     steps = 4 + (1 + turns) * streams
-    lines, starts = _run(layer, program, elements, streams=streams, steps=steps, lengths=[steps])
+    lines, starts = _steps(layer, program, elements, streams=streams, steps=steps, lengths=[steps])
     behind = 1 if not program.commands[SECOND] else 2 if streams == 1 else 3
     over = turns * streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
@@ -100,25 +101,47 @@ def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps
     """
     lengths = [steps] if isinstance(steps, int) else steps
     each = sum(lengths) * streams
-    _, starts = _run(layer, program, elements, streams=streams, steps=(2 + TURNS) * each + 1, lengths=lengths)
+    _, starts = _steps(layer, program, elements, streams=streams, steps=(2 + TURNS) * each + 1, lengths=lengths)
     return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS * len(lengths))
 
 
-def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps: int,
-         lengths: Sequence[int]) -> tuple[list[Timeline], list[int]]:
+def sample_results(layer: Gru | Lstm, program: Program, elements: int, start: int) -> list[int]:
+    """The cycle in which each block of a single step's output is there, its first issue being in cycle ``start``: the
+    state of the step before has been there for long, and nothing else is under way."""
+    past, line = Timeline(), Timeline()
+    past.results = [start - (1 << 30)] * -(-layer.outputs // layer.gates.block_size)
+    _run(layer, program, elements, order=[(command, 1) for command in range(3)], lines=[past, line], going_on=[True],
+         now=start)
+    return line.results
+
+
+def _steps(layer: Gru | Lstm, program: Program, elements: int, *, streams: int, steps: int,
+           lengths: Sequence[int]) -> tuple[list[Timeline], list[int]]:
     """Timelines of ``steps`` steps from an empty array on, those of sequences of these lengths again and again, and the
     cycles in which their MAIN commands start."""
+    lines = [Timeline() for _ in range(steps)]
+    going_on = [step >= streams for length in lengths for step in range(length * streams)]
+    return lines, _run(layer, program, elements, order=commands(program, streams, steps), lines=lines,
+                       going_on=going_on, streams=streams)
+
+
+def _run(layer: Gru | Lstm, program: Program, elements: int, *, order: Iterable[tuple[int, int]], lines: list[Timeline],
+         going_on: Sequence[bool], streams: int = 1, now: int = 0) -> list[int]:
+    """Fills the timelines of steps; returns the cycles in which their MAIN commands start.
+
+    Parameters:
+        order: (command, step) as they are issued, from cycle ``now`` on.
+        going_on: whether a step has a state, by turns.
+    """
     shape, k = program.shape, layer.gates.block_size
-    rows_at, back = array_latency(k, shape.columns) + row_buffers.LATENCY, write_latency(k)
-    units = stages(layer, elements)
-    now, drained = 0, -shape.slots
+    rows_at, back = array_latency(k, shape) + row_buffers.LATENCY, write_latency(k, shape.levels)
+    units = stages(layer, elements, program.shape.levels)
+    drained = now - shape.slots
     second = bool(program.commands[SECOND])
     passing = _Passing(units, back, second)
-    lines = [Timeline() for _ in range(steps)]
-    starts = [0] * steps
-    going_on = [step >= streams for length in lengths for step in range(length * streams)]
+    starts = [0] * len(lines)
     before = SECOND + 1
-    for command, step in commands(program, streams, steps):
+    for command, step in order:
         line = lines[step]
         goes_on = going_on[step % len(going_on)]
         have = line.seconds if command == SECOND else lines[step - streams].results
@@ -149,7 +172,7 @@ def _run(layer: Gru | Lstm, program: Program, elements: int, streams: int, steps
             for row in range(p.first_row + (-p.first_row - 1) % kinds, stop, kinds):
                 passing.comes(line, matrix.stage, end + rows_at + (row - p.first_row) // shape.chains)
     passing.settle(None, 0)
-    return lines, starts
+    return starts
 
 
 class _Passing:
@@ -253,7 +276,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, f
 def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> Json:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
     line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
-    units = stages(layer, elements)
+    units = stages(layer, elements, program.shape.levels)
     fold, names = program.shape.fold, ("input", "recurrent", "second")
     rows: dict[str, list[list[int]]] = {}
     for command, name in enumerate(names):

@@ -6,13 +6,37 @@ from typing import TypeVar
 from amaranth.hdl import Array, Module, Mux, Shape, ShapeLike, Signal, Value, ValueLike, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["Queue", "Registers", "block", "connect", "delay", "element", "per_matrix", "tree"]
+__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Queue", "Registers", "block", "connect", "delay", "element",
+           "per_matrix", "registers", "steps", "tree", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
+
+LEVELS = 4
+"""Levels of logic between two registers, at the most, where nobody says how many."""
+
+MOST_LEVELS = 12
+"""No register is left out beyond these."""
+
+STEP = 3
+"""Levels of logic that a step of arithmetic takes: a sum, a rounding, a clipping, half a twiddle product."""
+
+QUEUE = 2
+"""Cycles of a payload through an empty `Queue`."""
+
+
+def steps(levels: int) -> int:
+    """Steps of arithmetic between two registers for so many levels of logic; docs/synthesis.md has them measured."""
+    return max(1, levels // STEP)
+
+
+def registers(count: int, levels: int) -> int:
+    """Registers of ``count`` steps in a row, the last of which has one."""
+    return -(-count // steps(levels))
 
 
 def block(k: int, width: int) -> data.StructLayout:
@@ -54,47 +78,66 @@ def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:
     return Array([Value.cast(value) for value in values])[matrix]
 
 
-def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value, Value], Value] = add) -> Value:
-    """The sum of some values, or what ``join`` makes of two at a time, a register after each level; the cycles are the
-    levels, ⌈log2⌉ of their count."""
+def when(m: Module, value: Value, shape: ShapeLike, *, kept: bool, name: str) -> Signal:
+    """A value as a signal: a register where it is ``kept``, else in the same cycle."""
+    signal = Signal(Shape.cast(shape), name=name, reset_less=kept)
+    if kept:
+        m.d.sync += signal.eq(value)
+    else:
+        m.d.comb += signal.eq(value)
+    return signal
+
+
+def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value, Value], Value] = add,
+         levels: int = LEVELS) -> Value:
+    """The sum of some values, or what ``join`` makes of two at a time; of the steps, ⌈log2⌉ of their count, the last
+    one has a register, and so many before it as `registers` says."""
+    left = ceil_log2(len(level))
     while len(level) > 1:
         pairs = [join(level[i], level[i + 1]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-        level = []
-        for n, pair in enumerate(pairs):
-            later = Signal(signed(len(pair)), name=f"{name}_{len(pairs)}_{n}", reset_less=True)
-            m.d.sync += later.eq(pair)
-            level.append(later)
+        left -= 1
+        level = [when(m, pair, signed(len(pair)), kept=left % steps(levels) == 0, name=f"{name}_{len(pairs)}_{n}")
+                 for n, pair in enumerate(pairs)]
     return level[0]
 
 
 class Registers:
     """The stages of a pipeline between two streams, which all move in the same cycles.
 
-    A cycle moves them when the last one is empty or read. ``stage()`` turns values into registers; as many calls as
-    lie on the path from input to output make the ``latency``.
+    A cycle moves them when the last one is empty or read. ``stage()`` turns the values of a step into registers, or
+    leaves them as they are where the levels of logic allow more than a step between two of them.
+
+    Parameters:
+        valid: of the incoming stream.
+        ready: of the outgoing one.
+        count: steps from input to output.
+        levels: of logic between two registers.
     """
 
-    def __init__(self, m: Module, *, valid: Value, ready: Value) -> None:
-        """``valid`` of the incoming stream and ``ready`` of the outgoing one."""
-        self._m = m
+    def __init__(self, m: Module, *, valid: Value, ready: Value, count: int, levels: int = LEVELS) -> None:
+        self._m, self._count, self._every = m, count, steps(levels)
         self._ready = ready
         self._valids = [valid]
         self.move = Signal()
 
-    def stage(self, values: Iterable[Value]) -> list[Value]:
-        """The values, one stage later; parallel branches each take their own calls."""
-        registers = []
+    def stage(self, values: Iterable[Value], at: int) -> list[Value]:
+        """The values behind step ``at``, counted from 1; parallel branches each take their own calls."""
+        kept = (self._count - at) % self._every == 0
+        found = []
         for value in values:
-            register = Signal(Shape.cast(value.shape()), name="stage", reset_less=True)
-            with self._m.If(self.move):
-                self._m.d.sync += register.eq(value)
-            registers.append(register)
-        return registers
+            signal = Signal(Shape.cast(value.shape()), name="stage", reset_less=kept)
+            if kept:
+                with self._m.If(self.move):
+                    self._m.d.sync += signal.eq(value)
+            else:
+                self._m.d.comb += signal.eq(value)
+            found.append(signal)
+        return found
 
-    def close(self, latency: int) -> Value:
-        """Finish after ``latency`` stages; returns ``valid`` of the outgoing stream."""
+    def close(self) -> Value:
+        """Finish; returns ``valid`` of the outgoing stream."""
         valid = self._valids[0]
-        for i in range(latency):
+        for i in range(-(-self._count // self._every)):
             later = Signal(name=f"valid_{i + 1}")
             with self._m.If(self.move):
                 self._m.d.sync += later.eq(valid)
@@ -110,6 +153,8 @@ class Queue(wiring.Component):
         i, o: streams of ``shape``.
         level: payloads held.
     """
+
+    latency = 2
 
     def __init__(self, shape: ShapeLike, *, depth: int) -> None:
         self._shape = shape

@@ -33,6 +33,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
@@ -53,8 +54,12 @@ def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayL
         lengths: (N,), the steps of each sequence; None where all have T. Beyond them the bound is 0.
 
     Raises:
-        Refusal: as `Network.run`; when something saturates, or the network is not that of the model.
+        Refusal: as `Network.run`; when the network ends with a choice, something saturates, or the network is not that
+            of the model.
     """
+    if network.layers[-1].kind == Argmax.kind:
+        raise Refusal(f"The bound must be of numbers, but network {network.name!r} ends with a choice of the largest; "
+                      "give the network without it")
     if [layer.name for layer in network.layers] != [layer.name for layer in model.layers]:
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "

@@ -14,7 +14,6 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.bounds import bins, matrix
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -24,6 +23,8 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real.float_model import Model
@@ -144,7 +145,7 @@ def _(layer: Linear | Conv, peak: float, steps: int) -> Iterator[tuple[str, floa
 
 
 @layer_worst_cases.register
-def _(layer: Pool, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+def _(layer: Pool | OverTime, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     yield f"{layer.name}.y", peak
 
 

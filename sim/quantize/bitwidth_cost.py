@@ -5,7 +5,6 @@ from functools import singledispatch
 from typing import Any
 
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -14,6 +13,8 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
@@ -157,7 +158,7 @@ def layer_bits(layer: Layer) -> int:
 
 
 @layer_bits.register
-def _(layer: Pool | Flatten | Activation | Argmax) -> int:
+def _(layer: Pool | Flatten | Activation | OverTime | Argmax) -> int:
     return 0
 
 

@@ -3,7 +3,6 @@ from collections.abc import Collection
 from functools import singledispatch
 
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -13,6 +12,8 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import RULES
@@ -68,7 +69,7 @@ def _(layer: Residual | Activation) -> list[str]:
 
 
 @bitwidth_fields.register
-def _(layer: Pool) -> list[str]:
+def _(layer: Pool | OverTime) -> list[str]:
     return [] if layer.mode == "max" else ["output_bits"]
 
 

@@ -11,7 +11,6 @@ from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_lines
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -21,6 +20,8 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
@@ -86,7 +87,7 @@ def matrices(layer: Layer) -> dict[str, Product]:
 
 
 @matrices.register
-def _(layer: Pool | Flatten | Scale | Activation | Argmax) -> dict[str, Product]:
+def _(layer: Pool | Flatten | Scale | Activation | OverTime | Argmax) -> dict[str, Product]:
     return {}
 
 
@@ -139,6 +140,12 @@ def _(layer: float_model.Pool, input: Format, peaks: Peaks, bits: Widths) -> Lay
     mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
     return Pool(layer.name, layer.inputs, layer.grid, window=layer.window, mode=layer.mode, input_format=input,
                 output_format=mean)
+
+
+@quantize_layer.register
+def _(layer: float_model.OverTime, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "mean" else input
+    return OverTime(layer.name, layer.inputs, layer.mode, input_format=input, output_format=mean)
 
 
 @quantize_layer.register
@@ -202,8 +209,10 @@ def _one_way(layer: float_model.Gru | float_model.Lstm, input: Format, state: Fo
 
 
 def _state(layer: float_model.Gru | float_model.Lstm, peaks: Peaks, bits: Widths) -> Format:
-    """The format of gates and of what comes out: from -1 to 1, or further where a projection goes further."""
+    """The format of gates and of what comes out: from -1 to 1, or further where a projection or a ReLU goes further."""
     unit = Format(bits.state, bits.state - 1)
+    if getattr(layer, "nonlinearity", "tanh") == "relu":
+        return no_finer(peaks.fit(bits.state, f"{layer.name}.n", f"{layer.name}.h"), unit.frac)
     if getattr(layer, "projection", None) is None:
         return unit
     return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
@@ -223,8 +232,9 @@ def _(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: 
     shared = spectral(layer.name, peaks, bits, sums, [
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
-    sigmoid, tanh = activation_names(layer.hard)
-    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), table(tanh, pre, state, bits))
+    sigmoid, tanh = activation_names(layer.hard, layer.nonlinearity)
+    bend = table(tanh, pre, state, bits) if tanh in FUNCTIONS else fit_lines(tanh, (), pre, state)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), bend)
 
 
 @_one_way.register

@@ -19,6 +19,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.structure import check_structure
@@ -78,7 +79,7 @@ def quantize_layer_like(rule: Layer, layer: Any) -> Any:
 
 
 @quantize_layer_like.register
-def _(rule: Pool | Flatten, layer: Any) -> Layer:
+def _(rule: Pool | Flatten | OverTime, layer: Any) -> Layer:
     return replace(rule, name=layer.name)
 
 
@@ -151,7 +152,8 @@ def _(rule: Lstm, layer: Any) -> Layer:
 
 
 def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm) -> None:
-    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(layer.hard)
+    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(
+        layer.hard, getattr(layer, "nonlinearity", "tanh"))
     if due != found:
         raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
                       f"not {' and '.join(found)}; quantize it with formats of its own")

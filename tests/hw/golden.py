@@ -55,7 +55,7 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
 
 def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 0, peephole: bool = False,
               returns: str = "sequence", seed: int = 0, **widths: int) -> Any:
-    """A quantized LSTM ("lstm"), or a GRU with its reset gate "after" or "before" the matrix.
+    """A quantized LSTM ("lstm"), or a GRU with its reset gate "after" or "before" the matrix; behind that a "relu".
 
     Raises:
         Refusal: when the widths contradict each other.
@@ -77,9 +77,11 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
             projection=first_columns(outputs, hidden) if projection else None,
             peephole=random(3, hidden) if peephole else None, returns=returns)
     else:
+        reset, _, nonlinearity = kind.partition(" ")
         layer = float_model.Gru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
                                 weight_hh=first_columns(hidden, hidden, 3), bias_ih=random(3, hidden),
-                                bias_hh=random(3, hidden), returns=returns, reset=kind)
+                                bias_hh=random(3, hidden), returns=returns, reset=reset,
+                                nonlinearity=nonlinearity or "tanh")
     model = float_model.Model("random", inputs, True, (layer,))
     return quantize(model, rng.normal(0, 1, (8, 5, inputs)), **widths).layers[0]
 

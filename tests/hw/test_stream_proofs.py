@@ -28,12 +28,12 @@ class Pipeline(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         offered = 1 if self._fault == "no stall" else self.o.ready
-        registers = Registers(m, valid=self.i.valid, ready=offered)
+        registers = Registers(m, valid=self.i.valid, ready=offered, count=self._depth)
         values = [self.i.payload]
-        for _ in range(self._depth - (self._fault == "off by one")):
-            values = registers.stage(values)
+        for at in range(1, self._depth + (self._fault != "off by one")):
+            values = registers.stage(values, at)
         m.d.comb += [
-            self.o.payload.eq(values[0]), self.o.valid.eq(registers.close(self._depth)),
+            self.o.payload.eq(values[0]), self.o.valid.eq(registers.close()),
             self.i.ready.eq(1 if self._fault == "always ready" else registers.move)]
         return m
 

@@ -158,8 +158,14 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             graph, notes[node.name] = _fold(graph, node)
             continue
         while (moved := _before(graph, node)) is not None:
-            time = moved.options["order"][node.options["axis"]]
-            node = replace(node, inputs=moved.inputs, options=dict(node.options) | {"axis": time})
+            order, options = moved.options["order"], dict(node.options)
+            if node.op == "last_step":
+                node = replace(node, inputs=moved.inputs, options=options | {"axis": order[options["axis"]]})
+            else:  # Axes that stay as 1 would be elsewhere; what follows gives the values a shape of its own.
+                axes = tuple(sorted(order[axis] for axis in options["axes"]))
+                shape = tuple(size for axis, size in enumerate(node.shape)
+                              if not options["keep"] or axis not in options["axes"])
+                node = replace(node, inputs=moved.inputs, shape=shape, options={"axes": axes, "keep": False})
             graph = _without(_with(graph, node), moved)
             notes[moved.name] = f"without effect on {node.name}"
         if node.op in ("last_step", "ends") and (path := _to_recurrent(graph, node)):
@@ -213,11 +219,14 @@ def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
 
 
 def _before(graph: Graph, node: Node) -> Node | None:
-    """The permutation that a last step may be taken before: nobody else takes its axes, and the rest keep their
-    order; None where there is none."""
-    if node.op != "last_step" or (moved := graph[node.inputs[0]]).op != "permute":
+    """The permutation that a last step, a mean or a maximum may be taken before: nobody else takes its axes, and the
+    rest keep their order; None where there is none."""
+    if node.op not in ("last_step", "mean", "maximum") or (moved := graph[node.inputs[0]]).op != "permute":
         return None
-    rest = [axis for number, axis in enumerate(moved.options["order"]) if number != node.options["axis"]]
+    if node.options.get("keep") and any(user.op != "reshape" for user in graph.users(node.name)):
+        return None
+    taken = (node.options["axis"],) if node.op == "last_step" else node.options["axes"]
+    rest = [axis for number, axis in enumerate(moved.options["order"]) if number not in taken]
     return moved if len(graph.users(moved.name)) == 1 and rest == sorted(rest) else None
 
 

@@ -36,6 +36,7 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
             bias = getattr(module, f"bias{suffix}" if ours else f"bias_{side}{suffix}")
             fields[f"bias_{side}"] = as_numpy(bias).reshape(gates, hidden)
     if gates == 3:
+        fields["nonlinearity"] = getattr(module, "nonlinearity", "tanh")
         return Gru(name, reset="before" if isinstance(module, ResetBeforeGru) else "after", **fields)
     if module.proj_size:
         fields["projection"] = _first_columns(Matrix(module, f"weight_hr{suffix}", 1, outputs, hidden))[0]

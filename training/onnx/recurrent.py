@@ -49,8 +49,9 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     if direction not in ("forward", "bidirectional"):
         raise node.refused(f"its direction must be forward or bidirectional, not {direction}; reverse the data")
     ways, gates = 1 + (direction == "bidirectional"), len(GATES[node.op])
-    functions = list(options.get("activations", FUNCTIONS[node.op] * ways))
-    if functions != FUNCTIONS[node.op] * ways or options.get("clip") or options.get("input_forget"):
+    functions, due = list(options.get("activations", FUNCTIONS[node.op] * ways)), FUNCTIONS[node.op] * ways
+    rectified = node.op == "GRU" and functions == ["Sigmoid", "Relu"] * ways and not options.get("linear_before_reset")
+    if (functions != due and not rectified) or options.get("clip") or options.get("input_forget"):
         raise node.refused(f"its activations must be {', '.join(FUNCTIONS[node.op])} without a clip, not "
                            f"{', '.join(functions)}; train it with those")
     if options.get("layout", 0):
@@ -73,7 +74,8 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
     after = node.op == "LSTM" or bool(options.get("linear_before_reset", 0))
     if peephole is not None or not after:
         kind = ResetBeforeGru if node.op == "GRU" else PeepholeLstm
-    module = kind(inputs, hidden, bidirectional=ways == 2)
+    more = {"nonlinearity": "relu"} if rectified else {}
+    module = kind(inputs, hidden, bidirectional=ways == 2, **more)
     with torch.no_grad():
         for way, suffix in enumerate(("_l0", "_l0_reverse")[:ways]):
             _fill(module, suffix, _ordered(w[way], node.op), _ordered(r[way], node.op), b[way], op=node.op)

@@ -31,7 +31,7 @@ def trainings(monkeypatch):
 
 def test_rows(sweep_file, trainings):
     sweep, shown = read(sweep_file(AXES)), []
-    rows = run(sweep, show=lambda *report: shown.append(report))
+    rows = run(sweep.points, show=lambda *report: shown.append(report))
     assert trainings == [1, 2, 2], "one baseline, and a model for each block size"
     assert [(row["block_size"], row["weight_bits"], row["activation_bits"], row["budget"]) for row in rows] == [
         (k, bits, 12, budget) for k in ("1", "4", "64") for bits in (4, 10) for budget in (2, 24)]
@@ -50,7 +50,7 @@ def test_rows(sweep_file, trainings):
         (2, 7, "digits-gru, k = 1: admm 1 of 1"), (3, 7, "digits-gru, k = 1: retrain 1 of 1"), (3, 7, "1 of 3 models")]
 
     # Again: the same, and nothing is trained but what failed.
-    assert run(sweep) == rows
+    assert run(sweep.points) == rows
     assert trainings == [1, 2, 2]
 
 
@@ -65,22 +65,22 @@ def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monke
         return show
 
     with pytest.raises(KeyboardInterrupt):
-        run(sweep, show=stop_at("training", 4))
+        run(sweep.points, show=stop_at("training", 4))
     assert trainings == [1, 2, 1]
     with pytest.raises(KeyboardInterrupt):
-        run(sweep, show=stop_at("points", 2))
+        run(sweep.points, show=stop_at("points", 2))
     assert trainings == [1, 2, 1, 1], "the interrupted training must go on from its checkpoint"
-    rows = run(sweep)
+    rows = run(sweep.points)
     assert trainings == [1, 2, 1, 1]
     monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
-    assert run(sweep) == rows, "the outcome must be that of a sweep that was never interrupted"
+    assert run(sweep.points) == rows, "the outcome must be that of a sweep that was never interrupted"
 
 
 def test_several_processes_give_the_same_rows(sweep_file, tmp_path, monkeypatch):
     sweep = read(sweep_file("block_size = [4, 64]\nweight_bits = [10]\nmultipliers = [2, 24]"))
-    rows = run(sweep, jobs=2)
+    rows = run(sweep.points, jobs=2)
     monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
-    assert run(sweep) == rows
+    assert run(sweep.points) == rows
     assert [bool(row["reason"]) for row in rows] == [True, False, True, True]
 
 
@@ -100,4 +100,4 @@ def test_a_process_that_ends_fails_its_points(sweep_file, monkeypatch):
             yield at, {"reason": "It ended"} if at else result
 
     monkeypatch.setattr(module, "_each", broken)
-    assert [row["reason"] for row in run(sweep)] == ["", "", "It ended", "It ended"]
+    assert [row["reason"] for row in run(sweep.points)] == ["", "", "It ended", "It ended"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw.arith.activation import Activation
+from circulant.hw.arith.activation import Activation, activation_latency
 from circulant.sim.arith.activation import METHODS, Pwl
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import fit_pwl
@@ -52,5 +52,15 @@ def test_the_latency_is_five_cycles():
     pwl = fit_pwl("sigmoid", Format(8, 4), Format(8, 7))
     shown = trace(Activation(pwl, image="table"), {"x": [127, -128, *[127] * 8]})["y"]
     lo, hi = pwl(np.array([-128, 127])).tolist()
-    assert Activation.latency == 5
+    assert activation_latency() == 5
     assert shown[5:9] == [hi, lo, hi, hi]
+
+
+@pytest.mark.parametrize("method", ["pwl", "cells"])
+def test_fewer_registers_change_the_latency_alone(method):
+    form = Format(8, 4)
+    pwl = fit_pwl("sigmoid", form, Format(8, 7)) if method == "pwl" else fit_pwl("tanh", form, Format(8, 7), segments=8)
+    xs = np.arange(form.lo, form.hi + 1)
+    unit = Activation(pwl, image="table", levels=6)
+    assert unit.latency == activation_latency(6) == 3
+    assert trace(unit, {"x": xs.tolist()}, extra=3)["y"][3:] == pwl(xs).tolist()

@@ -4,7 +4,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft
+from circulant.hw.arith.fft import FftShape, ForwardFft, InverseFft, fft_latency
 from circulant.hw.emit.target import VerilogTarget
 from circulant.sim.arith import fft
 from circulant.sim.arith.fixed import Format, round_shift, saturate
@@ -126,6 +126,18 @@ def test_a_block_per_cycle_and_the_latency(k, levels):
     for unit in (there, back):
         assert cycles(unit, stimuli(k, 10)[:20].tolist(), quiet=20) == (
             list(range(20)), list(range(unit.latency, 20 + unit.latency)))
+
+
+@pytest.mark.parametrize(("k", "levels", "latency"), [(4, 6, 1), (8, 6, 3), (16, 6, 5), (8, 9, 2), (16, 12, 3)])
+def test_fewer_registers_change_the_latency_alone(k, levels, latency):
+    shape, x = FftShape(k, 10, 9, levels), stimuli(k, 10)[:40]
+    width, bits, shift, spectrum = ROUNDINGS[0]
+    there = ForwardFft(FftShape(k, width, bits, levels), shift=shift, spectrum_width=spectrum)
+    back = InverseFft(shape)
+    assert (back.latency, there.latency) == (latency, -(-(fft_latency(k) + 1) // (levels // 3)))
+    assert cycles(back, x.tolist(), quiet=20)[1][0] == latency
+    assert stream(back, x.tolist(), stall_o=0.4) == fft.inverse(x, 9).tolist()
+    assert stream(there, x.tolist(), stall_i=0.4) == spectra(x, *ROUNDINGS[0][1:]).tolist()
 
 
 def test_twiddle_products_take_no_multiplier():

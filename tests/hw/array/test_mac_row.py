@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, weight_operands
+from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, row_latency, weight_operands
 from circulant.hw.emit.target import VerilogTarget
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Format
 from tests.hw.golden import numbers, product
@@ -33,9 +34,9 @@ def combined(sums):
     return [*sums[:2], *(value for s1, s2, s3 in bins for value in (s1 - s3, s1 + s2))]
 
 
-def row_shape(k=4, columns=1, terms=4, slots=1, fold=1):
+def row_shape(k=4, columns=1, terms=4, slots=1, fold=1, levels=LEVELS):
     return MacRowShape(k, columns=columns, data_width=DATA.width, weight_width=WEIGHT.width, terms=terms, slots=slots,
-                       fold=fold)
+                       fold=fold, levels=levels)
 
 
 def issued(shape, issues, *, chain=None):
@@ -140,6 +141,11 @@ def test_no_sum_of_extremes_wraps(columns, groups, x, w):
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 def test_the_latency_is_that_of_the_tree(columns):
     assert row_shape(columns=columns).latency == 4 + (columns - 1).bit_length()
+
+
+@pytest.mark.parametrize(("levels", "latencies"), [(4, [4, 5, 6, 7]), (6, [3, 4, 4, 5]), (9, [3, 4, 4, 4])])
+def test_the_latency_for_more_levels_of_logic(levels, latencies):
+    assert [row_latency(columns, levels) for columns in (1, 2, 4, 8)] == latencies
 
 
 def test_the_drain_shifts_where_it_does_not_load():

@@ -22,12 +22,13 @@ def test_a_small_memory_lies_in_look_up_tables_where_a_family_has_such(family, p
 
 def test_a_larger_memory_of_an_ice40_lies_in_block_ram():
     assert Memory(1, 65, 8, asynchronous=True).place(PROFILES["ice40"]) == "block"
+    assert Memory(1, 8, 20, writable=False, loadable=True).place(PROFILES["ice40"]) == "registers"
     assert Memory(1, 65, 8, asynchronous=True).place(GENERIC) == "distributed"
 
 
 def test_fixed_contents_lie_in_logic_or_block_ram_everywhere():
     for profile in PROFILES.values():
-        assert profile.place(16, 30, writable=False) == "logic" and profile.place(17, 30, writable=False) == "block"
+        assert profile.place(16, 30, writable=False) == "logic" and profile.place(33, 30, writable=False) == "block"
 
 
 def test_words_of_tools_lead_back_to_places():

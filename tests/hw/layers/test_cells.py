@@ -3,7 +3,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from circulant.hw.arith.activation import Activation
+from circulant.hw.arith.activation import activation_latency
 from circulant.hw.layers.cells import CandidateCell, GruCell, LstmCell, ResetCell, cells_of
 from circulant.sim.arith.circulant import pad
 from tests.hw.golden import numbers, pre_step, recurrent
@@ -17,7 +17,8 @@ KINDS = {"lstm": {}, "peephole": {"peephole": True}, "after": {}, "before": {}}
 
 @cache
 def layer(kind, n=1):
-    made = recurrent("lstm" if kind == "peephole" else kind, k=1, inputs=1, hidden=1, **KINDS[kind], **WIDTHS[n])
+    made = recurrent("lstm" if kind == "peephole" else kind, k=1, inputs=1, hidden=1, **KINDS.get(kind, {}),
+                     **WIDTHS[n])
     if kind == "peephole":  # Every element has peepholes of its own.
         object.__setattr__(made, "peephole", numbers(made.peephole_format, 3, COUNT, seed=9))
     return made
@@ -47,7 +48,7 @@ def expected(golden, pre, state):
 def outcome(kind, golden, values, state):
     """What the cells of a layer give for pre-activations and a state, and what `step` gives."""
     wanted = expected(golden, values, state)
-    if kind == "before":
+    if kind.startswith("before"):
         first = stepped(ResetCell, golden, {row: values[row] for row in ResetCell.rows} | {"state": state})
         gate = np.array(first["gate"])
         second = stepped(CandidateCell, golden, {"n": values["n"], "state": state, "gate": gate})
@@ -65,7 +66,7 @@ def all_operands(golden, seed=0):
 
 
 @pytest.mark.parametrize("n", range(len(WIDTHS)))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "after relu", "before relu"])
 def test_elements_equal_a_step_of_golden(kind, n):
     golden = layer(kind, n)
     given, wanted = outcome(kind, golden, *all_operands(golden))
@@ -103,7 +104,7 @@ def test_each_operand_alone_and_its_delay(kind, port):
 
 
 def test_the_latencies_are_those_of_the_stages():
-    a = Activation.latency
+    a = activation_latency()
     assert [cell.latency(layer(kind)) for kind in KINDS for cell in cells_of(layer(kind))] == [
         2 * a + 4, 2 * (a + 2) + 4, 2 * a + 5, a + 2, a + 3]
 

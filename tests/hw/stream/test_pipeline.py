@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.stream.pipeline import Queue, Registers, block, connect, delay, per_matrix, tree
+from circulant.hw.stream.pipeline import LEVELS, Queue, Registers, block, connect, delay, per_matrix, registers, tree
 from tests.hw.simulate import RESET, Transfers, cycles, run, sink, source, trace
 from tests.hw.simulate import stream as streamed
 
@@ -26,15 +26,15 @@ class Built(wiring.Component):
         return m
 
 
-def chain(depth):
-    """A pipeline that adds one in each of its stages."""
+def chain(depth, levels=LEVELS):
+    """A pipeline that adds one in each of its steps."""
     def build(m, ports):
-        registers = Registers(m, valid=ports.i.valid, ready=ports.o.ready)
+        registers = Registers(m, valid=ports.i.valid, ready=ports.o.ready, count=depth, levels=levels)
         values = [ports.i.payload]
-        for _ in range(depth):
-            values = registers.stage([(values[0] + 1)[:8]])
+        for at in range(1, depth + 1):
+            values = registers.stage([(values[0] + 1)[:8]], at)
         m.d.comb += [
-            ports.o.payload.eq(values[0]), ports.o.valid.eq(registers.close(depth)), ports.i.ready.eq(registers.move)]
+            ports.o.payload.eq(values[0]), ports.o.valid.eq(registers.close()), ports.i.ready.eq(registers.move)]
 
     return Built(build, i=In(stream.Signature(8)), o=Out(stream.Signature(8)))
 
@@ -105,6 +105,14 @@ def test_per_matrix_is_a_constant_where_all_are_equal_and_the_value_where_there_
 @pytest.mark.parametrize("depth", [1, 3])
 def test_registers_take_a_cycle_per_stage_and_a_payload_per_cycle(depth):
     assert cycles(chain(depth), list(range(40)), quiet=depth + 2) == (list(range(40)), list(range(depth, 40 + depth)))
+
+
+@pytest.mark.parametrize(("depth", "levels", "latency"), [(3, 6, 2), (4, 6, 2), (5, 9, 2), (7, 12, 2), (2, 5, 2)])
+def test_registers_are_left_out_where_levels_of_logic_allow(depth, levels, latency):
+    assert registers(depth, levels) == latency
+    assert cycles(chain(depth, levels), list(range(20)), quiet=9)[1] == list(range(latency, 20 + latency))
+    xs = list(range(30))
+    assert streamed(chain(depth, levels), xs, stall_i=0.4, stall_o=0.5, quiet=50) == [x + depth for x in xs]
 
 
 @pytest.mark.parametrize(("stall_i", "stall_o"), STALLS)

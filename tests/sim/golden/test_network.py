@@ -378,8 +378,8 @@ def test_load_wrong_kind_of_layer(folder):
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
         f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', "
-        "'pool', 'flatten', 'scale', 'activation', 'residual' or 'argmax', not 'attention'; the file was changed or "
-        "damaged: run the step that writes it again")
+        "'pool', 'flatten', 'scale', 'activation', 'residual', 'over_time' or 'argmax', not 'attention'; the file was "
+        "changed or damaged: run the step that writes it again")
 
 
 def test_load_wrong_weights(folder, tmp_path):

@@ -10,13 +10,19 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import block
 from circulant.hw.unit import Site, loadable, unit
-from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.reduce.argmax import Argmax
 
-__all__ = ["ArgmaxLayer"]
+__all__ = ["ArgmaxLayer", "argmax_latency"]
+
+
+def argmax_latency(k: int) -> int:
+    """Cycles from the last block of a vector, of k values, to its place: the levels of the tree, the best so far."""
+    return ceil_log2(k) + 1
 
 
 class ArgmaxLayer(wiring.Component):
-    """Vectors in, places of their largest value out; equals `sim.golden.argmax.Argmax`. Takes a block in each cycle.
+    """Vectors in, places of their largest value out; equals `sim.golden.reduce.argmax.Argmax`. Takes a block in each
+    cycle.
 
     Parameters:
         layer: the golden layer.
@@ -36,8 +42,8 @@ class ArgmaxLayer(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from the last block of a vector to its place."""
-        return self._levels + 1
+        """Cycles from the last block of a vector to its place, see `argmax_latency`."""
+        return argmax_latency(self._k)
 
     @property
     def parts(self) -> Parts:

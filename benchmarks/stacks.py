@@ -1,0 +1,113 @@
+"""Stacks of recurrent layers whose cycles are published, dense, for Vollo: period and latency of a single stream,
+predicted, and measured under Verilator against the golden model.
+
+Published are latencies of model-zoo benchmarks, version 29.0.0+zoo.0.4.0, in cycles of the vendor's software model
+without input and output: of dense matrices in bfloat16, without retraining. Nobody here has measured them.
+"""
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rnn import layer
+from circulant.hw import generate
+from circulant.hw.plan.latency import sample_latency
+from circulant.hw.plan.plan import layer_multiplications, plan
+from circulant.hw.stream.link import values
+from circulant.hw.top import Top
+from circulant.hw.unit import unelaborated
+from circulant.sim.cosim import verify
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import float_layers
+from circulant.sim.real.float_model import Model
+
+__all__ = ["SHAPES", "Shape", "measure", "network"]
+
+STEPS = 24
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A stack, and the published cycles of its latency on two cards: V80, IA-840f (None where it does not fit)."""
+
+    cell: str
+    layers: int
+    hidden: int
+    v80: int
+    ia840f: int | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.layers} × {self.cell.upper()} {self.hidden}"
+
+
+SHAPES = (Shape("lstm", 1, 128, 100, 97), Shape("lstm", 1, 352, 188, 141), Shape("lstm", 2, 256, 250, 192),
+          Shape("lstm", 4, 176, 333, 314), Shape("lstm", 3, 768, 1253, None), Shape("gru", 1, 512, 327, 244),
+          Shape("gru", 3, 512, 843, 622))
+
+
+def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16) -> Network:
+    """The quantized stack with random weights, of torch's cells without peepholes; each layer gives all its steps."""
+    layers: list[float_layers.Lstm | float_layers.Gru] = []
+    for n in range(shape.layers):
+        made = layer(shape.cell, shape.hidden, shape.hidden, projection=0, block=block, seed=n)
+        named: dict[str, Any] = {"name": f"{shape.cell}{n + 1}"} | ({"peephole": None} if shape.cell == "lstm" else {})
+        layers.append(replace(made, **named))
+    model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", shape.hidden, True, tuple(layers))
+    return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, shape.hidden)), weight_bits=weight_bits,
+                    activation_bits=activation_bits)
+
+
+def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 4,
+            simulate: bool = True, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Figures of each stack and block size, and a table.
+
+    Parameters:
+        shapes: numbers of `SHAPES`, from 1; all where there are none.
+        levels: of logic between two registers.
+        simulate: whether designs are generated, built and simulated, or planned only.
+    """
+    stacks, table = [], {}
+    for shape in [SHAPES[n - 1] for n in shapes] or SHAPES:
+        for block in blocks:
+            title = f"{shape.title}, k = {block}"
+            note(title)
+            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, simulate=simulate))
+            table[title] = _line(found)
+    return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "stacks": stacks}
+
+
+def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, simulate: bool) -> dict[str, Any]:
+    made = network(shape, block)
+    with unelaborated():
+        plans = plan(made, multipliers, levels=levels)
+        latency = sample_latency(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
+    found: dict[str, Any] = {
+        "cell": shape.cell, "layers": shape.layers, "inputs": shape.hidden, "hidden": shape.hidden, "block": block,
+        "levels": levels, "multipliers": sum(each.multipliers for each in plans),
+        "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
+        "cycles_predicted": max(each.cycles for each in plans), "latency_predicted": latency,
+        "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
+    if simulate:
+        x = np.random.default_rng(1).normal(0, 0.5, (2, STEPS, shape.hidden))
+        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+            design = generate(made, multipliers=multipliers, levels=levels)
+            design.write(Path(folder) / "design")
+            result = verify(Path(folder) / "design", made.vectors(x))
+        found |= {"multipliers": design.multipliers, "cycles_per_step": result.cycles_per_step,
+                  "latency_cycles": result.latency_cycles, "words": result.words_compared,
+                  "mismatches": result.mismatches, "seconds_build": result.seconds_build}
+    return found
+
+
+def _line(found: dict[str, Any]) -> str:
+    said = (f"period {found['cycles_predicted']:g} and latency {found['latency_predicted']} predicted, floor "
+            f"{found['floor_cycles']}, {found['multipliers']:,} multipliers")
+    if "mismatches" in found:
+        said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_cycles']:g} measured, "
+                 f"{found['mismatches']} mismatches in {found['words']:,} words")
+    return f"{said}; published latency {found['published']['V80']} and {found['published']['IA-840f'] or 'none'}"

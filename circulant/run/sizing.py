@@ -1,0 +1,67 @@
+"""From an experiment to the arguments of the generator: its budget of multipliers, its levels of logic."""
+from typing import Any
+
+from circulant.boards.device import device
+from circulant.experiment import Experiment, Hardware
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.settings import keys
+
+__all__ = ["budget", "levels", "options"]
+
+
+def options(experiment: Experiment, network: Network) -> dict[str, Any]:
+    """The arguments of `circulant.hw.generate`.
+
+    Raises:
+        Refusal: as `budget` and `levels`.
+    """
+    given = experiment.tables(("hardware",))["hardware"]
+    del given["clock_mhz"]
+    return given | {"multipliers": budget(experiment, network), "levels": levels(experiment)}
+
+
+def levels(experiment: Experiment) -> int:
+    """Levels of logic between two registers: the experiment's, or as many as its clock leaves time for, or the least.
+
+    Raises:
+        Refusal: when a clock comes with levels or without a device, or is faster than the device's family is.
+    """
+    from circulant.hw.plan.families import FAMILIES
+
+    name, hardware = experiment.board.device, experiment.hardware
+    rule = keys(Hardware)["levels"]
+    low, high, usual = int(rule[0].low or 0), int(rule[0].high or 0), rule[2]
+    if not hardware.clock_mhz:
+        return hardware.levels
+    if hardware.levels != usual:
+        raise Refusal(f"hardware.levels follows from hardware.clock_mhz where that is given, but they are "
+                      f"{hardware.levels} and {hardware.clock_mhz}; give one of them")
+    if name == "none":
+        raise Refusal("hardware.clock_mhz needs a device, whose family says how fast logic is, but board.device is "
+                      "'none'; name one, or give hardware.levels")
+    family = FAMILIES[device(name).family]
+    if (found := family.levels(hardware.clock_mhz)) < low:
+        beside, each = family.cycle
+        raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
+                      f"{int(1000 / (beside + low * each))} MHz, not {hardware.clock_mhz}; lower it")
+    return min(found, high)
+
+
+def budget(experiment: Experiment, network: Network) -> int:
+    """The multipliers that a design may have: the experiment's, or as many as its device has DSP blocks for.
+
+    Raises:
+        Refusal: when it names neither.
+    """
+    name, hardware = experiment.board.device, experiment.hardware
+    if hardware.multipliers:
+        return hardware.multipliers
+    if name == "none":
+        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+                      "'none'; give a number or a device")
+    from circulant.boards.budget import whole
+
+    return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
+                 levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable,
+                 profile=hardware.family)

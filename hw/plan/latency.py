@@ -1,0 +1,124 @@
+"""The latency of a sample, in cycles, exact: from the last beat of its input to the last beat of its result.
+
+It is that of a closed loop: all samples before have passed, their state is there, and nothing else is under way. The
+period of `circulant.hw.plan.step_cost` is another figure, and neither follows from the other.
+"""
+from collections.abc import Sequence
+from functools import singledispatch
+
+from circulant.hw.arith.activation import activation_latency
+from circulant.hw.arith.straight_lines import StraightLines, straight
+from circulant.hw.array import row_buffers
+from circulant.hw.array.banks import write_latency
+from circulant.hw.array.lanes import array_latency
+from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, StreamPlan
+from circulant.hw.layers.reduce.argmax import argmax_latency
+from circulant.hw.layers.reduce.divider import quotient_bits
+from circulant.hw.layers.scale import LATENCY as SCALE
+from circulant.hw.plan.step_cost import sample_results
+from circulant.hw.stream.pipeline import QUEUE
+from circulant.sim.golden.activation import Activation
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.scale import Scale
+
+__all__ = ["leaving", "reblocked", "sample_latency"]
+
+START = 2
+"""Cycles from where the last block of an input is written to the first issue of its step: the count, the command."""
+
+
+def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tuple[int, int]]) -> int | None:
+    """Cycles from the last beat of a sample to the last beat of its result; None where a layer takes whole sequences or
+    images.
+
+    Parameters:
+        plans: of the layers.
+        blocks: for each layer the values of a block that comes and of one that leaves.
+    """
+    if network.flow.grid is not None:
+        return None
+    first = -(-network.inputs // blocks[0][0])
+    cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs
+    for layer, plan, (come, leave) in zip(network.layers, plans, blocks, strict=True):
+        found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
+        if found is None:
+            return None
+        cycles, k, size = found, leave, layer.outputs
+    return cycles[-1]
+
+
+def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:
+    """Cycles in which a vector of ``size`` values leaves a `WidthConverter` in blocks of ``k_out``, as its blocks of
+    ``k_in`` come in these; they are taken at once."""
+    if k_in == k_out:
+        return cycles
+    found: list[int] = []
+    if k_in >= min(k_out, size):  # A block is held while its parts leave.
+        for n in range(-(-size // k_out)):
+            found.append(max(cycles[n * k_out // k_in], found[-1] + 1 if found else cycles[0]))
+        return found
+    parts = k_out // k_in
+    return [cycles[min((n + 1) * parts, len(cycles)) - 1] + 1 for n in range(-(-size // k_out))]
+
+
+@singledispatch
+def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | None:
+    """Cycles in which the blocks of an output leave a layer, as those of its input come, of ``k`` values each; None of
+    a layer that takes whole sequences or images."""
+    return None
+
+
+@leaving.register
+def _(layer: Gru | Lstm, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+    start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
+    return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
+
+
+@leaving.register
+def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+    program, shape, k = plan.program(layer), plan.shape, layer.product.block_size
+    now, drained, fetched = comes[-1] + write_latency(k, shape.levels) + START - 1, -(1 << 30), -(1 << 30)
+    found: list[int] = []
+    for issue in (issue for issues in program.commands for issue in issues):
+        if issue.ends:
+            now = max(now, drained + shape.slots - shape.fold + 1)
+            drained = now + shape.fold - 1
+            first = program.passes[issue.number].first_row
+            for row in range(first, min(first + shape.rows, program.matrices[0].rows)):
+                there = drained + array_latency(k, shape) + row_buffers.LATENCY + (row - first) // shape.chains
+                fetched = max(there, fetched + 1)
+                found.append(fetched + row_buffers.FETCH + QUEUE)
+        now += shape.fold
+    return found
+
+
+@leaving.register
+def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
+    return [comes[-1] + argmax_latency(k)]
+
+
+@leaving.register
+def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
+    """A vector is read behind the last step's last block; of a mean, its blocks are divided one after the other."""
+    first = comes[-1] + 1 + QUEUE
+    if layer.mode == "max":
+        return list(range(first, first + len(comes)))
+    each = quotient_bits(layer) + 1
+    return [first + each * (n + 1) for n in range(len(comes))]
+
+
+@leaving.register
+def _(layer: Activation, plan: ActivationPlan, comes: list[int], k: int) -> list[int]:
+    latency = StraightLines.latency if straight(layer.table) else activation_latency()
+    return [cycle + latency + QUEUE for cycle in comes]
+
+
+@leaving.register
+def _(layer: Scale, plan: ScalePlan, comes: list[int], k: int) -> list[int]:
+    return [cycle + SCALE + QUEUE for cycle in comes]

@@ -1,0 +1,30 @@
+"""Levels of logic: those given, or those for which a clock leaves time."""
+import re
+
+import pytest
+
+from circulant.experiment import Board, Experiment, Hardware
+from circulant.run.sizing import levels
+from circulant.sim.refusal import Refusal
+
+
+def of(device="none", **hardware):
+    return Experiment("small", hardware=Hardware(**hardware), board=Board(device))
+
+
+def test_levels_follow_from_a_clock_and_the_family():
+    assert (levels(of()), levels(of(levels=9))) == (4, 9)
+    assert [levels(of("XCKU060", clock_mhz=mhz)) for mhz in (50, 150, 200, 270)] == [12, 9, 6, 4]
+    assert levels(of("LFE5U-85F", clock_mhz=107)) == 4, "that of the design that was routed"
+
+
+@pytest.mark.parametrize(("experiment", "rule"), [
+    (of(clock_mhz=200), "hardware.clock_mhz needs a device, whose family says how fast logic is, but board.device is "
+                        "'none'; name one, or give hardware.levels"),
+    (of("XCKU060", clock_mhz=300), "hardware.clock_mhz must leave time for 4 levels of logic, on XCKU060 at most 277 "
+                                   "MHz, not 300; lower it"),
+    (of("XCKU060", clock_mhz=200, levels=5), "hardware.levels follows from hardware.clock_mhz where that is given, but "
+                                             "they are 5 and 200; give one of them")])
+def test_what_cannot_be_had_is_refused(experiment, rule):
+    with pytest.raises(Refusal, match=re.escape(rule)):
+        levels(experiment)

@@ -1,0 +1,103 @@
+"""The latency that is predicted is the one that a closed loop shows: a sample, silence, its result, silence."""
+import numpy as np
+import pytest
+
+from circulant.hw.plan.latency import reblocked, sample_latency
+from circulant.hw.plan.plan import plan
+from circulant.hw.plan.step_cost import step_timeline
+from circulant.hw.stream.link import values
+from circulant.hw.stream.width_converter import WidthConverter
+from circulant.hw.top import Top, container_bits
+from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.over_time import OverTime
+from tests.hw.golden import network, recurrent
+from tests.hw.simulate import run, transfers
+
+SILENCE = 120
+"""Cycles, longer than any of these networks thinks."""
+
+
+def single(kind, **options):
+    layer = recurrent(kind, k=4, inputs=7, hidden=10, **options)
+    return Network("single", 7, True, (layer,))
+
+
+def over_time(mode):
+    before = network(4, 6, 6, returns="sequence")
+    form = before.output_format
+    return Network("pooled", 6, True, (*before.layers, OverTime("pool", 6, mode, form, form)))
+
+
+NETWORKS = {
+    "an LSTM": lambda: single("lstm", peephole=True),
+    "a projection": lambda: single("lstm", projection=6),
+    "a GRU that resets before": lambda: single("before"),
+    "a last state, and blocks that are split": lambda: network(4, 8, 6, outputs=6, k_out=2),
+    "each state, and blocks that are gathered": lambda: network(2, 8, 6, outputs=6, k_out=4, returns="sequence"),
+    "a class": lambda: network(4, 8, 6, outputs=6, k_out=1).with_argmax(),
+    "a maximum over time": lambda: over_time("max"),
+    "a mean over time": lambda: over_time("mean"),
+}
+
+
+def closed_loop(top, net, x):
+    """Latencies of the steps of a sequence (T, inputs), each alone in the circuit, whose last one is marked."""
+    beats, bits = -(-net.inputs // top.input_block), container_bits(net.input_format.width)
+    found, cycle = [], 0
+
+    def agent():
+        nonlocal cycle
+        for n, vector in enumerate(x):
+            padded = [*vector.tolist(), *[0] * (beats * top.input_block - net.inputs)]
+            taken = given = 0
+            for beat in range(beats):
+                part = padded[beat * top.input_block:(beat + 1) * top.input_block]
+                word = sum((value & (1 << bits) - 1) << bits * j for j, value in enumerate(part))
+                shown = yield {"s_axis_tvalid": 1, "s_axis_tdata": word, "m_axis_tready": 1,
+                               "s_axis_tlast": int(beat == beats - 1 and n == len(x) - 1)}
+                cycle += 1
+                while not shown["s_axis_tready"]:
+                    shown = yield {}
+                    cycle += 1
+                taken = cycle
+            shown = yield {"s_axis_tvalid": 0}
+            cycle += 1
+            for _ in range(SILENCE):
+                given = cycle if shown["m_axis_tvalid"] else given
+                shown = yield {}
+                cycle += 1
+            if given:
+                found.append(given - taken)
+
+    run(top, agent())
+    return found
+
+
+@pytest.mark.parametrize(("name", "levels"), [
+    *zip(NETWORKS, (4, 9, 6, 4, 9, 6, 4, 9), strict=True),
+    *(pytest.param(name, levels, marks=pytest.mark.soak) for name in NETWORKS for levels in (4, 6, 9))])
+def test_it_is_that_of_the_hardware(name, levels):
+    net = NETWORKS[name]()
+    plans = plan(net, 60, levels=levels)
+    top = Top(net, plans)
+    predicted = sample_latency(net, plans, [(values(unit.i), values(unit.o)) for unit in top.units])
+    x = np.random.default_rng(0).integers(net.input_format.lo, net.input_format.hi + 1, (3, net.inputs))
+    found = closed_loop(top, net, x)
+    assert found == [predicted] * (3 if net.per_step else 1), "the first step has no state, and takes as long"
+
+
+def test_more_levels_of_logic_make_steps_shorter():
+    net = single("lstm", peephole=True)
+    found = [plan(net, 60, levels=levels)[0] for levels in (4, 6, 9)]
+    periods = [step_timeline(net.layers[0], each.program(net.layers[0]), each.elements).period for each in found]
+    assert periods == [each.cycles for each in found]
+    assert periods[0] > periods[1] > periods[2]
+
+
+@pytest.mark.parametrize(("size", "k_in", "k_out"), [
+    (10, 4, 2), (10, 2, 4), (9, 4, 1), (6, 8, 2), (7, 1, 4), (8, 4, 4)])
+def test_other_blocks_leave_when_they_leave_a_converter(size, k_in, k_out):
+    dut = WidthConverter(size=size, width=4, k_in=k_in, k_out=k_out)
+    came, went = transfers(dut, [{"data": [0] * k_in, "last": 0}] * -(-size // k_in), quiet=9)
+    split = min(k_out, size) <= k_in != k_out  # A wide block waits at the input until its last part leaves.
+    assert went.cycles == reblocked([0] * len(came.cycles) if split else came.cycles, size, k_in, k_out)
