@@ -36,7 +36,8 @@ class Memory(NamedTuple):
         fixed = profile.place(self.depth, self.width, writable=False)
         if self.loadable and not self.writable and fixed == "block":
             return fixed
-        return profile.place(self.depth, self.width, writable=self.writable or self.loadable, asynchronous=self.asynchronous)
+        return profile.place(self.depth, self.width, writable=self.writable or self.loadable,
+                             asynchronous=self.asynchronous)
 
 
 class Product(NamedTuple):
@@ -59,9 +60,8 @@ class Parts:
 
     @property
     def loadable(self) -> "Parts":
-        """The same with every image behind a configuration port: what lies in logic can then be written."""
-        return Parts([each._replace(loadable=True) for each in self.memories],
-                     self.products)
+        """The same with every image behind a configuration port."""
+        return Parts([each._replace(loadable=True) for each in self.memories], self.products)
 
 
 def array_parts(program: Program) -> Parts:
