@@ -55,7 +55,7 @@ def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: i
     \b
     Example:
       circulant build ulx3s-85f runs/ulx3s-digits
-      circulant build icebreaker runs/icebreaker-digits --mhz 16
+      circulant build ulx3s-85f runs/ulx3s-digits --mhz 90 --seed 2
     """
     with extras("circulant build", "amaranth", "amaranth_boards"):
         from circulant.boards.board import board as known
