@@ -17,7 +17,7 @@ FAMILIES = sorted(PROFILES)
 @pytest.mark.parametrize(("family", "place"), [
     ("generic", "distributed"), ("xilinx", "distributed"), ("ice40", "registers"), ("gowin", "distributed")])
 def test_a_small_memory_lies_in_look_up_tables_where_a_family_has_such(family, place):
-    assert PROFILES[family].place(8, 40, asynchronous=True) == PROFILES[family].place(8, 40) == place
+    assert PROFILES[family].place(8, 30, asynchronous=True) == PROFILES[family].place(8, 30) == place
 
 
 def test_a_larger_memory_of_an_ice40_lies_in_block_ram():
