@@ -110,6 +110,8 @@ class Hardware(Table):
                          zero="any")
     reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
                                   "run time; see reload.md")
+    family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
+                      "the same in all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
     argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
                               "lowest")
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
@@ -19,7 +20,7 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
@@ -97,7 +98,7 @@ class Design:
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
-             objective: str = "throughput") -> Design:
+             objective: str = "throughput", family: str = "generic") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -106,6 +107,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
         argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
+        family: of FPGAs, whose memories and tools the Verilog suits; see `circulant.hw.emit.profile`. Results and
+            cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
         objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
@@ -116,6 +119,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             not support.
     """
     network = network.with_argmax() if argmax else network
+    if family not in PROFILES:
+        raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -133,11 +138,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     with fast_elaboration():
         plans = plan(network, multipliers, streams=streams, levels=levels, objective=objective)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-        target = VerilogTarget()
+        target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest["resources"] = counted.as_json()
+        manifest |= {"resources": counted.as_json(), "family": family}
     return Design(network, plans, verilog, target.images, manifest)
 
 

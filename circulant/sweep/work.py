@@ -243,7 +243,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             network, plans, max_steps=options["max_steps"]).memories)
     if experiment.board.device != "none":
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
-            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
+            profile=options["family"])
         taken = fits(device(experiment.board.device), counted).taken
         found |= {name: taken[name].used for name in ("dsps", "block_rams")}
     if measure == "simulate":

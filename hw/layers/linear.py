@@ -1,5 +1,5 @@
 """A fully connected layer: an engine with one matrix, and a queue that its rows always fit into."""
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
@@ -14,7 +14,7 @@ from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.stream.pipeline import Queue, block, connect, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.golden.linear import Linear
 
@@ -78,7 +78,7 @@ class LinearLayer(wiring.Component):
             rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),
             engine.ends.eq(ends), engine.leaves.eq(queue.o.valid & queue.o.ready),
-            ends.eq(valid & final), step.eq(engine.steps[finished]),
+            ends.eq(valid & final), Value.cast(step).eq(element(engine.steps, finished)),
             queue.i.valid.eq(valid), queue.i.payload.last.eq(final & step.last),
         ]
         m.d.sync += [valid.eq(rows.fetch), final.eq(rows.block == self._blocks - 1), finished.eq(finished + ends)]

@@ -26,7 +26,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.reload.config import Config, MemoryWindow
-from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay
+from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.golden.gru import Gru
@@ -202,7 +202,7 @@ class RecurrentLayer(wiring.Component):
             unit.waiting.eq(rows.ready),
             unit.block.eq(rows.block),
             rows.fetch.eq(unit.fetch),
-            unit.step.eq(self._engine.steps[computed]),
+            Value.cast(unit.step).eq(element(self._engine.steps, computed)),
             *(unit.rows[kind].eq(rows.rows[kind]) for kind in unit.rows.shape().members),
         ]
         m.d.sync += computed.eq(computed + fetched)
@@ -216,7 +216,8 @@ class RecurrentLayer(wiring.Component):
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)
         valid, number, step = Signal(), Signal.like(rows.block), Signal(step_layout(self._streams))
-        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block), step.eq(self._engine.steps[projected])]
+        m.d.sync += [valid.eq(rows.fetch), number.eq(rows.block),
+                     Value.cast(step).eq(element(self._engine.steps, projected))]
         m.d.comb += [results.valid.eq(valid), results.block.eq(number), results.step.eq(step)]
         k = self._layer.gates.block_size
         padding = self._blocks * k - self._layer.outputs
