@@ -35,9 +35,12 @@ users: $(STAMP)  ## three users on a fresh environment with the wheel alone, eac
 prove: $(STAMP)  ## proofs of the stream units: every state that they can reach, under every input
 	@$(BIN)/python -m pytest -q tests/hw/test_stream_proofs.py $(ARGS)
 
+# A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
+SHARED := --dist loadfile --no-loadscope-reorder
+
 # Beside mypy, which has one thread; a make that a test starts is none of this one.
 tests: $(STAMP)
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SELECTION) $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SHARED) $(SELECTION) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .

@@ -126,8 +126,8 @@ def test_hard_functions(tmp_path):
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
 @pytest.mark.parametrize("k", [1, 4, 8])
 def test_a_plain_recurrent_layer(k, nonlinearity, tmp_path):
-    assert_equal(lambda r: [r.rnn("rnn", 5, 11, k, "sequence", nonlinearity), r.rnn("behind", 11, 6, 2, "sequence")],
-                 tmp_path, inputs=5, seed=k, sequence=True)
+    assert_equal(lambda r: [r.rnn("rnn", 5, 11, k, "sequence", nonlinearity=nonlinearity),
+                            r.rnn("behind", 11, 6, 2, "sequence")], tmp_path, inputs=5, seed=k, sequence=True)
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])

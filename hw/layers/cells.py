@@ -144,7 +144,7 @@ class RnnCell(Cell[Rnn]):
 
     @staticmethod
     def latency(layer: Rnn, levels: int = LEVELS) -> int:
-        """That of the function."""
+        """Cycles of the function."""
         return activation_latency(levels)
 
     @staticmethod
