@@ -186,6 +186,24 @@ def test_a_mismatch_exits_1_and_names_it(call, finished, monkeypatch):
                    "sequence 3, step 4, word 1: expected 17, got -5\n")
 
 
+@pytest.mark.parametrize(("found", "said"), [
+    ({"text": "The first difference is in layer 'gru'"}, "The first difference is in layer 'gru'"),
+    (None, "No value that is tapped differs: the fault is behind the last layer")])
+def test_a_traced_mismatch_says_where_it_begins(call, finished, monkeypatch, found, said):
+    asked = []
+
+    def simulate(run, show, trace):
+        asked.append(trace)
+        simulated = make_simulated(run, mismatches=2)
+        simulated["verification"]["divergence"] = found
+        return simulated
+
+    monkeypatch.setattr(steps, "simulate", simulate)
+    code, _, err = call("simulate", "--trace", finished.folder)
+    assert (code, asked) == (1, [True])
+    assert err.endswith(f"{said}\n")
+
+
 def test_a_mismatch_in_a_whole_run_is_reported_too(call, finished, monkeypatch):
     for step in ("train", "quantize", "generate"):
         monkeypatch.setattr(steps, step, lambda run, show, **options: {})
