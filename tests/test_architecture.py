@@ -24,7 +24,7 @@ OURS = {
     "circulant.training.onnx": {"circulant.training", "circulant.training.onnx", "circulant.sim"},
     "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
     "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
-    "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
+    "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim", "circulant.sim.cosim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
     "circulant.sim": {"circulant.sim"},
@@ -39,7 +39,7 @@ THEIRS = {
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
     "circulant.training.settings": set(),
-    "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
+    "circulant.boards": {"numpy", "amaranth", "amaranth_boards", "serial"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
     "circulant.sim": {"numpy", "scipy"},
@@ -49,12 +49,13 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep explore commands onnx_import cli __main__",
+                 "sweep explore commands board_commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
-    "circulant.boards": "absorb device levels tools budget synthesis placement",
+    "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow build "
+                        "host simulated",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 

@@ -144,7 +144,7 @@ class RnnCell(Cell[Rnn]):
 
     @staticmethod
     def latency(layer: Rnn, levels: int = LEVELS) -> int:
-        """Latency of the function."""
+        """Cycles of the function."""
         return activation_latency(levels)
 
     @staticmethod
@@ -178,11 +178,11 @@ class GruCell(Cell[Gru]):
     def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
         few, some = _kept(levels)
-        return 2 * activation_latency(levels) + 2 + 2 * few + some
+        return 2 * activation_latency(levels) + 2 + few + 2 * some
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a, few = self._layer, activation_latency(self._levels), _kept(self._levels)[0]
+        layer, a, some = self._layer, activation_latency(self._levels), _kept(self._levels)[1]
         width, state = layer.pre_format.width, layer.output_format
 
         # The gates.
@@ -192,11 +192,11 @@ class GruCell(Cell[Gru]):
         # The candidate: n = tanh(nx + r · nh).
         reset = _register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
         total = delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac)
-        pre = when(m, saturate(total, width), signed(width), kept=bool(few), name="pre")
+        pre = when(m, saturate(total, width), signed(width), kept=bool(some), name="pre")
         n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
 
         # The update: h' = n + z · (h - n).
-        wait = a + 1 + few
+        wait = a + 1 + some
         value = _updated(m, n, delay(m, z, wait, name="z_wait"), delay(m, self.state, a + wait, name="h_late"),
                          state=state, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
@@ -286,7 +286,7 @@ class CandidateCell(Cell[Gru]):
 
 def _peek(layer: Lstm, levels: int) -> int:
     """Cycles of a peephole: its product, the sum."""
-    return 0 if layer.peephole is None else 1 + _kept(levels)[0]
+    return 0 if layer.peephole is None else 1 + _kept(levels)[1]
 
 
 class LstmCell(Cell[Lstm]):
@@ -354,5 +354,5 @@ class LstmCell(Cell[Lstm]):
             product = _register(m, weight * c, form.width + layer.cell.width, f"peephole_{gate}")
             seen = round_shift(product, form.frac + layer.cell.frac - layer.pre_format.frac)
             pre = when(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), signed(width),
-                       kept=bool(_kept(self._levels)[0]), name=f"peeked_{gate}")
+                       kept=bool(_kept(self._levels)[1]), name=f"peeked_{gate}")
         return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid")

@@ -11,10 +11,11 @@ from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, StreamPlan
+from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
+from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.step_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
@@ -46,12 +47,22 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         return None
     first = -(-network.inputs // blocks[0][0])
     cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs
-    for layer, plan, (come, leave) in zip(network.layers, plans, blocks, strict=True):
+    sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    if sharing:
+        last = len(sharing) - 1
+        cycles, k, size = list(_shared(sharing[0], plans)), blocks[last][1], network.layers[last].outputs
+    for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[len(sharing):]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
             return None
         cycles, k, size = found, leave, layer.outputs
     return cycles[-1]
+
+
+def _shared(sharing: Sharing, plans: Sequence[Plan]) -> tuple[int, ...]:
+    """Cycles in which the blocks of a result leave layers that share an array."""
+    elements = [plan.elements for plan in plans if isinstance(plan, LayerPlan)]
+    return shared_cost(sharing.layers, sharing.programs, elements[:len(sharing.layers)]).results
 
 
 def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:

@@ -175,7 +175,10 @@ def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int
 
 def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     """The entry of a layer with one array, all but what limits it; its floor in cycles."""
-    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    multipliers = plan.multipliers
+    if plan.sharing is not None:
+        multipliers = plan.shape.multipliers(matrices(layer)[0].product.block_size)
+    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, multipliers))
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
             "floor": floor}, floor
@@ -184,12 +187,16 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
 @layer_entry.register
 def _(layer: Linear, plan: LayerPlan) -> Json:
     entry, floor = _array_entry(layer, plan)
+    if plan.sharing is not None:
+        return entry | {"limit": plan.sharing.limit}
     return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
 
 
 @layer_entry.register
 def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
     (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
+    if plan.sharing is not None:
+        return entry | {"limit": plan.sharing.limit}
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
                     "chart": chart(layer, program, plan.elements, plan.streams)}
 

@@ -6,10 +6,13 @@ for the Gantt chart. Held to the simulated hardware by its tests.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
+from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
@@ -52,16 +55,21 @@ class Stage:
     latency: int
 
 
-def stages(layer: Gru | Lstm | Rnn, elements: int, levels: int) -> list[Stage]:
-    """The pointwise units of a layer, or behind the first one the rows of its projection."""
-    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements, levels))
-             for cell in cells_of(layer)]
+def stages(layer: Simple, elements: int, levels: int) -> list[Stage]:
+    """The pointwise units of a layer, or behind the first one the rows of its projection; the rows of a layer without a
+    state."""
+    cells = cells_of(layer)
+    if not cells:
+        return [Stage(1, row_buffers.FETCH)]
+    recurrent = cast("Gru | Lstm | Rnn", layer)
+    found = [Stage(recurrent.gates.block_size // elements, pointwise_latency(cell, recurrent, elements, levels))
+             for cell in cells]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
 
-def chain_latency(layer: Gru | Lstm | Rnn, shape: ArrayShape, elements: int) -> int:
+def chain_latency(layer: Simple, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
-    k = layer.gates.block_size
+    k = matrices(layer)[0].product.block_size
     return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
                for stage in stages(layer, elements, shape.levels))
 
