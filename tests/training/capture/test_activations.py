@@ -64,6 +64,7 @@ def test_a_softmax_elsewhere_says_its_way_out():
 @pytest.mark.parametrize(("function", "note"), [
     (lambda x: x.clamp(max=1), "it must have two ends, not None and 1; give both, or use relu"),
     (nn.LeakyReLU(2.0), "The slope of a leaky ReLU must be from 0 to 1, not 2.0; choose another one"),
+    (nn.LayerNorm(8), "its statistics depend on each sample; use BatchNorm1d, whose running statistics become a scale"),
     (nn.GELU(), "the layer is not supported; use Linear,")])
 def test_what_is_refused(function, note):
     modules = {"f": function} if isinstance(function, nn.Module) else {}
