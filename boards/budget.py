@@ -13,7 +13,7 @@ __all__ = ["whole"]
 
 
 def whole(device: Device, network: Network, *, streams: int = 1, levels: int = LEVELS, max_steps: int = 128,
-          reloadable: bool = False) -> int:
+          reloadable: bool = False, profile: str = "generic") -> int:
     """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
 
@@ -22,7 +22,8 @@ def whole(device: Device, network: Network, *, streams: int = 1, levels: int = L
     """
     def demand(multipliers: int) -> Demand:
         plans = plan(network, multipliers, streams=streams, levels=levels)
-        return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
+        return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
+                                                        profile=profile))
 
     return largest(demand, device)
 

@@ -125,7 +125,8 @@ def fits(device: Device, found: "Inventory") -> Fit:
     taken = dict(_taken(device, demand))
     exceeded = [f"{used} {NAMES[name]}" + _over(used) for name, used in taken.items() if used.exceeds]
     if demand.unmapped:
-        exceeded.append(f"a place for {demand.unmapped:,} memories that lie in look-up tables, which it has not")
+        exceeded.append(f"a place for {demand.unmapped:,} memories that lie in look-up tables, which it has not "
+                        f"(generate with hardware.family = {FAMILIES[device.family].profile.name!r})")
     if exceeded:
         raise Refusal(f"A design must fit {device.name}, but it needs {' and '.join(exceeded)}; {_way_out(found)}")
     return Fit(device, taken)

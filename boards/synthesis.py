@@ -12,7 +12,7 @@ from circulant.boards.tools import YOSYS, find, run
 from circulant.sim import design
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["FAMILIES", "Family", "Synthesis", "manifest", "synthesize"]
+__all__ = ["FAMILIES", "KEPT", "Family", "Synthesis", "manifest", "synthesize"]
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,27 @@ FAMILIES = {
     "ecp5": Family("synth_ecp5", {
         "dsps": {"MULT18X18D": 1}, "block_rams": {"DP16KD": 1, "PDPW16KD": 1}, "luts": {"LUT4": 1},
         "lut_rams": {"TRELLIS_DPR16X4": 2}, "flip_flops": {"TRELLIS_FF": 1}, "carries": {"CCU2C": 1}}),
+    "ice40": Family("synth_ice40 -dsp -device u", {
+        "dsps": {"SB_MAC16": 1}, "block_rams": {"SB_RAM40_4K": 1}, "luts": {"SB_LUT4": 1}, "lut_rams": {},
+        "flip_flops": {f"SB_DFF{kind}": 1 for kind in ("", "E", "ER", "ES", "ESR", "ESS", "R", "S", "SR", "SS")},
+        "carries": {"SB_CARRY": 1}}),
+    "gowin": Family("synth_gowin -family gw2a -noiopads", {
+        "dsps": {"MULT18X18": 1, "MULT9X9": 1, "MULT36X36": 4},
+        "block_rams": dict.fromkeys(("SPX9", "SP", "DPX9B", "DPB", "SDPX9B", "SDPB", "pROM", "pROMX9"), 1),
+        "luts": {f"LUT{n}": 1 for n in range(1, 5)}, "lut_rams": {"RAM16SDP4": 4, "RAM16S4": 4},
+        "flip_flops": {f"DFF{kind}": 1 for kind in ("", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE")},
+        "carries": {"ALU": 1}}),
+    "cyclonev": Family("synth_intel_alm -family cyclonev -noiopad -noclkbuf", {
+        "dsps": {"MISTRAL_MUL18X18": 1, "MISTRAL_MUL9X9": 1, "MISTRAL_MUL27X27": 2},
+        "block_rams": {"MISTRAL_M10K": 1}, "luts": {f"MISTRAL_ALUT{n}": 1 for n in range(2, 7)},
+        "lut_rams": {"MISTRAL_MLAB": 1}, "flip_flops": {"MISTRAL_FF": 1}, "carries": {"MISTRAL_ALUT_ARITH": 1}}),
 }
 """By the names that Yosys gives them. ``lut_rams`` are the look-up tables that hold memories and delay lines."""
 
 
-_KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
-"""Registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of equal ones."""
+KEPT = (r"select -set kept a:keep %ci1:+[Q] t:$*dff* %i", "setattr -set keep 1 @kept")
+"""Commands for registers that the Verilog says to keep, of which Yosys itself only keeps the wires, and makes one of
+equal ones."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +142,7 @@ def synthesize(folder: str | Path, family: str, *, logic: bool = True, netlist: 
         (work / "wrapper.v").write_text(wrapper)
         (work / "run.ys").write_text("\n".join([
             f"read_verilog -defer {' '.join(described['verilog'])} wrapper.v",  # Images are parameters.
-            f"hierarchy -check -top {top}", "proc", "flatten", *_KEPT, "opt_expr", "opt_clean", "check -assert",
+            f"hierarchy -check -top {top}", "proc", "flatten", *KEPT, "opt_expr", "opt_clean", "check -assert",
             "select t:$mul", "write_json -selected products.json", "select -clear",
             *_steps(FAMILIES[family], top, logic),
             "opt_clean", "tee -q -o cells.json stat -json", *(["write_json netlist.json"] if netlist else []), ""]))

@@ -22,14 +22,15 @@ SECONDS = 8 * 3600.0
 """Limit of a tool: the papers' LSTM takes Yosys the better part of an hour."""
 
 
-def find(*names: str, oldest: tuple[int, ...] = ()) -> str:
+def find(*names: str, oldest: tuple[int, ...] = (), package: str = "") -> str:
     """The first of the programs that is installed, beside this Python or on the PATH.
 
     Parameters:
         oldest: version that it must have at least; older ones are passed over.
+        package: Python package that brings it; as the first one is called where it is not given.
 
     Raises:
-        Refusal: when none is; the first one is then taken for the name of its Python package.
+        Refusal: when none is, with the command that installs it.
     """
     old = []
     for name, program in _programs(names):
@@ -40,7 +41,7 @@ def find(*names: str, oldest: tuple[int, ...] = ()) -> str:
     wanted = f" in version {_dotted(oldest)} or newer" if oldest else ""
     found = f"only {' and '.join(dict.fromkeys(old))} was found" if old else \
         f"is neither beside {sys.executable} nor on the PATH"
-    raise Refusal(f"{names[0]} must be installed{wanted}, but {found}; install it: pip install {names[0]} "
+    raise Refusal(f"{names[0]} must be installed{wanted}, but {found}; install it: pip install {package or names[0]} "
                   "'wasmtime<48'")
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from circulant import __version__
 from circulant.arguments import JSON, say
+from circulant.board_commands import build, demo
 from circulant.commands import COMMANDS
 from circulant.completion import completion, data_sets
 from circulant.doctor import doctor
@@ -29,7 +30,7 @@ PATIENCE = 30
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point. Exits with 0; 1 when the circuit is found wrong, 2 for a refusal, 3 when a tool, the disk or
-    the program fails, 130 when interrupted."""
+    the program fails, 4 when a bitstream would be too slow, 130 when interrupted."""
     steady_streams()
     try:
         code = cli.main(arguments, prog_name="circulant", standalone_mode=False) or 0
@@ -67,6 +68,7 @@ def cli() -> None:
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
+    circulant build ulx3s-85f RUN        a bitstream for a board, by open tools
     circulant data fsdd                  what a data set holds
     circulant compare runs/a runs/b      figures of several runs side by side
     circulant sweep recurrent            block sizes × bit widths × multipliers
@@ -108,5 +110,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     return 0
 
 
-for command in (new, *COMMANDS, compare, show_data, import_onnx, sweep, explore, doctor, completion):
+for command in (new, *COMMANDS, build, demo, compare, show_data, import_onnx, sweep, explore, doctor, completion):
     cli.add_command(command)

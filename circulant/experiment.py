@@ -100,12 +100,18 @@ class Hardware(Table):
                           "cycle", low=1, high=8)
     max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
                               "whole sequences; a longer one is cut", low=1, high=65536)
+    objective: str = key("throughput", "what a design is best at: throughput, with an array for each layer; latency of "
+                                       "a sample, with one array that serves all layers in turn; area, that one with "
+                                       "the shortest step, for small budgets",
+                         choices=("throughput", "latency", "area"))
     levels: int = key(4, "levels of logic between two registers of recurrent and fully connected layers: more make a "
                          "step shorter and the clock slower; see synthesis.md", low=4, high=12)
     clock_mhz: int = key(0, "the clock that the device is to reach, from which levels follow", low=1, high=1000,
                          zero="any")
     reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
                                   "run time; see reload.md")
+    family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
+                      "the same in all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
     argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
                               "lowest")
 

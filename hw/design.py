@@ -4,6 +4,7 @@ from pathlib import Path
 
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
@@ -19,7 +20,7 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
-from circulant.sim.refusal import Refusal
+from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
@@ -96,7 +97,8 @@ class Design:
 
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS) -> Design:
+             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
+             objective: str = "throughput", family: str = "generic") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -105,14 +107,20 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             longer one is cut, see `Top`.
         reloadable: with a configuration port, through which weights and states can be exchanged; see docs/reload.md.
         argmax: with the choice of the largest output at the end: that of `Network.with_argmax`.
+        family: of FPGAs, whose memories and tools the Verilog suits; see `circulant.hw.emit.profile`. Results and
+            cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
+        objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
+            which a single sample has to itself; "area": that one with the best period, for small budgets.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
             not support.
     """
     network = network.with_argmax() if argmax else network
+    if family not in PROFILES:
+        raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -124,14 +132,17 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
+    if reloadable and objective != "throughput":
+        raise Refusal(f"A reloadable design must have an array for each layer, but hardware.objective is "
+                      f"{objective!r}; set it to 'throughput', or hardware.reloadable to false")
     with fast_elaboration():
-        plans = plan(network, multipliers, streams=streams, levels=levels)
+        plans = plan(network, multipliers, streams=streams, levels=levels, objective=objective)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-        target = VerilogTarget()
+        target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest["resources"] = counted.as_json()
+        manifest |= {"resources": counted.as_json(), "family": family}
     return Design(network, plans, verilog, target.images, manifest)
 
 

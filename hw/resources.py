@@ -1,13 +1,14 @@
 """Resources of a design, from its plan alone: every memory, every product, hence block RAMs and DSP blocks.
 
-Where a memory lies is not up to a tool: `target.ram_style` says it. How many block RAMs it fills there follows from
-their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
+Where a memory lies is not up to a tool: `circulant.hw.emit.profile` says it. How many block RAMs it fills there
+follows from their geometry. Held to the Verilog by the tests, and to Yosys by ``python -m benchmarks synthesis``.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
+from circulant.hw.emit.profile import PROFILES
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import Plan
 from circulant.hw.top import Top
@@ -26,20 +27,26 @@ class Prediction:
 
 
 def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: int = 128,
-            reloadable: bool = False) -> Prediction:
-    """The demand of a network on a device of a family, as ``generate`` makes it with ``plans`` and these options."""
-    found = FAMILIES[family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable))
+            reloadable: bool = False, profile: str = "generic") -> Prediction:
+    """The demand of a network on a device of a family, as ``generate`` makes it with ``plans`` and these options.
+
+    Parameters:
+        profile: what ``generate`` calls ``family``.
+    """
+    found = FAMILIES[family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
+                                              profile=profile))
     return Prediction(found.dsps, found.block_rams)
 
 
-def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False) -> Inventory:
+def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False,
+              profile: str = "generic") -> Inventory:
     """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
     made, found = parts(network, plans, max_steps=max_steps, reloadable=reloadable), Inventory()
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
         if memory.copies:
-            found.memories[memory.depth, memory.width, memory.style] += memory.copies
+            found.memories[memory.depth, memory.width, memory.place(PROFILES[profile])] += memory.copies
     return found
 
 
@@ -50,8 +57,7 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         Refusal: as `circulant.hw.top.Top`, for a network over images.
     """
     with unelaborated():
-        return sum((unit.parts for unit in Top(
-            network, plans, max_steps=max_steps, reloadable=reloadable).units), Parts())
+        return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

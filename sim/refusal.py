@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-__all__ = ["Refusal", "ToolError", "nearest", "unusable"]
+__all__ = ["Refusal", "TimingMissed", "ToolError", "nearest", "unusable"]
 
 PATHS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS,
          errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTEMPTY, errno.EINVAL}
@@ -25,6 +25,13 @@ class ToolError(Exception):
 
     The message names the file or the tool, the tool's last lines, and the next step. The command line prints it on
     stderr and exits with code 3.
+    """
+
+
+class TimingMissed(ToolError):
+    """A bitstream that would be too slow for the clock that was asked for.
+
+    The command line prints it on stderr and exits with code 4.
     """
 
 

@@ -24,7 +24,7 @@ OURS = {
     "circulant.training.onnx": {"circulant.training", "circulant.training.onnx", "circulant.sim"},
     "circulant.training.data": {"circulant.training.data", "circulant.training.settings", "circulant.sim"},
     "circulant.training.settings": {"circulant.training.settings", "circulant.sim"},
-    "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim"},
+    "circulant.boards": {"circulant.boards", "circulant.hw", "circulant.sim", "circulant.sim.cosim"},
     "circulant.hw": {"circulant.hw", "circulant.sim"},
     "circulant.hw.c": {"circulant.hw.c", "circulant.sim"},
     "circulant.sim": {"circulant.sim"},
@@ -39,7 +39,7 @@ THEIRS = {
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
     "circulant.training.settings": set(),
-    "circulant.boards": {"numpy", "amaranth", "amaranth_boards"},
+    "circulant.boards": {"numpy", "amaranth", "amaranth_boards", "serial"},
     "circulant.hw": {"numpy", "amaranth"},
     "circulant.hw.c": {"numpy", "jinja2"},
     "circulant.sim": {"numpy", "scipy"},
@@ -49,12 +49,13 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep explore commands onnx_import cli __main__",
+                 "sweep explore commands board_commands onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
-    "circulant.boards": "absorb device levels tools budget synthesis placement",
+    "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow build "
+                        "host simulated",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 
@@ -233,6 +234,8 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
+    "tests/users/test_users.py",  # Three users with the wheel.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
@@ -359,7 +362,7 @@ def test_constraints_pin_every_dependency():
 
 
 LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "ignore_patterns", "reshape",
-          "save_for_backward", "tensors",
+          "save_for_backward", "set_memory", "tensors",
           "torchrun",
           "transpose"}
 """Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""

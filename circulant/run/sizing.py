@@ -63,4 +63,5 @@ def budget(experiment: Experiment, network: Network) -> int:
     from circulant.boards.budget import whole
 
     return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
-                 levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+                 levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable,
+                 profile=hardware.family)

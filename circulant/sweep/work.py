@@ -229,7 +229,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
     plans = design.plans if design else _plans(
-        network, *(options[name] for name in ("multipliers", "streams", "levels")))
+        network, *(options[name] for name in ("multipliers", "streams", "levels", "objective")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
@@ -243,7 +243,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
             network, plans, max_steps=options["max_steps"]).memories)
     if experiment.board.device != "none":
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
-            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
+            network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
+            profile=options["family"])
         taken = fits(device(experiment.board.device), counted).taken
         found |= {name: taken[name].used for name in ("dsps", "block_rams")}
     if measure == "simulate":
@@ -256,9 +257,11 @@ _KNOWN: dict[Any, Any] = {}
 """Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
 
 
-def _plans(network: Network, multipliers: int, streams: int, levels: int) -> Any:
+def _plans(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> Any:
     from circulant.hw.plan.plan import plan
 
+    if objective != "throughput":  # Such plans know their layers.
+        return plan(network, multipliers, streams=streams, levels=levels, objective=objective)
     key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)

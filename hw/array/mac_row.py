@@ -7,12 +7,14 @@ once per row of the matrix, behind the array.
 from dataclasses import dataclass
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from circulant.hw.arith.fixed import constant_product
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import LEVELS, registers, steps, tree
+from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 
 __all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "tree_latency",
@@ -128,6 +130,9 @@ def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Valu
 class MacRow(wiring.Component):
     """``shape.latency`` cycles from operands to accumulators or, with ``load``, to a shift register.
 
+    Parameters:
+        registered: see `circulant.hw.stream.storage.Accumulators`.
+
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
         w, phase: the weights' spectra, and which part of the products is their turn, with these operands, or where
@@ -140,8 +145,8 @@ class MacRow(wiring.Component):
         sums: the head of the drain.
     """
 
-    def __init__(self, shape: MacRowShape) -> None:
-        self._shape = shape
+    def __init__(self, shape: MacRowShape, *, registered: bool | None = None) -> None:
+        self._shape, self._registered = shape, registered
         super().__init__({
             "x": In(shape.operands),
             "w": In(shape.weights),
@@ -162,20 +167,19 @@ class MacRow(wiring.Component):
         total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
         m.d.comb += self.sums.eq(drain)
         # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
-        add, slot, first, load, part = (
+        add, first, load, part = (
             Signal.like(value, name=f"row_{name}", attrs={"keep": 1})
-            for name, value in (("add", self.add), ("slot", self.slot), ("first", self.first), ("load", self.load),
-                                ("part", self.part)))
+            for name, value in (("add", self.add), ("first", self.first), ("load", self.load), ("part", self.part)))
         loads = load
         if shape.late:
             loads = Signal(name="row_loads", attrs={"keep": 1})
             m.d.sync += loads.eq(load)
-        m.d.sync += [add.eq(self.add), slot.eq(self.slot), first.eq(self.first), load.eq(self.load)]
+        m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load)]
         if shape.fold > 1:
             m.d.sync += part.eq(self.part)
 
         # The sums over a row, added to what their slot holds.
-        held = self._accumulators(m, total, add=add, address=slot * shape.fold + part if shape.fold > 1 else slot)
+        held = self._accumulators(m, total, add=add)
         for i, terms in enumerate(self._products(m)):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(
                 m, terms, name=f"tree_{i}", levels=shape.levels))
@@ -213,16 +217,17 @@ class MacRow(wiring.Component):
                 products[j].append(product)
         return products
 
-    def _accumulators(self, m: Module, total: data.View, *, add: Value, address: Value) -> data.View:
-        """The sum that the slot holds; it takes the total in a cycle that adds."""
+    def _accumulators(self, m: Module, total: data.View, *, add: Value) -> data.View:
+        """The sum that the slot holds; it takes the total in a cycle that adds. No multiplier is spent on its
+        address."""
         shape = self._shape
         if shape.slots * shape.fold == 1:
             held = Signal(total.shape(), reset_less=True)
             with m.If(add):
                 m.d.sync += held.eq(total)
             return held
-        m.submodules.accumulators = mem = memory.Memory(
-            shape=total.shape(), depth=shape.slots * shape.fold, init=[])
-        read, write = mem.read_port(domain="comb"), mem.write_port()
-        m.d.comb += [read.addr.eq(address), write.addr.eq(address), write.en.eq(add), write.data.eq(total)]
-        return read.data
+        m.submodules.accumulators = sums = Accumulators(
+            total.shape(), depth=shape.slots * shape.fold, registered=self._registered)
+        following = constant_product(self.slot, shape.fold) + self.part if shape.fold > 1 else self.slot
+        m.d.comb += [sums.following.eq(following), sums.write.eq(add), sums.data.eq(total)]
+        return sums.word

@@ -11,7 +11,7 @@ from circulant.hw.array.output_pipeline import route_layout
 from circulant.hw.array.program import Program
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import ram_style
+from circulant.hw.emit.profile import GENERIC, Profile
 from circulant.hw.stream.pipeline import Queue
 
 __all__ = ["Memory", "Parts", "Product", "array_parts", "engine_images", "engine_parts", "queue_memory"]
@@ -25,15 +25,19 @@ class Memory(NamedTuple):
     depth: int
     writable: bool = True
     asynchronous: bool = False
+    loadable: bool = False
 
     @property
     def bits(self) -> int:
         return self.copies * self.width * self.depth
 
-    @property
-    def style(self) -> str:
-        """Where they lie, see `circulant.hw.emit.target.ram_style`."""
-        return ram_style(self.depth, writable=self.writable, asynchronous=self.asynchronous)
+    def place(self, profile: Profile = GENERIC) -> str:
+        """Where they lie in a family; what can be loaded and would lie in logic lies where it can be written."""
+        fixed = profile.place(self.depth, self.width, writable=False)
+        if self.loadable and not self.writable and fixed == "block":
+            return fixed
+        return profile.place(self.depth, self.width, writable=self.writable or self.loadable,
+                             asynchronous=self.asynchronous)
 
 
 class Product(NamedTuple):
@@ -56,9 +60,8 @@ class Parts:
 
     @property
     def loadable(self) -> "Parts":
-        """The same with every image behind a configuration port: what lies in logic can then be written."""
-        return Parts([each._replace(writable=each.writable or each.style == "logic") for each in self.memories],
-                     self.products)
+        """The same with every image behind a configuration port."""
+        return Parts([each._replace(loadable=True) for each in self.memories], self.products)
 
 
 def array_parts(program: Program) -> Parts:
@@ -75,7 +78,7 @@ def array_parts(program: Program) -> Parts:
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
     """The parts of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
     program, which is fixed even where images are ``loadable``."""
-    found = array_parts(program)
+    found = array_parts(program) if program.whole is program else Parts()
     k, chains = program.matrices[0].product.block_size, program.shape.chains
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
     for matrix in program.matrices:
@@ -88,7 +91,8 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
 
 def engine_images(name: str, program: Program) -> list[Image]:
     """The memories with given contents of a `circulant.hw.array.engine.Engine`."""
-    return [*array_images(name, program), program_image(program, f"{name}_program")]
+    own = array_images(name, program) if program.whole is program else []
+    return [*own, program_image(program, f"{name}_program")]
 
 
 def queue_memory(queue: Queue) -> Memory:

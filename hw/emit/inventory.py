@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from circulant.hw.emit.profile import GENERIC, Profile
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Module, Process, Switch
 from circulant.sim.artifact import Json
 
@@ -26,7 +27,7 @@ _KINDS = {"$add": "sums", "$sub": "sums", "$neg": "sums", "$lt": "comparisons", 
 _FIXED = {"sums": "increments", "comparisons": "thresholds"}
 """Kinds of bits where one operand is a constant."""
 _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
-_MEMORIES = ("\\circulant_rom", "\\circulant_ram", "\\circulant_loadable")
+_MEMORIES = ("\\circulant_rom", "\\circulant_table", "\\circulant_ram", "\\circulant_loadable")
 """Modules written by hand."""
 _RESET = (Chunk("\\rst", 0, 1),)
 
@@ -44,8 +45,7 @@ class Inventory:
 
     Parameters:
         products: multiplications of two variables by the bits of their operands, the wider first.
-        memories: by words, bits of a word, and where they lie: "block", "distributed" or "logic"; see
-            `circulant.hw.emit.target.ram_style`.
+        memories: by words, bits of a word, and where they lie; see `circulant.hw.emit.profile.Profile`.
         logic: bits by their kinds, see `LOGIC`.
     """
 
@@ -81,15 +81,20 @@ class Inventory:
 
 
 class Inventories:
-    """Inventories of modules, those of each with all that lies below it."""
+    """Inventories of modules, those of each with all that lies below it.
 
-    def __init__(self) -> None:
+    Parameters:
+        profile: of the family that they are for.
+    """
+
+    def __init__(self, profile: Profile = GENERIC) -> None:
+        self._profile = profile
         self._own: dict[str, Inventory] = {}
         self._children: dict[str, Counter[str]] = {}
 
     def add(self, module: Module) -> None:
         """Take in a module."""
-        counter = _Counter(module)
+        counter = _Counter(module, self._profile)
         self._own[module.name], self._children[module.name] = counter.found, counter.children
 
     def of(self, top: str) -> Inventory:
@@ -116,10 +121,11 @@ class Inventories:
 class _Counter:
     """A module: what it has itself, and its children."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, profile: Profile) -> None:
+        self._profile = profile
         self.found, self.children = Inventory(), Counter[str]()
         self._kept: dict[str, str] = {}  # registers: what is written into each, and the register
-        self._styles = {memory.name: memory.attributes.get("ram_style", '"logic"').strip('"')
+        self._styles = {memory.name: profile.place_of(memory.attributes.get(profile.ram, '"logic"').strip('"'))
                         for memory in module.memories.values()}
         for memory in module.memories.values():
             self.found.memories[memory.depth, memory.width, self._styles[memory.name]] += 1
@@ -145,7 +151,8 @@ class _Counter:
             if cell.number("CLK_ENABLE") and self._styles[cell.memory] != "block":
                 logic["registers"] += cell.number("WIDTH")
         elif kind in _MEMORIES:
-            words, width, style = cell.number("DEPTH"), cell.number("WIDTH"), cell.parameters["STYLE"].strip('"')
+            words, width = cell.number("DEPTH"), cell.number("WIDTH")
+            style = self._profile.place_of(cell.parameters.get("STYLE", '"logic"').strip('"'))
             found.memories[words, width, style] += 1
             if style != "block":
                 logic["registers"] += width

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 from amaranth.back import rtlil
-from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Signal, Value
+from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Shape, Signal, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -23,13 +23,18 @@ from circulant.hw.emit.comments import components, notes
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
 from circulant.hw.emit.modules import Modules
+from circulant.hw.emit.profile import GENERIC, Profile
 from circulant.hw.emit.rtlil import modules
 
-__all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed", "ram_style"]
+__all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed"]
 
-def _memory(name: str, writable: bool) -> str:
-    """Verilog of a memory that reads its contents from a file, with a port to write it or without."""
-    style = "ram_style" if writable else "rom_style"
+def _memory(name: str, *, writable: bool, style: str) -> str:
+    """Verilog of a memory that reads its contents from a file, with a port to write it or without.
+
+    Parameters:
+        style: attribute that says where it lies; empty where nothing is said.
+    """
+    said, parameter = (f"(* {style} = STYLE *) ", ',\n  parameter STYLE = "block"') if style else ("", "")
     ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
     write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
     return f"""\
@@ -38,33 +43,20 @@ module {name} #(
   parameter IMAGE = "",
   parameter WIDTH = 1,
   parameter DEPTH = 1,
-  parameter ADDRESS = 1,
-  parameter STYLE = "block"
+  parameter ADDRESS = 1{parameter}
 ) (
   input clk,
   input en,
   input [ADDRESS-1:0] addr,
   output reg [WIDTH-1:0] data{ports}
 );
-  (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  {said}reg [WIDTH-1:0] mem [0:DEPTH-1];
   generate if (IMAGE != "") begin : contents
     initial $readmemh(IMAGE, mem);
   end endgenerate
 {write}  always @(posedge clk) if (en) data <= mem[addr];
 endmodule
 """
-
-
-def ram_style(depth: int, *, writable: bool = True, asynchronous: bool = False) -> str:
-    """Where a memory of ``depth`` words lies: in block RAM, in look-up tables that can be written ("distributed"), or
-    in those that cannot ("logic").
-
-    Said to every tool, so that none has an opinion of its own. A table of six inputs holds 64 bits; weights and
-    activations belong into block RAM.
-    """
-    if not writable:
-        return "logic" if depth <= 16 else "block"
-    return "distributed" if asynchronous or depth <= 64 else "block"
 
 
 class Window(Protocol):
@@ -84,16 +76,25 @@ class Windows(Protocol):
 
 
 class VerilogTarget:
-    """Collects the shared modules and the memory images of one design while Amaranth elaborates it."""
+    """Collects the shared modules and the memory images of one design while Amaranth elaborates it.
 
-    def __init__(self) -> None:
+    Parameters:
+        profile: of the family that the design is for.
+        elsewhere: modules whose text is in another file, with their outputs.
+    """
+
+    def __init__(self, profile: Profile = GENERIC, elsewhere: Mapping[str, Collection[str]] | None = None) -> None:
+        self.profile, self._elsewhere = profile, elsewhere or {}
         self.images: dict[str, str] = {}
         self._begin()
 
     def _begin(self) -> None:
-        self.inventories, self._written = Inventories(), Modules()
+        self.inventories, self._written = Inventories(self.profile), Modules()
         self._shared: dict[str, tuple[wiring.Signature, list[str]]] = {}
-        self.add_module("circulant_rom", _memory("circulant_rom", writable=False), outputs=("data",))
+        self.add_module("circulant_rom", _memory("circulant_rom", writable=False, style=self.profile.rom),
+                        outputs=("data",))
+        for name, outputs in self._elsewhere.items():
+            self.add_module(name, "", outputs=outputs)
 
     def add_image(self, name: str, words: Sequence[int], width: int) -> str:
         """Keep the image ``name`` and return its file name.
@@ -117,12 +118,13 @@ class VerilogTarget:
             raise ValueError("A memory must start without contents, since Verilog gives it none; take a Rom")
         if mem.depth > 1:
             asynchronous = any(port.domain == "comb" for port in mem.read_ports)
-            mem.attrs.setdefault("ram_style", ram_style(mem.depth, asynchronous=asynchronous))
+            place = self.profile.place(mem.depth, Shape.cast(mem.shape).width, asynchronous=asynchronous)
+            mem.attrs.setdefault(self.profile.ram, self.profile.word(place))
         return mem.elaborate(None)
 
     def add_module(self, name: str, text: str, *, outputs: Collection[str]) -> None:
         """Take in a Verilog module that is written by hand."""
-        self._written.add_text(name, text, outputs)
+        self._written.add_text(name, "" if name in self._elsewhere else text, outputs)
 
     def share(self, module: str, make: Callable[[], wiring.Component]) -> tuple[wiring.Signature, list[str]]:
         """Emit a component once as the module ``module``; equal names must mean equal components.
@@ -251,13 +253,17 @@ class Rom(wiring.Component):
         # Verilog: an instance that reads the image.
         if isinstance(platform, VerilogTarget):
             file = platform.add_image(self._image, self._words, self._width)
-            kind, style = "circulant_rom", ram_style(depth, writable=False)
+            kind, profile = "circulant_rom", platform.profile
+            place, style = profile.place(depth, self._width, writable=False), profile.rom
             if writer is not None:
-                kind, style = "circulant_loadable", "block" if style == "block" else "distributed"
-                platform.add_module(kind, _memory(kind, writable=True), outputs=("data",))
+                kind, style = "circulant_loadable", profile.ram
+                place = "block" if place == "block" else profile.place(depth, self._width)
+            elif place in profile.silent:
+                kind, style = "circulant_table", ""
+            platform.add_module(kind, _memory(kind, writable=writer is not None, style=style), outputs=("data",))
             m.submodules.rom = Instance(
                 kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
-                p_STYLE=style,
+                **({"p_STYLE": profile.word(place)} if style else {}),
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
                 **{f"i_{name}": value for name, value in (writer or {}).items()})
             return m

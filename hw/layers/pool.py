@@ -1,6 +1,6 @@
 """Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
@@ -10,6 +10,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.window_pool import WindowPoolLayer, joined, rounded
 from circulant.hw.stream.pipeline import Queue, block
+from circulant.hw.stream.storage import Accumulators
 from circulant.hw.stream.width_converter import serialize
 from circulant.hw.unit import Site, unit
 from circulant.sim.golden.pool import Pool
@@ -78,8 +79,7 @@ class PoolLayer(wiring.Component):
         layer, k, kernel = self._layer, self._k, self._kernel
         height, width, down, across = layer.grid[0], self._columns, layer.output_grid[0], self._across
         m.submodules.queue = queue = Queue(self._payload, depth=DEPTH)
-        m.submodules.sums = sums = memory.Memory(shape=self._sum, depth=max(2, across * self._beats), init=[])
-        read, write = sums.read_port(domain="comb"), sums.write_port()
+        m.submodules.sums = sums = Accumulators(self._sum, depth=max(2, across * self._beats))
         serialize(m, queue.o, wiring.flipped(self.o))
 
         # The place of the pixel that comes: in the image, in its window, and that of the window.
@@ -87,7 +87,8 @@ class PoolLayer(wiring.Component):
         beat = Signal(range(max(2, self._beats)))
         in_x, in_y, out_x, out_y, x, y = (Signal(range(max(2, size + 1))) for size in (
             *self._stride[::-1], across, down, width, height))
-        address = Signal(range(max(2, across * self._beats)))
+        address, address_now = (Signal(range(max(2, across * self._beats)), name=name)  # Of the window and the beat.
+                                for name in ("following", "address"))
         pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
         m.d.comb += [
             moves.eq(self.i.valid & self.i.ready), pixel_ends.eq(beat == self._beats - 1),
@@ -112,9 +113,17 @@ class PoolLayer(wiring.Component):
             inside.eq((in_x < kernel[1]) & (in_y < kernel[0]) & (out_x < across) & (out_y < down)),
             first.eq((in_x == 0) & (in_y == 0)),
             last.eq(inside & (in_x == kernel[1] - 1) & (in_y == kernel[0] - 1)),
-            address.eq(out_x * self._beats + beat), read.addr.eq(address), write.addr.eq(address),
-            write.en.eq(moves & inside),
+            sums.following.eq(address), sums.write.eq(moves & inside),
         ]
+        # A cycle ahead: on in the window, or back to its first beat, and at the end of a row to the first window.
+        m.d.sync += address_now.eq(address)
+        m.d.comb += address.eq(address_now)
+        with m.If(moves):
+            m.d.comb += address.eq(address_now + 1)
+            with m.If(pixel_ends & (in_x != self._stride[1] - 1)):
+                m.d.comb += address.eq(address_now - (self._beats - 1))
+            with m.If(row_ends):
+                m.d.comb += address.eq(0)
 
         # A whole window waits a cycle, and is rounded on its way into the queue.
         ready, held, marked = Signal(), Signal(self._sum), Signal()
@@ -122,12 +131,12 @@ class PoolLayer(wiring.Component):
         m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),
                      queue.i.payload.last.eq(marked)]
         with m.If(ready):
-            m.d.sync += [waits.eq(self.i.valid & last), held.eq(write.data),
+            m.d.sync += [waits.eq(self.i.valid & last), held.eq(sums.data),
                          marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
-            came, kept = self._beside(j), read.data[j]
+            came, kept = self._beside(j), sums.word[j]
             better = joined(layer)(kept, came)
-            m.d.comb += [write.data[j].eq(Mux(first, came, better)),
+            m.d.comb += [sums.data[j].eq(Mux(first, came, better)),
                          queue.i.payload.data[j].eq(rounded(layer, held[j]))]
         return m
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from circulant.hw.emit.inventory import Inventory
-from circulant.sim.quantize.bitwidth_cost import DSPS, Dsp
+from circulant.hw.emit.profile import PROFILES, Profile
+from circulant.sim.quantize.bitwidth_cost import CYCLONE_V, DSPS, GOWIN, Dsp
 
 if TYPE_CHECKING:
     from circulant.hw.array.parts import Memory  # It needs Amaranth, and a report does without.
@@ -53,6 +54,7 @@ class Family:
 
     Parameters:
         dsp: its multipliers.
+        profile: where its memories lie.
         blocks: (words, width, size): the forms that a block RAM takes, and its size in the unit in which data sheets
             count block RAMs.
         tables: the same of a memory of look-up tables, the size in look-up tables; none where a family has no memory
@@ -63,6 +65,7 @@ class Family:
     """
 
     dsp: Dsp
+    profile: Profile
     blocks: tuple[tuple[int, int, float], ...]
     tables: tuple[tuple[int, int, float], ...] = ()
     luts: Mapping[str, float] = field(default_factory=dict)
@@ -81,7 +84,7 @@ class Family:
 
     def block_rams(self, memory: "Memory") -> float:
         """Block RAMs of memories, the form chosen that takes the least."""
-        if memory.depth < 2 or memory.style != "block":
+        if memory.depth < 2 or memory.place(self.profile) != "block":
             return 0
         return memory.copies * _least(self.blocks, memory.depth, memory.width)
 
@@ -99,8 +102,10 @@ class Family:
                    if self.tables)
         luts, flip_flops = (max(0, round(sum(factor * bits.get(kind, 0) for kind, factor in factors.items())))
                             for factors in (self.luts, self.flip_flops))
-        return Demand(dsps, rams, Estimate(luts + round(held), self.errors[0]),
-                      Estimate(flip_flops, self.errors[1]), unmapped)
+        stored = sum(count * words * width for (words, width, style), count in found.memories.items()
+                     if style == "registers")
+        return Demand(dsps, rams, Estimate(luts + round(held) + stored, self.errors[0]),
+                      Estimate(flip_flops + stored, self.errors[1]), unmapped)
 
     def quantities(self, found: Inventory) -> dict[str, float]:
         """Bits by kind that the estimates multiply: those of the logic; ``tables``, of fixed memories without a place
@@ -124,6 +129,8 @@ def _forms(bits: int, widths: Sequence[int], size: float) -> tuple[tuple[int, in
 
 _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4, 9, 18, 36, 72), 1)
 
+_EIGHTEEN = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)
+
 _LUT6 = {"sums": 0.1, "increments": 0.1, "choices": 0.21, "registers": 0.28, "tables": -2.0}
 _FF6 = {"registers": 0.83, "operands": -1.67}
 _LUT4 = {"sums": 0.3, "increments": 0.3, "choices": 0.52, "thresholds": 0.39, "registers": 0.21, "partial": 0.5,
@@ -133,17 +140,20 @@ _FF4 = {"registers": 0.94, "tables": -3.5}
 constant, and so is what follows it."""
 
 FAMILIES = {
-    "xcu": Family(DSPS[27, 18], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6, flip_flops=_FF6,
-                  errors=(0.15, 0.2)),
-    "xc7": Family(DSPS[25, 18], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6, flip_flops=_FF6,
-                  errors=(0.2, 0.25), cycle=(1.4, 0.8)),
-    "ecp5": Family(DSPS[18, 18], _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1), tables=((16, 4, 6),), luts=_LUT4,
-                   flip_flops=_FF4, errors=(0.3, 0.15), cycle=(1.5, 1.9)),
-    "ice40": Family(DSPS[16, 16], ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), tables=(), luts=_LUT4,
-                    flip_flops=_FF4, errors=(0.5, 0.5), cycle=(2.0, 3.0)),
-    "cyclonev": Family(DSPS[18, 18], ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1),
-                                      (8192, 1, 1)), tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6,
-                       errors=(0.5, 0.5), cycle=(1.6, 1.2)),
+    "xcu": Family(DSPS[27, 18], PROFILES["xilinx"], _XILINX, tables=((32, 14, 8), (64, 7, 8)), luts=_LUT6,
+                  flip_flops=_FF6, errors=(0.15, 0.2)),
+    "xc7": Family(DSPS[25, 18], PROFILES["xilinx"], _XILINX, tables=((32, 6, 4), (64, 3, 4)), luts=_LUT6,
+                  flip_flops=_FF6, errors=(0.2, 0.25), cycle=(1.4, 0.8)),
+    "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
+                   errors=(0.3, 0.15), cycle=(1.5, 1.9)),
+    "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
+                    errors=(0.5, 0.5), cycle=(1.5, 2.2)),
+    "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
+                    ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), luts=_LUT4, flip_flops=_FF4,
+                    errors=(0.5, 0.5), cycle=(2.0, 3.0)),
+    "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
+                       ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
+                       tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),
 }
 """By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
 is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz with

@@ -10,8 +10,8 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Queue", "Registers", "block", "connect", "delay", "per_matrix",
-           "registers", "steps", "tree", "when"]
+__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Queue", "Registers", "block", "connect", "delay", "element",
+           "per_matrix", "registers", "steps", "tree", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -63,6 +63,12 @@ def delay(m: Module, value: V, cycles: int, *, name: str, reset_less: bool = Tru
         m.d.sync += later.eq(value)
         value = later
     return value
+
+
+def element(values: data.View, index: Value) -> Value:
+    """An element of an array, chosen by comparisons: Amaranth would multiply the index by the element's width, and a
+    tool would spend a multiplier on it."""
+    return Array([Value.cast(values[n]) for n in range(values.shape().length)])[index]
 
 
 def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:

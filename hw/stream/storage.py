@@ -1,4 +1,4 @@
-"""Memories of whole sequences, and a queue in one.
+"""Memories of whole sequences, a queue in one, and words that are added to.
 
 Amaranth writes every word of a memory into the Verilog, even where it starts as zero. So these are instances of
 `circulant_ram`, whose contents are undefined after configuration: what reads a word has written it.
@@ -7,9 +7,10 @@ from amaranth.hdl import ClockSignal, Const, Instance, Module, Mux, Shape, Shape
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.emit.target import Platform, VerilogTarget, ram_style
+from circulant.hw.emit.profile import profile_of
+from circulant.hw.emit.target import Platform, VerilogTarget
 
-__all__ = ["DeepQueue", "Ram"]
+__all__ = ["Accumulators", "DeepQueue", "Ram"]
 
 RAM = """\
 (* keep_hierarchy = 0 *)
@@ -27,7 +28,7 @@ module circulant_ram #(
   input [ADDRESS-1:0] r_addr,
   output reg [WIDTH-1:0] r_data
 );
-  (* ram_style = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
   always @(posedge clk) begin
     if (w_en) mem[w_addr] <= w_data;
     if (r_en) r_data <= mem[r_addr];
@@ -54,10 +55,11 @@ class Ram(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         if isinstance(platform, VerilogTarget):
-            platform.add_module("circulant_ram", RAM, outputs=("r_data",))
+            profile = platform.profile
+            platform.add_module("circulant_ram", RAM.replace("{style}", profile.ram), outputs=("r_data",))
             m.submodules.ram = Instance(
                 "circulant_ram", p_WIDTH=self._width, p_DEPTH=self._depth, p_ADDRESS=self._address,
-                p_STYLE=ram_style(self._depth),
+                p_STYLE=profile.word(profile.place(self._depth, self._width)),
                 i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data,
                 i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data)
             return m
@@ -99,4 +101,43 @@ class DeepQueue(wiring.Component):
         for at, moves in ((write, ram.w_en), (read, ram.r_en)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == self._depth - 1, Const(0), at + 1))
+        return m
+
+
+class Accumulators(wiring.Component):
+    """A memory whose word is read, changed and written back in each cycle; its address is known a cycle ahead.
+
+    Where a family has memories that are read without a clock edge, the address is a register in front of one. Else the
+    memory is read with the address, and a word that was written in the cycle before comes from a register beside it.
+
+    Parameters:
+        registered: read with the address; None where the target of elaboration decides.
+
+    Members:
+        following: the address of the next cycle.
+        word: at the address of this cycle.
+        write, data: word for that address.
+    """
+
+    def __init__(self, shape: ShapeLike, *, depth: int, registered: bool | None = None) -> None:
+        self._shape, self._depth, self._registered = shape, depth, registered
+        super().__init__({"following": In(range(depth)), "word": Out(shape), "write": In(1), "data": In(shape)})
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        registered = not profile_of(platform).asynchronous if self._registered is None else self._registered
+        m.submodules.words = mem = memory.Memory(shape=self._shape, depth=self._depth, init=[])
+        read, write = mem.read_port(domain="sync" if registered else "comb"), mem.write_port()
+
+        # The address is a register of each memory: one for all of them would have to reach across the device.
+        address = Signal(range(self._depth), attrs={"keep": 1})
+        m.d.sync += address.eq(self.following)
+        m.d.comb += [write.addr.eq(address), write.en.eq(self.write), write.data.eq(self.data)]
+        if not registered:
+            m.d.comb += [read.addr.eq(address), self.word.eq(read.data)]
+            return m
+        again, kept = Signal(), Signal(Shape.cast(self._shape), reset_less=True)
+        m.d.sync += [again.eq(self.write & (self.following == address)), kept.eq(self.data)]
+        m.d.comb += [read.en.eq(1), read.addr.eq(self.following),
+                     Value.cast(self.word).eq(Mux(again, kept, Value.cast(read.data)))]
         return m

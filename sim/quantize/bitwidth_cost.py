@@ -15,13 +15,15 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import leaves, unknown
 
-__all__ = ["DSPS", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits", "weight_count"]
+__all__ = ["CYCLONE_V", "DSPS", "GOWIN", "Cost", "Dsp", "CostModel", "layer_bits", "tiles", "weight_bits",
+           "weight_count"]
 
 REGISTERS = 0.05
 """Share of the registers and adders; they cost little, but something."""
@@ -36,18 +38,23 @@ class Dsp:
     Parameters:
         wide, narrow: bits of its operands, signed.
         part: bits of every part of an operand but the highest, which has no sign.
-        least: bits of both factors together from which on a product takes one; less is logic, as is a part of one bit.
+        least: bits of both factors together from which on a product takes one; less is logic.
+        narrowest: bits of a factor, or a part of one, of which fewer are logic.
+        single: bits of a factor up to which a product takes one; two where it is wider. 0: always one.
     """
 
     wide: int
     narrow: int
     part: int
     least: int = 0
+    narrowest: int = 2
+    single: int = 0
 
     def blocks(self, a: int, b: int) -> int:
         """Multipliers of a product of a and b signed bits."""
-        return sum(x + y >= self.least and min(x, y) > 1
-                   for x in self._parts(max(a, b), self.wide) for y in self._parts(min(a, b), self.narrow))
+        return sum((2 if self.single and max(x, y) > self.single else 1)
+                   for x in self._parts(max(a, b), self.wide) for y in self._parts(min(a, b), self.narrow)
+                   if x + y >= self.least and min(x, y) >= self.narrowest)
 
     def _parts(self, bits: int, port: int) -> list[int]:
         cuts = max(0, -(-(bits - port) // self.part))
@@ -56,7 +63,14 @@ class Dsp:
 
 DSPS = {(27, 18): Dsp(27, 18, 17, 9), (25, 18): Dsp(25, 18, 17, 9), (18, 18): Dsp(18, 18, 18),
         (16, 16): Dsp(16, 16, 16, 11)}
-"""By their ports: DSP48E2, DSP48E1, MULT18X18D or half a DSP block of a Cyclone V, SB_MAC16."""
+"""By their ports: DSP48E2, DSP48E1, MULT18X18D, SB_MAC16."""
+
+GOWIN = Dsp(18, 18, 18, narrowest=4)
+"""MULT18X18 of a Gowin GW2A; of a MULT36X36, which Yosys takes for wider products, there are four."""
+
+CYCLONE_V = Dsp(27, 27, 27, narrowest=4, single=18)
+"""Half a DSP block of a Cyclone V: a product of 18 × 18 bits, or one of two that make 27 × 27 bits. Exact up to 28
+bits; of wider operands it may be one too many."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,7 @@ def _(layer: Scale) -> int:
 
 
 @layer_bits.register
-def _(layer: Linear | Conv | Gru) -> int:
+def _(layer: Linear | Conv | Gru | Rnn) -> int:
     products = layer.products.values()
     return sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 

@@ -98,7 +98,8 @@ def test_an_estimate_exceeds_when_the_least_of_it_does(used, error, exceeds, dou
 
 def test_an_ice40_has_no_place_for_memories_of_look_up_tables():
     with pytest.raises(Refusal, match=r"^A design must fit iCE40UP5K, but it needs a place for 3 memories that lie in "
-                                      r"look-up tables, which it has not; .*take XC7A35T, the smallest"):
+                                      r"look-up tables, which it has not \(generate with hardware\.family = 'ice40'\); "
+                                      r".*take LFE5U-12F, the smallest"):
         fits(device("iCE40UP5K"), design(1, 3, style="distributed"))
 
 

@@ -168,4 +168,4 @@ def test_a_tool_is_told_to_keep_what_the_accumulators_of_a_row_listen_to():
     text = VerilogTarget().convert(MacRow(row_shape(slots=2)), "row")
     kept = [name.strip() for names in re.findall(r"keep = 1 \*\) (?:reg|wire) (?:\[\d+:\d+\] )?([^;]+);", text)
             for name in names.split(",")]
-    assert {"row_add", "row_first", "row_load", "row_loads", "row_slot"} <= set(kept)
+    assert {"write", "row_first", "row_load", "row_loads", "address"} <= set(kept)

@@ -87,7 +87,7 @@ def test_a_rom_in_verilog_reads_its_image():
 
 def test_equal_components_are_one_module():
     text = VerilogTarget().convert(Holder(MacRow, 3, shape=SHAPE), "top")
-    assert modules(text) == ["top", "circulant_macrow_2_1_6_5_3_2_1"]
+    assert modules(text) == ["top", "circulant_macrow_2_1_6_5_3_2_1", "circulant_macrow_2_1_6_5_3_2_1_accumulators"]
     assert re.findall(r"^  circulant_macrow_2_1_6_5_3_2_1 (\w+) ", text, re.M) == ["unit_0", "unit_1", "unit_2"]
 
 
@@ -173,7 +173,7 @@ class SeparateModule(wiring.Component):
 
 def test_a_component_apart_is_a_module_beside_that_has_its_signals():
     text = VerilogTarget().convert(SeparateModule(), "top")
-    assert modules(text) == ["top", "top_inner", "second_one"]
+    assert modules(text) == ["top", "top_inner", "top_inner_accumulators", "second_one", "second_one_accumulators"]
     assert re.findall(r"^  (\S+) (inner|outer) \(", text, re.M) == [("top_inner", "inner"), ("second_one", "outer")]
     assert ports(text, "outer").keys() == {"clk", "rst", *MacRow(SHAPE).signature.members}
 

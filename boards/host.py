@@ -1,0 +1,250 @@
+"""A board from the host's side: sequences go to it over a serial port, and what its circuit makes of them comes back.
+
+A request is repeated until its answer comes, and carried out once (`circulant.boards.link.protocol`); so a line that
+loses, doubles or changes bytes costs time and no result.
+"""
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.boards.link.protocol import HASH, PAYLOAD, UNKNOWN, VERSION, Hello, Operation, Unframer, frame
+from circulant.sim import configuration, design
+from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.configuration import Configuration
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.refusal import Refusal, ToolError
+
+__all__ = ["BAUD", "Device", "SilentDevice"]
+
+BAUD = 1_000_000
+WORDS = 48
+"""Words of the configuration port in a request."""
+
+WAITS = 1000
+"""Polls for outputs that do not come, before a device counts as stuck."""
+
+
+class SilentDevice(ToolError):
+    """A device that does not answer, or whose circuit stands still."""
+
+
+class Line(Protocol):
+    """A serial port, as pyserial has it: ``read`` returns what came within the port's timeout."""
+
+    def read(self, size: int = 1) -> bytes: ...
+
+    def write(self, data: bytes) -> int | None: ...
+
+    def close(self) -> None: ...
+
+
+class Device:
+    """A board with a design.
+
+    Parameters:
+        line: the serial port, whose ``timeout`` is short.
+        folder: of the design, with its ``manifest.json``.
+        seconds: that an answer may take before its request is repeated.
+        tries: of a request.
+
+    Raises:
+        Refusal: when the device holds another network or speaks another version of the protocol, or the design
+            interleaves sequences.
+        SilentDevice: when nothing answers.
+    """
+
+    def __init__(self, line: Line, folder: str | Path, *, seconds: float = 1.0, tries: int = 8) -> None:
+        self._line, self._seconds, self._tries = line, seconds, tries
+        self._finder, self._number, self.repeated = Unframer(), 0, 0
+        self._manifest = manifest = Manifest.load(folder)
+        if manifest.streams != 1:
+            raise Refusal(f"A design on a board must take one sequence at a time, not {manifest.streams} in turn; "
+                          "generate it with hardware.streams=1")
+        body = design.read(folder)
+        self._formats = [Format(body[port]["format"]["width"], body[port]["format"]["frac"])
+                         for port in ("input", "output")]
+        hello = self.hello()
+        if hello.version != VERSION:
+            raise Refusal(f"A device must speak version {VERSION} of the protocol, not {hello.version}; build its "
+                          "bitstream anew")
+        if hello.network.hex() != manifest.network[:2 * HASH]:
+            raise Refusal(f"The device must hold the network {manifest.network[:2 * HASH]} of {folder}, but it says "
+                          f"{hello.network.hex()}; load the bitstream of this design, or name the folder of that one")
+        self._ask(Operation.RESET)
+
+    @classmethod
+    def open(cls, port: str, folder: str | Path, *, baud: int = BAUD, seconds: float = 1.0) -> Self:
+        """The device at a serial port, such as ``/dev/ttyUSB0``.
+
+        Raises:
+            Refusal: when pyserial or the port is missing, or another program has it; as `Device`.
+            SilentDevice: when nothing answers.
+        """
+        try:
+            import serial
+        except ModuleNotFoundError:
+            raise Refusal("A board needs pyserial, which is not installed; run: pip install 'circulant[boards]'"
+                          ) from None
+        try:
+            line = serial.Serial(port, baud, timeout=0.01, exclusive=True)
+        except (serial.SerialException, ValueError, OSError) as error:
+            raise Refusal(f"The port {port} must be a serial port that nobody else has open, but it cannot be opened "
+                          f"({error}); see `python -m serial.tools.list_ports` for those that there are") from None
+        try:
+            return cls(line, folder, seconds=seconds)
+        except BaseException:
+            line.close()
+            raise
+
+    def close(self) -> None:
+        """Give the port back."""
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def hello(self) -> Hello:
+        """Identity and counters of the device."""
+        return Hello.parse(self._ask(Operation.HELLO)[1:])
+
+    def infer(self, x: Any) -> NDArray[np.float64]:
+        """The outputs for a sequence (T, inputs), an image or a vector of real numbers: (outputs,), or (T, outputs) of
+        a network with outputs at each step.
+
+        Raises:
+            Refusal: when ``x`` has another size, or holds what is no finite number.
+            SilentDevice: when the device stops answering.
+        """
+        given, gives = self._formats
+        return self.infer_integers(given.quantize(x)) / 2.0 ** gives.frac
+
+    def infer_integers(self, x: Integers) -> Integers:
+        """The same in integers of the network's input and output formats."""
+        manifest = self._manifest
+        into, out = manifest.input, manifest.output
+        values = np.asarray(x, np.int64)
+        if not values.size or values.size % into.elements:
+            raise Refusal(f"The input of this device must be vectors of {into.elements} values, not an array of shape "
+                          f"{values.shape}; see its manifest.json")
+        vectors = values.reshape(-1, into.elements)
+        wanted = (len(vectors) if manifest.per_step else 1) * out.beats * out.beat_bytes
+        answer = self._play(into.pack(vectors).tobytes(), wanted)
+        beats = np.frombuffer(answer, np.uint8).reshape(-1, out.beats, out.beat_bytes)
+        found = out.unpack(beats)[:, :out.elements]
+        return found if manifest.per_step else found[0]
+
+    def read_state(self, like: Any) -> Any:
+        """The states of all layers, nested as ``like``: those of `Network.initial`.
+
+        Raises:
+            Refusal: when the design has no configuration port.
+        """
+        config = self._config()
+        self._perform(config.hold())
+        words = self._perform(config.save())
+        self._perform(config.release())
+        return config.saved(words, like)
+
+    def restore_state(self, states: Sequence[Any]) -> None:
+        """Go on from states that `read_state` gave.
+
+        Raises:
+            Refusal: when the design has no configuration port, or the states are not its own.
+        """
+        config = self._config()
+        self._perform([*config.hold(), *config.restore(states), *config.release()])
+
+    def load_weights(self, writes: Iterable[tuple[int, int]]) -> None:
+        """Load another network of the same structure: (address, word) as `circulant.hw.reload_words` makes them.
+
+        Raises:
+            Refusal: when the design has no configuration port.
+        """
+        config = self._config()
+        self._perform([*config.hold(), *config.load(writes), *config.restart(), *config.release()])
+
+    def _config(self) -> Configuration:
+        return self._manifest.require_configuration()
+
+    def _perform(self, operations: Sequence[configuration.Operation]) -> list[int]:
+        """Carry out operations of the configuration port in order, neighbours together; the words that were read."""
+        words: list[int] = []
+        for kind, run in _runs(operations):
+            first = run[0]
+            if kind == configuration.WRITE:
+                self._ask(Operation.WRITE, first.address.to_bytes(3, "little") + b"".join(
+                    each.value.to_bytes(4, "little") for each in run))
+            elif kind == configuration.READ:
+                words += self._read(first.address, len(run))
+            else:
+                self._until(lambda want=first: self._read(want.address, 1)[0] & want.mask == want.value)  # type: ignore[misc]
+        return words
+
+    def _read(self, address: int, count: int) -> list[int]:
+        data = self._ask(Operation.READ, address.to_bytes(3, "little") + bytes([count]))[1:]
+        return [int.from_bytes(data[4 * n:4 * n + 4], "little") for n in range(count)]
+
+    def _until(self, true: Callable[[], bool]) -> None:
+        for _ in range(WAITS):
+            if true():
+                return
+        raise SilentDevice("The circuit must become idle, but it stays busy; is the input of a sequence incomplete?")
+
+    def _play(self, data: bytes, wanted: int) -> bytes:
+        """Send the beats of a sequence and collect ``wanted`` bytes of what comes out."""
+        taken, answer, waits = 0, b"", 0
+        while taken < len(data) or len(answer) < wanted:
+            part = data[taken:taken + PAYLOAD]
+            ends = taken + len(part) == len(data) and bool(part)
+            want = min(PAYLOAD, wanted - len(answer)) if ends or not part else 0
+            found = self._ask(Operation.LAST if ends else Operation.TRANSFER, bytes([want]) + part)
+            taken, answer = taken + found[0], answer + found[1:]
+            waits = 0 if found[0] or found[1:] else waits + 1
+            if waits > WAITS:
+                raise SilentDevice(f"The circuit must give {wanted} bytes, but it stands still after {len(answer)}; "
+                                   "reset it by opening it anew")
+        if len(answer) > wanted:
+            raise SilentDevice(f"The circuit must give {wanted} bytes, but it gave {len(answer)}; open it anew")
+        return answer
+
+    def _ask(self, operation: Operation, data: bytes = b"") -> bytes:
+        """The status and the data of an answer."""
+        self._number = (self._number + 1) % 256
+        head = bytes([self._number, operation])
+        request = frame(head + data)
+        for attempt in range(self._tries):
+            self.repeated += attempt > 0
+            self._line.write(request)
+            end = time.monotonic() + self._seconds
+            while time.monotonic() < end:
+                for answer in self._finder.feed(self._line.read(512)):
+                    if answer[:2] == head and len(answer) > 2:
+                        if answer[2] == UNKNOWN:
+                            raise Refusal(f"A device must know the operation {operation.name}, but this one does not; "
+                                          "generate its design with hardware.reloadable=true")
+                        return answer[2:]
+        raise SilentDevice(f"A device must answer within {self._tries} × {self._seconds:g} s, but nothing came; see "
+                           "that the board is powered, configured and at this port and baud rate")
+
+
+def _runs(operations: Sequence[configuration.Operation]) -> Iterable[tuple[int, list[configuration.Operation]]]:
+    """Operations of one kind at addresses that follow each other, as many as a request carries."""
+    held: list[configuration.Operation] = []
+    for each in operations:
+        follows = held and each.kind == held[-1].kind != configuration.WAIT and (
+            each.address == held[-1].address + 1) and len(held) < WORDS
+        if held and not follows:
+            yield held[0].kind, held
+            held = []
+        held.append(each)
+    if held:
+        yield held[0].kind, held

@@ -1,0 +1,134 @@
+"""The commands of boards: a bitstream of a run, and a demonstration on a board or on its simulation."""
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from circulant.arguments import JSON, RUNS, say
+from circulant.exits import WRONG
+from circulant.experiment import DEFAULT, load
+from circulant.extras import extras
+from circulant.progress import Bars
+from circulant.run.run_folder import Run, require
+from circulant.sim.design import read
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+__all__ = ["build", "demo"]
+
+SHADES = " ░▒▓█"
+
+
+def _run(folder: Path) -> Run:
+    """The run in a folder, whose design was generated from its network.
+
+    Raises:
+        Refusal: when the folder is none of a run, or a step is missing or stale.
+    """
+    run = Run(folder, load(folder))
+    require(run, "generate")
+    return run
+
+
+RUN = click.argument("folder", metavar="[RUN]", required=False, type=click.Path(path_type=Path, file_okay=False),
+                     default=RUNS / DEFAULT)
+
+
+@click.command(short_help="A bitstream for a board, by open tools",
+               epilog="Boards, tools and a walk from a network to a talking board stand in docs/boards.md.")
+@click.argument("board", metavar="BOARD")
+@RUN
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of the bitstream.  [default: boards/BOARD in the run folder]")
+@click.option("--mhz", type=click.FloatRange(1, 1000), metavar="MHZ", help="Clock.  [default: that of the board]")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N",
+              help="Of the placement; another one gives another clock.")
+@JSON
+def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: int, as_json: bool) -> int:
+    """Synthesize, place, route and pack the design of a run folder with Yosys and nextpnr.
+
+    The bitstream, its figures and a picture of the floor plan come into the folder; a second call with the same design
+    finds them there. Exits with 4 when the clock is not reached.
+
+    \b
+    Example:
+      circulant build ulx3s-85f runs/ulx3s-digits
+      circulant build ulx3s-85f runs/ulx3s-digits --mhz 90 --seed 2
+    """
+    with extras("circulant build", "amaranth", "amaranth_boards"):
+        from circulant.boards.board import board as known
+        from circulant.boards.build import build as built
+
+    known(board)
+    run = _run(folder)
+    where = out or run.path(f"boards/{board}")
+    with Bars(Console(stderr=True)) as bars:
+        made = built(run.path("hardware"), board, where, mhz=mhz or 0.0, seed=seed, show=bars)
+    lines = [f"{where / made.file}{', as it was' if made.cached else f', in {made.seconds:.0f} s'}", *made.lines]
+    say({"file": where / made.file, **vars(made), "critical": made.critical.__dict__}, as_json, *lines)
+    return 0
+
+
+@click.command(short_help="Digits on a board, or on its simulation",
+               epilog="How to connect a board stands in docs/boards.md.")
+@click.argument("what", metavar="digits", type=click.Choice(["digits"]))
+@RUN
+@click.option("--port", metavar="PORT", help="Serial port of a board that holds this design, for instance "
+              "/dev/ttyUSB0; without it the device is simulated.")
+@click.option("--baud", type=int, default=1_000_000, show_default=True, help="Rate of the board's UART.")
+@click.option("--count", type=click.IntRange(1), default=5, show_default=True, help="Digits to show.")
+@JSON
+def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_json: bool) -> int:
+    """Draw digits of the test split and say what the device reads; exits with 1 when that is not what the golden model
+    reads.
+
+    \b
+    Example:
+      circulant demo digits runs/ulx3s-digits
+      circulant demo digits runs/ulx3s-digits --port /dev/ttyUSB0
+    """
+    with extras("circulant demo", "serial", "amaranth"):
+        from circulant.boards.host import Device
+
+    run = _run(folder)
+    vectors = Vectors.load(run.path("vectors.npz"))
+    if vectors.inputs.ndim != 3:
+        raise Refusal(f"The demonstration draws rows of pixels, one a step, but the inputs of {folder} have the shape "
+                      f"{vectors.inputs.shape[1:]}; take a run of digits-gru")
+    if run.experiment.hardware.argmax:
+        raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives the class "
+                      "alone; generate it with hardware.argmax=false")
+    shown, wrong = [], 0
+    with _port(run.path("hardware"), port) as name, Device.open(name, run.path("hardware"), baud=baud,
+                                                                seconds=1.0 if port else 60.0) as device:
+        for x, y in list(zip(vectors.inputs, vectors.outputs, strict=True))[:count]:
+            said = device.infer_integers(x)
+            wrong += bool((said != y).any())
+            shown.append({"digit": int(said.argmax()), "golden": int(y.argmax()), "outputs": said.tolist()})
+            if not as_json:
+                for row in x:
+                    click.echo("  " + "".join(SHADES[int(v * (len(SHADES) - 1) / max(1, x.max()))] * 2
+                                              for v in row.clip(0)))
+                click.echo(f"the device reads {said.argmax()}\n")
+        hello = device.hello()
+    say({"digits": shown, "mismatches": wrong, "cycles": hello.cycles, "sequences": hello.sequences,
+         "errors": hello.errors}, as_json,
+        f"{len(shown)} digits, {wrong} that the golden model reads otherwise; {hello.cycles:,} cycles, "
+        f"{hello.errors} broken frames")
+    return WRONG if wrong else 0
+
+
+@contextmanager
+def _port(hardware: Path, port: str | None) -> Iterator[str]:
+    """The port that is given, or that of a simulated device."""
+    if port is not None:
+        yield port
+        return
+    from circulant.boards.simulated import served
+
+    read(hardware)
+    click.echo("No --port: the device is simulated", err=True)
+    with served(hardware) as name:
+        yield name
