@@ -13,8 +13,8 @@ from circulant.sim.files.cache import store
 __all__ = ["PEERS", "Peer", "ask", "environment"]
 
 HERE = Path(__file__).parent
-SECONDS = 1200.0
-"""Limit of an installation, and of a model in a generator."""
+INSTALLING, SECONDS = 1800.0, 540.0
+"""Limits of an installation, and of a model in a generator."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ PEERS = {
     "hls4ml": Peer("hls4ml 1.3.0", ("hls4ml==1.3.0",), "with_hls4ml.py", "C++ for HLS",
                    "converts in a hundredth of a second; widest choice of front ends, layers and vendors' tools"),
     "alkaid": Peer("alkaid 0.8.2", ("alkaid==0.8.2",), "with_alkaid.py", "Verilog",
-                   "a result each cycle after a few cycles, no multiplier, no rounding, the fastest emulation"),
+                   "a result each cycle after a few cycles, no multiplier, no rounding, emulation without a compiler"),
     "nngen": Peer("NNgen 1.3.4", ("nngen==1.3.4",), "with_nngen.py", "Verilog",
                   "weights in external memory, an AXI4 master and an AXI4-Lite slave, software model exact"),
     "creator": Peer("elastic-ai.creator 0.67.0", ("elasticai-creator==0.67.0",), "with_creator.py", "VHDL",
@@ -65,7 +65,7 @@ def environment(peer: Peer) -> Path:
     version = torch.__version__.partition("+")[0]
     installed = subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", *peer.packages,
-         f"torch=={version}"], capture_output=True, text=True, timeout=SECONDS)
+         f"torch=={version}"], capture_output=True, text=True, timeout=INSTALLING)
     if installed.returncode:
         raise RuntimeError(f"pip cannot install it: {installed.stderr.strip().splitlines()[-1][:200]}")
     done.touch()

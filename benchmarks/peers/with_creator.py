@@ -65,13 +65,14 @@ def analysed(sources: list[str], top: str, folder: Path) -> str:
     ghdl = shutil.which("ghdl")
     if ghdl is None:
         return "VHDL, and GHDL is not installed"
-    work = folder / "work"
-    work.mkdir(exist_ok=True)
-    options = ["--std=08", "-fsynopsys", f"--workdir={work}"]
-    subprocess.run([ghdl, "-i", *options, *sources], check=True, capture_output=True)
-    done = subprocess.run([ghdl, "-m", *options, top], capture_output=True, text=True, cwd=work)
-    if done.returncode == 0:
-        return "VHDL, elaborated by GHDL; not simulated"
+    for standard in ("93c", "08"):  # The LSTM asks for the first, the perceptron for the second.
+        work = folder / standard
+        work.mkdir()
+        options = [f"--std={standard}", "-fsynopsys", f"--workdir={work}"]
+        subprocess.run([ghdl, "-i", *options, *sources], check=True, capture_output=True)
+        done = subprocess.run([ghdl, "-m", *options, top], capture_output=True, text=True, cwd=work)
+        if done.returncode == 0:
+            return f"VHDL, elaborated by GHDL (VHDL-{standard}); not simulated"
     lines = [line for line in done.stderr.splitlines() if ".vhd:" in line] or done.stderr.splitlines()
     return f"VHDL that GHDL refuses: {lines[0].rpartition('/')[2][:160]}"
 
