@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak tests lint types docs clean
+.PHONY: help run test soak users tests lint types docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: lint  ## lint, types, and the tests that a person waits for
 
 soak: lint  ## lint, types, and all tests, with many more examples of each property
 	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
+
+users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
 
 # Beside mypy, which has one thread; a make that a test starts is none of this one.
 tests: $(STAMP)

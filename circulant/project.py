@@ -23,10 +23,10 @@ def create(folder: str | Path) -> list[Path]:
     folder = Path(folder)
     name = folder.absolute().name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-        raise Refusal(f"An experiment must be called by a letter, then letters, digits, '_' and '-', not {name!r}; "
-                      "choose another name")
+        raise Refusal(f"The name of an experiment must begin with a letter, followed by letters, digits, '_' and '-', "
+                      f"not {name!r}; choose another name")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refusal(f"{folder} must be a new folder, but there is something of this name; choose another name, or "
+        raise Refusal(f"{folder} must be a new folder, but something with this name exists; choose another name, or "
                       "remove it")
     made = []
     for template, target in FILES.items():
@@ -39,7 +39,7 @@ def create(folder: str | Path) -> list[Path]:
 @click.command("new", short_help="A folder with a network and data of your own")
 @click.argument("name")
 def new(name: str) -> int:
-    """Write an experiment with a network and data of your own, which runs as it is and is there to be changed.
+    """Write an experiment with a network and data of your own, which runs unchanged and is a start for yours.
 
     NAME is a folder that does not exist yet: it gets NAME.toml, net.py and data.py.
 

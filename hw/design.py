@@ -162,7 +162,8 @@ def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
         "input": port("s_axis", network.input_format, top.input_block, network.inputs * top.pixels)
         | ({"pixels": top.pixels} if over_images else {}),
         "output": port("m_axis", network.output_format, top.output_block, network.outputs)
-        | {"per": "step" if network.per_step else "sequence"},
+        | {"per": "step" if network.per_step else "sequence"}
+        | ({"vectors": network.output_vectors} if network.output_vectors > 1 else {}),
         "multipliers": counted.multipliers, "memory_bits": counted.memory_bits,
         "multiplications": {"per_step": sum(each for steps, each in work if steps),
                             "per_sequence": sum(each for steps, each in work if not steps)},

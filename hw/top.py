@@ -11,8 +11,9 @@ from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
-from circulant.hw.layers import activation, argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale
+from circulant.hw.layers import activation, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
+from circulant.hw.layers.reduce import argmax, over_time
 from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.plan.stream_plan import pooled_aside
 from circulant.hw.ports import MEANINGS
@@ -28,7 +29,7 @@ from circulant.sim.golden.network import Network
 
 __all__ = ["KINDS", "Top", "container_bits", "images"]
 
-KINDS = (activation, argmax, bidirectional, flatten, linear, pool, recurrent, residual, scale)
+KINDS = (activation, argmax, bidirectional, flatten, linear, over_time, pool, recurrent, residual, scale)
 """Where the units of the kinds of layers are, beside `ConvPlan` that of a convolution."""
 
 CONFIG = {"addr": In(ADDRESS_BITS), "wdata": In(WORD), "we": In(1), "re": In(1), "rdata": Out(WORD), "rvalid": Out(1)}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from amaranth.hdl import Signal, UnusedElaboratable
 from amaranth.lib import stream
@@ -22,7 +22,7 @@ from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
 from circulant.sim.golden.layers import Layer
 
-__all__ = ["Site", "Unit", "chain", "loadable", "unelaborated", "unit"]
+__all__ = ["Site", "Timed", "Unit", "chain", "loadable", "unelaborated", "unit"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,15 @@ class Unit(Protocol):
     @property
     def images(self) -> list[Image]:
         """Memories with given contents."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """Unit that states its latency: those over images do."""
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of all that an output pixel needs to its first block, when nothing waits."""
 
 
 @singledispatch

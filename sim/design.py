@@ -29,7 +29,7 @@ MANIFEST = Table({
     "network": SHA, "top": _IDENTIFIER, "clock": _IDENTIFIER, "reset": _IDENTIFIER,
     "verilog": Listing(_FILE, 1, 1000), "images": Listing(_FILE), "files": Mapped(SHA),
     "input": Table(_PORT, {"pixels": EXTENT}, open=True),
-    "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, open=True),
+    "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
 }, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT,
     "latency": Null(COUNT)}, open=True)

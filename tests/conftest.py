@@ -1,4 +1,5 @@
 """What holds for all tests: threads, the cache of what they compile, and how many only `make soak` runs."""
+import gc
 import os
 import signal
 from contextlib import suppress
@@ -34,6 +35,18 @@ def cache_of_the_run(tmp_path_factory, pytestconfig):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CIRCULANT_CACHE", str(folder))
         yield folder
+
+
+def pytest_configure(config):
+    """Few cycles of each circuit are simulated, so the compiler need not optimise; in a soak it does, as for users."""
+    if config.getoption("--hypothesis-profile") != "soak":
+        os.environ.setdefault("CIRCULANT_OPT_FAST", "-O0")
+
+
+def pytest_collection_finish():
+    """No garbage is looked for among the tests and the modules, which live to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_deselected(items):

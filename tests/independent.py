@@ -130,6 +130,14 @@ def gru(e, arrays, xs):
     return ys if e["returns"] == "sequence" else h
 
 
+def rnn(e, arrays, xs):
+    ys, h = [], [0] * e["hidden"]
+    for x in xs:
+        h = activated(e, arrays, "tanh", product(e, arrays, input_product=x, recurrent_product=h)[:e["hidden"]])
+        ys.append(h)
+    return ys if e["returns"] == "sequence" else h
+
+
 def lstm(e, arrays, xs):
     p, s, cell, size = e["input_product"]["output"], e["recurrent_product"]["input"], e["cell"], e["hidden"]
     weights = arrays.get(f"{e['name']}.peephole", [[0] * size] * 3)
@@ -186,6 +194,16 @@ def pool(e, arrays, image):
     return windowed(e, lambda seen: each(channel, *filter(None, seen)), image)
 
 
+def over_time(e, arrays, xs):
+    s = e["output_format"]["frac"] - e["input_format"]["frac"]
+
+    def mean(values):
+        n, a = len(values), sum(values)
+        return sat(((2 * a << max(0, s)) + (n << max(0, -s))) // (2 * n << max(0, -s)), e["output_format"]["width"])
+
+    return each(lambda *values: max(values) if e["mode"] == "max" else mean(values[:65535]), *xs)
+
+
 def flatten(e, arrays, image):
     def flat(pixels):
         return joined(pixels if e["order"] == "pixels" else zip(*pixels, strict=True))
@@ -202,7 +220,8 @@ def residual(e, arrays, image):
     ends = [chain[-1] if chain else {"output_format": e["input_format"]} for chain in chains]
     f, g = ((end.get("product") or end.get("table") or {"output": end.get("output_format")})["output"]["frac"]
             for end in ends)
-    return each(lambda *rows: each(added, *rows), *(in_a_row(chain, arrays, image) for chain in chains))
+    sides = [in_a_row(chain, arrays, image) for chain in chains]
+    return each(lambda *rows: each(added, *rows), *sides) if "grid" in e else added(*sides)
 
 
 def linear(e, arrays, x):
@@ -215,13 +234,15 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, conv, pool, flatten, scale, residual)} | {
+LAYERS = linear, gru, lstm, rnn, bidirectional, over_time, conv, pool, flatten, scale, residual
+KINDS = {f.__name__: f for f in LAYERS} | {
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
     "argmax": lambda e, arrays, x: [x.index(max(x))]}
 
 
 def layer(e, arrays, x):
-    if e["kind"] in ("linear", "scale", "activation", "argmax") and isinstance(x[0], list):
+    if (e["kind"] in ("linear", "scale", "activation", "argmax") or (
+            e["kind"] == "residual" and "grid" not in e)) and isinstance(x[0], list):
         return [layer(e, arrays, vector) for vector in x]
     return KINDS[e["kind"]](e, arrays, x)
 

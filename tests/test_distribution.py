@@ -38,10 +38,8 @@ def build(kind, source, target):
     return made
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def made_wheel(folder):
     """Made from the sdist, as on a machine that has no checkout."""
-    folder = tmp_path_factory.mktemp("distribution")
     shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=shutil.ignore_patterns(
         ".*", "runs", "build", "*.egg-info", "__pycache__", "docs", "tests", "shared"))
     sdist = build("sdist", folder / "checkout", folder / "sdist")
@@ -49,6 +47,11 @@ def wheel(tmp_path_factory):
         archive.extractall(folder / "source", filter="data")
     unpacked, = (folder / "source").iterdir()
     return build("wheel", unpacked, folder / "wheel")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return made_wheel(tmp_path_factory.mktemp("distribution"))
 
 
 def due():

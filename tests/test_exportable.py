@@ -29,19 +29,30 @@ MODELS = {
     "softmax": (VECTORS, True, lambda m, x: F.log_softmax(m.a(x), -1), {"a": nn.Linear(6, 4)}),
     "softmax within": (VECTORS, False, lambda m, x: m.b(F.softmax(m.a(x), -1)), {
         "a": nn.Linear(6, 4), "b": nn.Linear(4, 3)}),
-    "sum": (VECTORS, False, lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "sum": (VECTORS, True, lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "sum of steps": (STEPS, True, lambda m, x: m.b((h := m.rnn(x)[0]) + torch.relu(m.a(h))), {
+        "rnn": gru(), "a": nn.Linear(4, 4), "b": nn.Linear(4, 3)}),
+    "sum around a recurrent layer": (STEPS, False, lambda m, x: m.a(x) + m.rnn(x)[0], {
+        "rnn": gru(), "a": nn.Linear(6, 4)}),
+    "plain": (STEPS, True, lambda m, x: m.a(m.rnn(x)[1][-1]), {
+        "rnn": nn.RNN(6, 4, nonlinearity="relu", batch_first=True), "a": nn.Linear(4, 3)}),
     "steps": (STEPS, True, lambda m, x: F.hardtanh(m.a(m.rnn(x)[0]), -0.5, 0.5), {"rnn": gru(), "a": nn.Linear(4, 3)}),
     "before": (STEPS, True, lambda m, x: m.a(torch.relu(m.rnn(x)[0])[:, -1]), {
         "rnn": ResetBeforeGru(6, 4, batch_first=True), "a": nn.Linear(4, 3)}),
     "ends": (STEPS, True, lambda m, x: torch.tanh(ends(m.rnn(x)[1])), {"rnn": gru(bidirectional=True)}),
-    "mean over time": (STEPS, False, lambda m, x: m.rnn(x)[0].mean(1), {"rnn": gru()}),
-    "maximum over time": (STEPS, False, lambda m, x: m.p(m.rnn(x)[0].transpose(1, 2)).squeeze(-1), {
+    "mean over time": (STEPS, True, lambda m, x: m.rnn(x)[0].mean(1), {"rnn": gru()}),
+    "maximum over time": (STEPS, True, lambda m, x: m.p(m.rnn(x)[0].transpose(1, 2)).squeeze(-1), {
         "rnn": gru(), "p": nn.AdaptiveMaxPool1d(1)}),
+    "mean of a bidirectional layer": (STEPS, True, lambda m, x: m.a(m.rnn(x)[0].mean(1)), {
+        "rnn": gru(bidirectional=True), "a": nn.Linear(8, 3)}),
+    "mean over features": (STEPS, False, lambda m, x: m.rnn(x)[0].mean(2), {"rnn": gru()}),
     "images": (IMAGES, True, lambda m, x: m.a(m.p(F.relu6(m.c(x))).flatten(1)), {
         "c": nn.Conv2d(2, 3, 3), "p": nn.AdaptiveAvgPool2d(2), "a": nn.Linear(12, 3)}),
     "residual": (IMAGES, True, lambda m, x: (F.hardsigmoid(m.c(x)) + x).flatten(1), {
         "c": nn.Conv2d(2, 2, 3, padding=1)}),
-    "rows": (IMAGES, False, lambda m, x: m.rnn(m.c(x).permute(0, 2, 1, 3).flatten(2))[0], {
+    "each position": (STEPS, True, lambda m, x: m.a(torch.relu(m.c(x)).transpose(1, 2)), {
+        "c": nn.Conv1d(5, 4, 3), "a": nn.Linear(4, 3)}),
+    "rows": (IMAGES, True, lambda m, x: m.rnn(m.c(x).permute(0, 2, 1, 3).flatten(2))[0], {
         "c": nn.Conv2d(2, 1, 1), "rnn": gru()}),
 }
 

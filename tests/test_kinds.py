@@ -44,7 +44,7 @@ REFUSED = {
     "layer_bits": {"bidirectional", "residual"},  # Asked of the layers that these are made of.
     "error bound": {"argmax"},  # A class has no error; the bound is that of the network before its choice.
     "quantize_layer_like": {"argmax"},  # It is added to a golden network, and never quantized.
-    "stage": {"bidirectional", *IMAGES - {"scale"}},
+    "stage": {"bidirectional", *IMAGES - {"scale", "residual"}},  # A sum of images is refused by its own.
 }
 """The kinds that a pass refuses."""
 

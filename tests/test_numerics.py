@@ -86,6 +86,28 @@ def test_both_directions(returns, tmp_path):
     assert_equal(layers, tmp_path, inputs=5, sequence=True)
 
 
+@pytest.mark.parametrize("relu", [False, True])
+def test_sums_of_vectors_and_of_steps(relu, tmp_path):
+    def layers(r):
+        around = (r.linear("body", 6, 9, 4, relu=True), r.linear("back", 9, 6, 2))
+        aside = (r.linear("fewer", 6, 5, 1), r.activation("bent", 5, "tanh"))
+        return [float_model.Residual("itself", 6, None, around, shortcut=(), relu=relu),
+                float_model.Residual("both", 6, None, aside, shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)]
+
+    assert_equal(layers, tmp_path, inputs=6)
+    assert_equal(lambda r: [*layers(r), r.gru("gru", 5, 4, 4)], tmp_path, inputs=6, sequence=True)
+
+
+@pytest.mark.parametrize("bits", [9, 20])
+@pytest.mark.parametrize("mode", ["max", "mean"])
+def test_over_time(mode, bits, tmp_path):
+    """Behind steps, and of what comes."""
+    assert_equal(lambda r: [r.gru("gru", 5, 6, 4, "sequence"), r.linear("steps", 6, 7, 2),
+                            float_model.OverTime("pool", 7, mode), r.linear("out", 7, 4, 4)], tmp_path, inputs=5,
+                 sequence=True, activation_bits=bits)
+    assert_equal(lambda r: [float_model.OverTime("pool", 5, mode)], tmp_path, inputs=5, sequence=True)
+
+
 @pytest.mark.parametrize("options", [
     {"activation_table": "pwl", "activation_error": 0.01}, {"activation_table": "pwl", "segments": 9},
     {"activation_table": "lut"}, {"activation_table": "lut", "segments": 8}])
@@ -99,6 +121,20 @@ def test_tables(options, bits, tmp_path):
 
 def test_hard_functions(tmp_path):
     assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", hard=True)], tmp_path, inputs=3, sequence=True)
+
+
+@pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
+@pytest.mark.parametrize("k", [1, 4, 8])
+def test_a_plain_recurrent_layer(k, nonlinearity, tmp_path):
+    assert_equal(lambda r: [r.rnn("rnn", 5, 11, k, "sequence", nonlinearity=nonlinearity),
+                            r.rnn("behind", 11, 6, 2, "sequence")], tmp_path, inputs=5, seed=k, sequence=True)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_rectified_candidate(reset, tmp_path):
+    network = assert_equal(lambda r: [r.gru("gru", 3, 5, 4, "sequence", reset=reset, nonlinearity="relu")], tmp_path,
+                           inputs=3, sequence=True)
+    assert network.layers[0].tanh.function == "relu"
 
 
 @pytest.mark.parametrize("widths", [
@@ -195,4 +231,4 @@ def test_the_independent_model_is_independent_and_short():
                 for name in node.names]
     assert sorted(imported) == ["json", "math", "numpy"]
     assert text.count("np.") == text.count("np.load(") == 1
-    assert len(text.splitlines()) <= 240
+    assert len(text.splitlines()) <= 270

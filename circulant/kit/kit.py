@@ -82,6 +82,7 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
         "images": [path.name for path in manifest.images], "beats": beats, "per_step": manifest.per_step,
         "value": beats.vector[0] / 2 ** body["input"]["format"]["frac"],
         "streams": manifest.streams, "max_steps": manifest.max_steps, "over_images": manifest.over_images,
+        "vectors": manifest.vectors,
         "clock_mhz": f"{clock_mhz:g}", "period_ns": f"{1000 / clock_mhz:.3f}",
     }
 

@@ -63,6 +63,15 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "warning", doubt
     yield "verified", (f"{check['sequences']:,} sequences, {check['words']:,} words, "
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
+    if "coverage" in check:
+        hit, points = check["coverage"]["reached"], check["coverage"]["points"]
+        yield "drawn to exercise it", f"{check['drawn']:,} samples: " + ", ".join(
+            f"{hit[kind]} of {count} {POINTS.get(kind, kind)}" for kind, count in points.items() if count)
+
+
+POINTS = {"segment": "segments", "boundary": "ends of segments", "saturation": "limits of formats",
+          "rounding": "roundings"}
+"""Kinds of points that drawn samples reach, as the summary calls them."""
 
 
 def summary(figures: Mapping[str, Any]) -> Table:

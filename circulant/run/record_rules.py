@@ -51,10 +51,13 @@ _LAYER: Rule = Where(
 _WORK = Where(Table({"per_step": COUNT, "per_sequence": COUNT}), lambda work: any(work.values()),
               "multiplications of a step and of a sequence, not both none")
 _FIRST = Table(dict.fromkeys(("sequence", "step", "word", "expected", "got"), Int(-1 << 63, 1 << 63)), open=True)
+_COVERAGE = Where(
+    Table({"reached": Mapped(COUNT), "points": Mapped(COUNT)}, open=True),
+    lambda found: found["reached"].keys() == found["points"].keys(), "points reached of as many kinds as there are")
 _VERIFICATION = Where(
     Table({**dict.fromkeys(("sequences", "words", "words_compared", "mismatches"), COUNT),
            **dict.fromkeys(("cycles_per_step", "cycles_per_sequence", "latency_cycles"), Number(0)),
-           "first": Null(_FIRST), "simulator": Text(200)}, open=True),
+           "first": Null(_FIRST), "simulator": Text(200)}, {"drawn": COUNT, "coverage": _COVERAGE}, open=True),
     lambda found: (found["first"] is None) == (not found["mismatches"]),
     "an object with the first mismatch, where there is one")
 

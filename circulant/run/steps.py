@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from circulant.boards.device import fit_of
-from circulant.experiment import save
+from circulant.experiment import Experiment, save
 from circulant.extras import TRAINING, extras
 from circulant.kit import write_kit
 from circulant.progress import Show, leads, silent
@@ -22,10 +22,13 @@ from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.run.sizing import budget, options
 from circulant.sim.error.ranges import analyse
+from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
+from circulant.sim.exercise.choose import exercise
 from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
 from circulant.training.loop.display import PHASES
 
 __all__ = ["blocks", "budget", "design_hash", "finished", "generate", "generate_c", "inspect", "network_of", "quantize",
@@ -248,18 +251,23 @@ def generate_c(run: Run, show: Show = silent) -> dict[str, Any]:
     })
 
 
-def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
+def simulate(run: Run, show: Show = silent, *, trace: bool = False) -> dict[str, Any]:
     """The Verilog under Verilator against the golden model: ``verification.json``, also when it finds a mismatch.
 
     As many of the test samples as ``simulation.samples`` says; 0 for all.
+
+    Parameters:
+        trace: on a mismatch, find the first value inside that differs, and write all signals to ``divergence.fst``.
     """
     with extras("circulant simulate"):
         from circulant.sim.cosim import verify
+        from circulant.sim.cosim.diverge import diverging
     quantized, generated = require(run, "quantize"), require(run, "generate")
     run.require_writable()
-    vectors = vectors_of(run, quantized)
+    vectors, network = vectors_of(run, quantized), network_of(run, quantized)
     if run.experiment.hardware.argmax:
-        vectors = network_of(run, quantized).with_argmax().chosen(vectors)
+        network = network.with_argmax()
+        vectors = network.chosen(vectors)
     hashes = {"design": design_hash(run, generated), "vectors": quantized["hashes"]["vectors"]}
     vectors = vectors.first(run.experiment.simulation.samples)
 
@@ -267,9 +275,26 @@ def simulate(run: Run, show: Show = silent) -> dict[str, Any]:
         show(STAGES[stage], done, 0 if stage == "build" and not done else total)
 
     start = time.perf_counter()
-    verification = verify(run.path("hardware"), vectors, progress=progress)
-    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json(),
+    settings = run.experiment
+    count = min(settings.simulation.drawn, len(vectors))
+    show("drawing samples", 0, 0)
+    drawn = exercise(network, count, steps=_drawn_steps(settings, vectors)) if count else None
+    verification = verify(run.path("hardware"), vectors, drawn=None if drawn is None else drawn.vectors,
+                          progress=progress)
+    coverage = {} if drawn is None else {"coverage": drawn.coverage.as_json()}
+    first = {}
+    if trace and verification.first is not None:
+        show("tracing the first difference", 0, 0)
+        found = diverging(run.path("hardware"), network, vectors, verification.first,
+                          drawn=None if drawn is None else drawn.vectors, into=run.folder)
+        first = {"divergence": None if found is None else found.as_json() | {"text": str(found)}}
+    return record(run, "simulate", {"hashes": hashes, "verification": verification.as_json() | coverage | first,
                                     "seconds": time.perf_counter() - start})
+
+
+def _drawn_steps(settings: Experiment, vectors: Vectors) -> int:
+    """Steps of a drawn sequence: no more than those of the test, or that the circuit takes."""
+    return min(DRAWN_STEPS, int(vectors.steps.max()), settings.hardware.max_steps)
 
 
 def blocks(model: Any) -> dict[str, dict[str, int]]:

@@ -10,7 +10,8 @@ from rich.console import Console
 from circulant.arguments import JSON, say
 from circulant.completion import that_begin
 from circulant.exits import FAILED, WRONG
-from circulant.progress import Bars
+from circulant.extras import extras
+from circulant.progress import Bars, Show
 from circulant.sim import artifact
 from circulant.sweep.grid import Sweep, read, shipped
 
@@ -41,7 +42,8 @@ def _known(context: click.Context, parameter: click.Parameter, given: str) -> li
               help="Write the table as Markdown too, and its picture into the folder images beside it.")
 @JSON
 def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_json: bool) -> int:
-    """Train an experiment at each block size, and evaluate it at every combination of bit widths and multipliers.
+    """Train an experiment at each block size, and evaluate it at every combination of bit widths and multipliers, or at
+    those that a search proposes.
 
     Every point gives a row: accuracy, weight bits, multipliers, cycles; one that fails gives its reason, and the others
     go on. What was computed is kept, so that the same command goes on after an interruption.
@@ -52,7 +54,6 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_js
       circulant sweep mine.toml --out runs/mine --markdown docs/mine.md
     """
     from circulant.sweep import sheets
-    from circulant.sweep.run import run
 
     given = read(source)
     out = out or Path("runs") / f"sweep-{given.name}"
@@ -60,7 +61,7 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_js
     again = " ".join(["circulant sweep", source, *options, *([f"--jobs {jobs}"] if jobs > 1 else [])])
     try:
         with Bars(Console(stderr=True)) as bars:
-            rows = run(given, jobs=jobs, show=bars)
+            rows = _rows(given, out, jobs, bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; what is computed is kept: go on with `{again}`") from None
     _write(given, rows, out, markdown)
@@ -72,6 +73,17 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_js
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
     codes = {row.get("code", FAILED) for row in rows if row["reason"]}
     return WRONG if WRONG in codes else max(codes) if sum(failed.values()) == len(rows) else 0
+
+
+def _rows(given: Sweep, out: Path, jobs: int, show: Show) -> "list[Row]":
+    if given.search is None:
+        from circulant.sweep.run import run
+
+        return run(given.points, measure=given.measure, jobs=jobs, show=show)
+    with extras("a search", "optuna"):
+        from circulant.sweep.search import search
+
+    return search(given, out, jobs=jobs, show=show)
 
 
 def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:

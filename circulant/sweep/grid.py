@@ -1,4 +1,4 @@
-"""Sweep files: TOML that is read into points, each an experiment of its own.
+"""Sweep files: TOML that is read into spaces of experiments, and how they are searched.
 
 ```toml
 measure = "plan"             # where multipliers and cycles come from
@@ -11,71 +11,35 @@ weight_bits = [8, 12]
 activation_bits = [12, 16]
 multipliers = [32, 64]
 ```
+
+A table ``[search]`` has the keys of `circulant.sweep.goal.Search`.
 """
-import itertools
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import LIMIT, Experiment, Hardware, Quantization, load
-from circulant.experiment import shipped as experiments
+from circulant.experiment import LIMIT
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
-from circulant.sim.settings import keys, title
-from circulant.training.settings import CompressionSettings
+from circulant.sweep.goal import FIGURES, Search, read_search
+from circulant.sweep.point import Point
+from circulant.sweep.space import Space, read_space
 
-__all__ = ["AXES", "MEASURES", "Point", "Sweep", "plain", "read", "shipped"]
-
-AXES = {"block_size": CompressionSettings, "weight_bits": Quantization, "activation_bits": Quantization,
-        "multipliers": Hardware}
-"""Keys that a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
+__all__ = ["MEASURES", "Sweep", "read", "shipped"]
 
 MEASURES = {"plan": "the exact prediction", "verilog": "multipliers and memory counted in the generated Verilog",
             "simulate": "cycles measured under Verilator, every output bit compared with the golden model"}
 """Where the figures of the hardware come from; each is slower than the one before."""
 
-KEYS = ("experiment", "name", "set", *AXES)
+KEYS = ("name", "measure", "search", "grid")
 
-
-@dataclass(frozen=True)
-class Point:
-    """One combination.
-
-    Parameters:
-        label: the name of its grid.
-        experiment: as it is at this point.
-    """
-
-    label: str
-    experiment: Experiment
-
-    @property
-    def block_size(self) -> str:
-        """In words: "8", or "gru=8 linear=4"."""
-        return str(plain(self.experiment.compression.block_size))
-
-    @property
-    def baseline(self) -> "Point | None":
-        """The training of the dense baseline alone; None where the experiment names one."""
-        if self.experiment.training.dense:
-            return None
-        alone = replace(self.experiment.training, method="admm", admm_epochs=0, retrain_epochs=0)
-        return Point(f"{self.label}, dense", replace(self.experiment, compression=CompressionSettings(1),
-                                                            training=alone))
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """The tables that its training obeys."""
-        return self.experiment.tables(("data", "model", "compression", "training"))
-
-    @property
-    def network(self) -> dict[str, Any]:
-        """The tables that its golden model obeys."""
-        return self.training | self.experiment.tables(("quantization",))
+MOST = 100_000
+"""Points of a sweep without a search."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +50,20 @@ class Sweep:
         name: names the folder of its results.
         source: how it was named on the command line.
         measure: one of `MEASURES`.
+        spaces: one for each table ``[[grid]]``.
+        search: how points are chosen; None for every one.
     """
 
     name: str
     source: str
     measure: str
-    points: tuple[Point, ...]
+    spaces: tuple[Space, ...]
+    search: Search | None = None
 
-
-def plain(value: int | Mapping[str, int]) -> int | str:
-    """A number as it is, a table of numbers in words."""
-    return " ".join(f"{name}={each}" for name, each in value.items()) if isinstance(value, Mapping) else value
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Every point of every space."""
+        return tuple(point for space in self.spaces for point in space.points)
 
 
 def shipped() -> tuple[str, ...]:
@@ -118,8 +85,9 @@ def read(source: str) -> Sweep:
         raise Refusal(f"{source} must be TOML: {files.reason(error)}") from None
     name = document.pop("name", name)
     measure, grids = document.pop("measure", "plan"), document.pop("grid", [])
-    problems = [f"a sweep has no key {word!r}{nearest(word, ('name', 'measure', 'grid'))}; its keys are name, measure "
-                "and the tables [[grid]]" for word in document]
+    search, problems = read_search(document.pop("search", "grid"))
+    problems += [f"a sweep has no key {word!r}{nearest(word, KEYS)}; its keys are name, measure, search and the tables "
+                 "[[grid]]" for word in document]
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         problems.append(f"name must be letters, digits, '_', '-' and '.', as it names a folder, not {name!r}")
     if measure not in MEASURES:
@@ -128,21 +96,60 @@ def read(source: str) -> Sweep:
     if not isinstance(grids, list) or not grids or not all(isinstance(grid, Mapping) for grid in grids):
         problems.append("a sweep must have at least one table [[grid]], with an experiment and lists to combine")
         grids = []
-    points: list[Point] = []
-    found: dict[str, list[int]] = {}
-    for number, grid in enumerate(grids, start=1):
-        made, wrong = _grid(grid, folder)
-        points += made
-        for problem in wrong:
-            found.setdefault(problem, []).append(number)
-    problems += [f"[[grid]] {', '.join(map(str, numbers))}: {problem}" for problem, numbers in found.items()]
-    twice = sorted({f"{point.label!r}" for at, point in enumerate(points) if point in points[:at]})
-    if twice:
-        problems.append(f"every point must be there once, but grids of the name {', '.join(twice)} share some; give "
-                        "each grid lists or a name of its own")
+    spaces, wrong = _spaces(grids, folder)
+    problems += wrong
+    if not problems:
+        problems = _unknown(search, spaces) if search else _whole(spaces)
     if problems:
         raise Refusal("\n".join(f"{source}: {problem}" for problem in problems))
-    return Sweep(name, source, measure, tuple(points))
+    return Sweep(name, source, measure, spaces, search)
+
+
+def _spaces(grids: list[Mapping[str, Any]], folder: Path) -> tuple[tuple[Space, ...], list[str]]:
+    """The spaces of all tables ``[[grid]]``, and what is wrong with these, each problem once with their numbers."""
+    spaces: list[Space] = []
+    found: dict[str, list[int]] = {}
+    for number, grid in enumerate(grids, start=1):
+        space, wrong = read_space(grid, folder)
+        if space:
+            spaces.append(space)
+        for problem in wrong:
+            found.setdefault(problem, []).append(number)
+    return tuple(spaces), [f"[[grid]] {', '.join(map(str, numbers))}: {problem}" for problem, numbers in found.items()]
+
+
+def _whole(spaces: tuple[Space, ...]) -> list[str]:
+    """Problems of spaces of which every point is evaluated."""
+    if (size := sum(space.size for space in spaces)) > MOST:
+        return [f'a sweep without a search must have at most {MOST:,} points, but the grids make {size:,}; give '
+                'shorter lists, or search = "tpe"']
+    points = [point for space in spaces for point in space.points]
+    seen = set[tuple[str, str]]()
+    twice = dict[str, None]()
+    for point in points:
+        if (mine := (point.label, str(point.experiment.tables()))) in seen:
+            twice[repr(point.label)] = None
+        seen.add(mine)
+    return [f"every point must be there once, but grids of the name {', '.join(sorted(twice))} share some; give each "
+            "grid lists or a name of its own"] if twice else []
+
+
+def _unknown(search: Search, spaces: tuple[Space, ...]) -> list[str]:
+    """Problems of a search in these spaces."""
+    labels = [space.label for space in spaces]
+    problems = [f"each grid of a search must have a name of its own, but {label!r} names several"
+                for label in dict.fromkeys(labels) if labels.count(label) > 1]
+    for space in spaces:
+        if not space.axes:
+            problems.append(f"a search must have something to vary, but the grid {space.label!r} has no list of values")
+        if space.experiment.board.device == "none":
+            problems += [f"{FIGURES[name].words} are known where there is a device, but the experiment of "
+                         f"{space.label!r} has none; give set = [\"board.device=NAME\"]"
+                         for name in search.figures if FIGURES[name].device]
+        if space.experiment.hardware.reloadable and "memory_bits" in search.figures:
+            problems.append(f"memory_bits are not predicted for a reloadable design, as that of {space.label!r} is; "
+                            "take weight_memory_bits")
+    return problems
 
 
 def _find(source: str) -> tuple[str, Path, str]:
@@ -162,50 +169,3 @@ def _find(source: str) -> tuple[str, Path, str]:
         raise Refusal(f"{path} must be TOML in UTF-8, but cannot be read: {files.reason(error)}") from None
 
 
-def _grid(grid: Mapping[str, Any], folder: Path) -> tuple[list[Point], list[str]]:
-    """The points of a grid, or none and what is wrong with it."""
-    problems = [f"there is no key {word!r}{nearest(word, KEYS) or '; the keys are ' + ', '.join(KEYS)}"
-                for word in grid if word not in KEYS]
-    axes = {name: grid[name] for name in AXES if name in grid}
-    for name, values in axes.items():
-        problems += _axis(name, values)
-    overrides = grid.get("set", [])
-    if not isinstance(overrides, list) or not all(isinstance(entry, str) for entry in overrides):
-        problems.append(f'set must be a list of strings like "training.seed=1", not {overrides!r}')
-        overrides = []
-    experiment = None
-    try:
-        experiment = _experiment(grid.get("experiment"), folder, overrides)
-    except Refusal as refusal:
-        problems += str(refusal).split("\n")
-    if experiment is None or problems:
-        return [], problems
-    label = grid.get("name", experiment.name)
-    if not isinstance(label, str) or not label:
-        return [], [f"name must be a string that tells the grid from others, not {label!r}"]
-    return [Point(label, _moved(experiment, dict(zip(axes, values, strict=True))))
-            for values in itertools.product(*axes.values())], []
-
-
-def _axis(name: str, values: Any) -> list[str]:
-    rule, kind, _ = keys(AXES[name])[name]
-    if not isinstance(values, list) or not values:
-        return [f"{name} must be a list of values, each {rule.rule(kind)}, not {values!r}"]
-    problems = [f"each of {name} must be {rule.rule(kind)}, not {value!r}"
-                for value in values if rule.refuses(value, kind)]
-    if any(value in values[:at] for at, value in enumerate(values)):
-        problems.append(f"{name} must have each value once, not {values!r}")
-    return problems
-
-
-def _experiment(source: Any, folder: Path, overrides: list[str]) -> Experiment:
-    if not isinstance(source, str):
-        raise Refusal(f"experiment must be a shipped one ({', '.join(experiments())}) or a path, not {source!r}")
-    return load(source if source in experiments() else folder / source, overrides)
-
-
-def _moved(experiment: Experiment, values: Mapping[str, Any]) -> Experiment:
-    for name, value in values.items():
-        table = title(AXES[name])
-        experiment = replace(experiment, **{table: replace(getattr(experiment, table), **{name: value})})
-    return experiment

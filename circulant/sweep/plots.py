@@ -51,7 +51,7 @@ def draw(name: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 def _panel(axes: Axes, rows: Sequence[Mapping[str, Any]], mine: list[int], cost: str, best: set[int],
            colors: Mapping[str, str]) -> None:
-    words, value = COSTS[cost]
+    words, value = COSTS[cost].words, COSTS[cost].value
     edge = sorted((value(rows[at]), rows[at]["quantized"]) for at in mine if at in best)
     axes.plot([x for x, _ in edge], [y for _, y in edge], color=INK, linewidth=1, drawstyle="steps-post")
     axes.scatter([value(rows[at]) for at in mine], [rows[at]["quantized"] for at in mine], 9,

@@ -1,4 +1,4 @@
-"""A whole sweep: every training, then every point, in this process or in several; rows in the order of the points."""
+"""Points that are computed: every training, then every point, in this process or in several; rows in their order."""
 import json
 import multiprocessing
 import os
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from circulant.progress import Show, silent
-from circulant.sweep.grid import Point, Sweep, plain
+from circulant.sweep.point import Point, plain
 from circulant.sweep.work import Found, epochs, evaluate, failure, train
 
 __all__ = ["Row", "run"]
@@ -19,22 +19,22 @@ Row = dict[str, Any]
 """Settings and findings of a point: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
 
 
-def run(sweep: Sweep, *, jobs: int = 1, show: Show = silent) -> list[Row]:
+def run(points: Sequence[Point], *, measure: str = "plan", jobs: int = 1, show: Show = silent) -> list[Row]:
     """Train and evaluate every point. What fails becomes a row with its reason, and the others go on.
 
     Parameters:
+        measure: where the figures of the hardware come from: one of `circulant.sweep.grid.MEASURES`.
         jobs: processes; 1 for this one alone.
 
     Raises:
         KeyboardInterrupt: what is computed by then is kept, and found by the next run.
     """
-    points = sweep.points
     trainings = _grouped(points, range(len(points)), lambda point: point.training)
     models = _trained([points[group[0]] for group in trainings], jobs, show)
     trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
     networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
-    found = trained | _evaluated(points, networks, trained, measure=sweep.measure, jobs=jobs, show=show)
-    return [_row(point, sweep.measure, trained[at], found[at]) for at, point in enumerate(points)]
+    found = trained | _evaluated(points, networks, trained, measure=measure, jobs=jobs, show=show)
+    return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
 
 
 def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:

@@ -26,7 +26,7 @@ COLUMNS = {
 
 EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "measure", "metric", "dense",
          "circulant", "quantized", "weights", "weight_memory_bits", "memory_bits", "multipliers", "cycles_per_step",
-         "floor_cycles", "front", "reason")
+         "floor_cycles", "dsps", "block_rams", "front", "violates", "reason")
 """Columns of the CSV."""
 
 SHORT = 40
@@ -118,8 +118,9 @@ def _notes(rows: Rows) -> str:
 
 
 def _marked(row: Mapping[str, Any]) -> list[str]:
-    """The cells of a row; one that failed says so where others have their front."""
-    return [*_cells(row)[:-1], "failed" if row["reason"] else row["front"]]
+    """The cells of a row; one that failed, or is beyond a bound, says so where others have their front."""
+    last = "failed" if row["reason"] else "beyond a bound" if row.get("violates") else row["front"]
+    return [*_cells(row)[:-1], last]
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.shape.kinds import within
 from circulant.sweep import store
-from circulant.sweep.grid import Point
+from circulant.sweep.point import Point
 
 __all__ = ["Found", "epochs", "evaluate", "failure", "reason", "train"]
 
@@ -244,7 +244,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if experiment.board.device != "none":
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
             network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"])
-        fits(device(experiment.board.device), counted)
+        taken = fits(device(experiment.board.device), counted).taken
+        found |= {name: taken[name].used for name in ("dsps", "block_rams")}
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))

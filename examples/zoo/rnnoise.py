@@ -1,8 +1,8 @@
 """RNNoise's noise suppression in its shapes: 42 features of a frame, GRUs of 24, 48 and 96 units, 22 gains per frame.
 
 Run it with `python examples/zoo/rnnoise.py [FOLDER]`; weights are random. RNNoise's GRUs are of the older form, which
-resets before the matrix. It hands features and the GRUs before to each of them side by side, and its candidates are
-rectified; both have no layer here, so this is the chain of the three with tanh as candidate.
+resets before the matrix, and the candidate of the second one is rectified. It hands features and the GRUs before to
+each of them side by side, which has no layer here; so this is the chain of the three.
 """
 import sys
 
@@ -20,7 +20,7 @@ class Suppressor(nn.Module):
         super().__init__()
         self.dense = nn.Linear(42, 24)
         self.vad = ResetBeforeGru(24, 24, batch_first=True)
-        self.noise = ResetBeforeGru(24, 48, batch_first=True)
+        self.noise = ResetBeforeGru(24, 48, batch_first=True, nonlinearity="relu")
         self.denoise = ResetBeforeGru(48, 96, batch_first=True)
         self.gains = nn.Linear(96, 22)
 

@@ -9,11 +9,12 @@ from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
            "StreamPlan"]
 
-Simple = Linear | Gru | Lstm
+Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
 
 

@@ -10,6 +10,7 @@ from circulant.hw.c.value import storage
 from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.artifact import Json
+from circulant.sim.design import hashes
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
@@ -56,7 +57,7 @@ class CDesign:
                           "files; choose another one")
         with artifact.replaced_folder(folder) as fresh:
             for name, text in self.files.items():
-                (fresh / name).write_text(text, "utf-8")
+                (fresh / name).write_bytes(text.encode())
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION, self.manifest)
         return folder
 
@@ -86,7 +87,8 @@ def generate_c(network: Network, vectors: Vectors | None = None) -> CDesign:
 
     per = "step" if network.per_step else "sequence" if network.sequence else "vector"
     return CDesign(network, source.name, files, {
-        "name": source.name, "network": network.hash, "files": sorted(files), "table_bytes": source.table_bytes,
+        "name": source.name, "network": network.hash,
+        "files": hashes({name: text.encode() for name, text in files.items()}), "table_bytes": source.table_bytes,
         "input": port(network.input_format, network.inputs),
         "output": port(network.output_format, network.outputs) | {"per": per}})
 

@@ -2,8 +2,9 @@
 import re
 from collections.abc import Sequence
 
-from circulant.hw.c import activation, argmax, gru, linear, lstm, scale
+from circulant.hw.c import activation, gru, linear, lstm, residual, scale
 from circulant.hw.c.names import identifier, identifiers
+from circulant.hw.c.reduce import argmax, over_time
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
 from circulant.sim.artifact import Json
@@ -11,7 +12,7 @@ from circulant.sim.golden.network import Network
 
 __all__ = ["Source"]
 
-KINDS = (activation, argmax, gru, linear, lstm, scale)
+KINDS = (activation, argmax, gru, linear, lstm, over_time, residual, scale)
 """Where the kinds of layers are written in C: with these files their implementations of `stage` are there."""
 
 
@@ -34,16 +35,18 @@ class Source:
         self.network, self.name = network, identifier(network.name)
         unit = Unit(self.name)
         prefixes = identifiers([layer.name for layer in network.layers])
-        stages = [stage(layer, unit, prefix, foreign=n == 0)
-                  for n, (prefix, layer) in enumerate(zip(prefixes, network.layers, strict=True))]
+        made = [stage(layer, unit, prefix, foreign=n == 0)
+                for n, (prefix, layer) in enumerate(zip(prefixes, network.layers, strict=True))]
+        stages = [part for each in made for part in (each, *each.then)]
         self.table_bytes = unit.table_bytes
 
         states = [array for stage in stages for array in stage.states]
         behind = max((n + 1 for n, stage in enumerate(stages) if stage.states), default=0)
-        between = [stage.output for stage in stages[:-1] if not stage.states]
+        every = [each for stage in stages for each in stage.all]
+        between = [stage.output for stage in every[:-1] if not stage.states]
         end, before = stages[-1].output, _place(stages[behind - 1]) if behind else "x"
         self.header = render(
-            "header.h.j2", **self.common, stages=stages, table_bytes=unit.table_bytes,
+            "header.h.j2", **self.common, stages=every, table_bytes=unit.table_bytes,
             kept=states + between,
             inputs=network.inputs, input_format=network.input_format, input_type=storage(network.input_format),
             outputs=network.outputs, output_format=network.output_format, output_type=storage(network.output_format))

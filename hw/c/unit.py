@@ -11,7 +11,7 @@ from circulant.hw.c.value import number, width
 from circulant.sim.golden.layers import Layer
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Array", "Stage", "Unit", "render", "stage", "table"]
+__all__ = ["Array", "Stage", "Unit", "render", "stage", "table", "unsupported"]
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), undefined=jinja2.StrictUndefined,
@@ -47,6 +47,8 @@ class Stage:
         output: where y lives in the state struct; one of ``states``, or memory that holds nothing between calls.
         states: arrays that the next step starts from, which a reset sets to zero.
         work: further memory that holds nothing between calls.
+        then: further stages, which are needed once a sequence.
+        inner: stages whose functions that of the stage calls; their text is part of its own.
     """
 
     prefix: str
@@ -55,6 +57,13 @@ class Stage:
     output: Array
     states: tuple[Array, ...]
     work: tuple[Array, ...]
+    then: tuple["Stage", ...] = ()
+    inner: tuple["Stage", ...] = ()
+
+    @property
+    def all(self) -> list["Stage"]:
+        """The stage behind those within it."""
+        return [*(part for each in self.inner for part in each.all), self]
 
 
 @singledispatch
@@ -67,9 +76,14 @@ def stage(layer: Layer, unit: "Unit", prefix: str, *, foreign: bool) -> Stage:
     Raises:
         Refusal: when the C target does not know the kind, or an integer on the way could leave 63 bits.
     """
+    raise unsupported(layer)
+
+
+def unsupported(layer: Layer) -> Refusal:
+    """The refusal of a layer that the C target does not know."""
     known = ", ".join(sorted(kind.kind for kind in stage.registry if hasattr(kind, "kind")))
-    raise Refusal(f"The layers of the C target must be of the kinds {known}, but {layer.name!r} is of the kind "
-                  f"{layer.kind!r}; leave it out, or generate Verilog")
+    return Refusal(f"The layers of the C target must be of the kinds {known}, over vectors or sequences, but "
+                   f"{layer.name!r} is of the kind {layer.kind!r}; leave it out, or generate Verilog")
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 import amaranth
 from amaranth.hdl import Fragment, Module
 
-from circulant.hw.emit.verilog import Notes
+from circulant.hw.emit.declarations import Notes
 
 __all__ = ["components", "notes", "source"]
 

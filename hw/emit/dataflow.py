@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from circulant.hw.emit.choices import Segment, Tree, leaves, lowest, segments, selectors
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, Module, Process, Wire, low_bits
 
-__all__ = ["ARITHMETIC", "BITWISE", "Dataflow", "Driver"]
+__all__ = ["ARITHMETIC", "BITWISE", "Dataflow", "Driver", "is_register"]
 
 BITWISE = frozenset({"$and", "$or", "$xor", "$not", "$mux"})
 ARITHMETIC = frozenset({"$add", "$sub", "$neg"})
@@ -147,3 +147,9 @@ def _target(process: Process) -> str:
     target = process[0][0]
     assert isinstance(target, Chunk)
     return target.name
+
+
+def is_register(driver: Driver) -> bool:
+    """Whether a driver's value does not follow its inputs at once, or is an instance, which nothing looks into."""
+    return isinstance(driver, Cell) and (driver.kind == "$dff" or not driver.kind.startswith("$") or (
+        driver.kind == "$memrd_v2" and driver.number("CLK_ENABLE") == 1))

@@ -3,20 +3,22 @@
 The language extends what an operator takes to the width of what surrounds it, and takes a number for signed only where
 all around it is. So each expression says where it may stand: see `Expression.place`.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from circulant.hw.emit.choices import Choice, Tree
 from circulant.hw.emit.dataflow import ARITHMETIC, BITWISE
 from circulant.hw.emit.rtlil import Bits, Cell, Chunk, low_bits, span, width_of
 
-__all__ = ["ALONE", "ANYWHERE", "BRANCH", "Expression", "choice", "constant", "operation"]
+__all__ = ["ALONE", "ANYWHERE", "BRANCH", "Expression", "choice", "constant", "operation", "wrapped"]
 
 ANYWHERE, BRANCH, ALONE = range(3)
 """Places: in any expression; as a value to choose from, in an assignment of its width; as all that is assigned."""
 
 BREAK = "\v"
 """A blank at which a line is broken first."""
+
+COLUMNS = 120
 
 
 class Expression(NamedTuple):
@@ -193,3 +195,20 @@ def _test(selector: Bits, pattern: str, read: Read) -> Expression:
     if not tests:
         return Expression("1'b1")
     return tests[0] if len(tests) == 1 else Expression(" && ".join(test.within("") for test in tests), "&&")
+
+
+def wrapped(line: str) -> Iterator[str]:
+    """Lines of 120 columns: broken between choices first, then at blanks."""
+    if len(line) <= COLUMNS:
+        yield line.replace(BREAK, " ")
+        return
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    for n, part in enumerate(line.split(BREAK)):
+        text = part if n == 0 else indent + part
+        while len(text) > COLUMNS:
+            cut = text.rfind(" ", len(indent) + 1, COLUMNS)
+            if cut < 0:
+                break
+            yield text[:cut]
+            text = indent + text[cut + 1:]
+        yield text

@@ -2,10 +2,12 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from circulant.hw.emit.dataflow import Dataflow
+from circulant.hw.emit.declarations import Notes
 from circulant.hw.emit.names import Names
 from circulant.hw.emit.rtlil import Module
+from circulant.hw.emit.signal_names import InstanceKind
 from circulant.hw.emit.simplify import simplify
-from circulant.hw.emit.verilog import Notes, module_text
+from circulant.hw.emit.verilog import module_text
 
 __all__ = ["Modules"]
 
@@ -16,7 +18,7 @@ class Modules:
     def __init__(self) -> None:
         self._names = Names()
         self._outputs: dict[str, set[str]] = {}
-        self._kinds: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self._kinds: dict[str, InstanceKind] = {}
         self._texts: list[str] = []
         self._by_hand: dict[str, str] = {}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 __all__ = ["Bits", "Case", "Cell", "Chunk", "Memory", "Module", "Process", "Switch", "Wire", "joined", "low_bits",
-           "modules", "span", "width_of"]
+           "modules", "single_bits", "span", "width_of"]
 
 
 class Chunk(NamedTuple):
@@ -110,6 +110,13 @@ def span(bits: Bits, low: int, width: int) -> Bits:
         else:
             low = max(0, low - size)
     return tuple(reversed(found))
+
+
+def single_bits(bits: Bits) -> Iterator[Chunk]:
+    """Bit by bit, the lowest first."""
+    for name, low, width in reversed(bits):
+        for bit in range(width):
+            yield Chunk(name, low + bit, 1) if name else Chunk("", low >> bit & 1, 1)
 
 
 def joined(high: Bits, low: Bits) -> Bits:

@@ -34,8 +34,8 @@ class ActivationLayer(wiring.Component):
     def __init__(self, layer: Activation, *, elements: int, config: Config | None = None) -> None:
         self._layer, self._elements, self._config = layer, elements, config
         self._straight = straight(layer.table)
-        self.latency = StraightLines.latency if self._straight else activation_latency()
-        self._queue = Queue(block(elements, layer.output_format.width), depth=self.latency + 3)
+        self._behind = StraightLines.latency if self._straight else activation_latency()
+        self._queue = Queue(block(elements, layer.output_format.width), depth=self._behind + 3)
         super().__init__({"i": In(stream.Signature(block(elements, layer.input_format.width))),
                           "o": Out(stream.Signature(block(elements, layer.output_format.width))), "busy": Out(1)})
 
@@ -48,6 +48,11 @@ class ActivationLayer(wiring.Component):
         tables = Parts([Memory(e, sum(table_widths(pwl)), pwl.segments, writable=False)], [
             Product(e, pwl.slope_format.width, pwl.input_bits if pwl.method == "pwl" else pwl.cell_bits + 1)])
         return (tables.loadable if self._config is not None else tables) + queue
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a block to what leaves: the function, then the queue."""
+        return self._behind + self._queue.latency
 
     @property
     def images(self) -> list[Image]:
@@ -66,9 +71,9 @@ class ActivationLayer(wiring.Component):
         m.d.sync += promised.eq(promised + moves - (queue.o.valid & queue.o.ready))
         with m.If(moves):
             m.d.sync += group.eq(Mux(ends, 0, group + 1))
-        final = delay(m, ends, self.latency, name="final")
-        m.d.comb += [queue.i.valid.eq(delay(m, moves, self.latency, name="valid", reset_less=False)),
-                     queue.i.payload.last.eq(delay(m, self.i.payload.last, self.latency, name="last"))]
+        final = delay(m, ends, self._behind, name="final")
+        m.d.comb += [queue.i.valid.eq(delay(m, moves, self._behind, name="valid", reset_less=False)),
+                     queue.i.payload.last.eq(delay(m, self.i.payload.last, self._behind, name="last"))]
         for j in range(e):
             m.submodules[f"element_{j}"] = element = StraightLines(layer.table) if self._straight else TableUnit(
                 layer.table, image=f"{layer.name}_table", config=self._config)

@@ -17,11 +17,12 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import GATES, Lstm
+from circulant.sim.golden.rnn import Rnn
 
-__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
+__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "RnnCell", "cells_of"]
 
 
-L = TypeVar("L", Gru, Lstm)
+L = TypeVar("L", Gru, Lstm, Rnn)
 """Kind of the layer that a cell belongs to."""
 
 
@@ -80,7 +81,7 @@ class Cell(wiring.Component, ABC, Generic[L]):
     @staticmethod
     def outputs(layer: L) -> dict[str, int]:
         """Results, with their widths; the layer's or the second vector is ``y``."""
-        return {"y": layer.sigmoid.output.width}
+        return {"y": layer.tanh.output.width}
 
     @staticmethod
     def _more(layer: L) -> dict[str, wiring.Member]:
@@ -109,6 +110,11 @@ def _(layer: Gru) -> list[type[Cell]]:
     return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
 
 
+@cells_of.register
+def _(layer: Rnn) -> list[type[Cell]]:
+    return [RnnCell]
+
+
 def _kept(levels: int) -> tuple[int, int]:
     """Registers, one or none, of what is rounded at once, such as a result, and of what goes into another activation or
     product."""
@@ -119,6 +125,37 @@ def _register(m: Module, value: ValueLike, width: int, name: str) -> Signal:
     register = Signal(signed(width), name=name, reset_less=True)
     m.d.sync += register.eq(value)
     return register
+
+
+class RnnCell(Cell[Rnn]):
+    """A plain recurrent layer; y is h, which the engine keeps."""
+
+    rows = ("n",)
+    own = ""
+
+    @staticmethod
+    def tables(layer: Rnn) -> list[tuple[str, Pwl]]:
+        return [("tanh", layer.tanh)]
+
+    @staticmethod
+    def factors(layer: Rnn) -> list[tuple[int, int]]:
+        """None."""
+        return []
+
+    @staticmethod
+    def latency(layer: Rnn, levels: int = LEVELS) -> int:
+        """That of the function."""
+        return activation_latency(levels)
+
+    @staticmethod
+    def memories(layer: Rnn) -> dict[str, int]:
+        """None."""
+        return {}
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        m.d.comb += self.y.eq(self._activation(m, self._layer.tanh, self.n, name="tanh_n", table="tanh"))
+        return m
 
 
 class GruCell(Cell[Gru]):

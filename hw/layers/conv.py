@@ -5,6 +5,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
+from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.lanes import LaneArray, array_images
 from circulant.hw.array.parts import Parts, array_parts, queue_memory
 from circulant.hw.emit.image import Image
@@ -73,6 +74,14 @@ class ConvLayer(wiring.Component):
     @property
     def parts(self) -> Parts:
         return array_parts(self._program) + Parts([self._lines.memory, queue_memory(self._queue)])
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of the last pixel that an output pixel needs to its first block: the transform,
+        the lines, the groups of the first pass, the array, the queue."""
+        groups = self._shape.cycles // self._shape.passes
+        transform = forward_latency(self._shape.layer.product.block_size)
+        return transform + self._lines.latency + groups - 1 + self._array.latency + self._queue.latency
 
     @property
     def images(self) -> list[Image]:

@@ -72,6 +72,12 @@ class FlattenLayer(wiring.Component):
                       Memory(1, Shape.cast(self.o.payload.shape()).width, DEPTH - 1)])
 
     @property
+    def latency(self) -> int:
+        """Cycles from the last block that a block of the vector needs to that one, the first of a vector where values
+        are kept: their places, the memory, a cycle for each value, the queue."""
+        return 0 if in_order(self._layer) else 2 + self._k_out + Queue.latency
+
+    @property
     def images(self) -> list[Image]:
         """Where each value of a vector lies: its block, then its place there in the low bits."""
         layer, k, (lane_bits, word_bits) = self._layer, self._k, self._order_bits

@@ -188,6 +188,12 @@ class LineBuffer(wiring.Component):
             "spectra": Out(data.ArrayLayout(shape.spectrum, shape.positions * shape.blocks)),
         })
 
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block that an output pixel needs, out of the transform, to its first issue: it is
+        written and counted, the pixel starts, and the register in front of the array."""
+        return 3
+
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window

@@ -65,6 +65,11 @@ class PoolLayer(wiring.Component):
                                                           asynchronous=True)])
 
     @property
+    def latency(self) -> int:
+        """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue."""
+        return 1 + Queue.latency
+
+    @property
     def images(self) -> list[Image]:
         return []
 

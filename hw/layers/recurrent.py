@@ -31,11 +31,12 @@ from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["RecurrentLayer", "bank_shape"]
 
 
-def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1, levels: int = LEVELS) -> BankShape:
+def bank_shape(layer: Gru | Lstm | Rnn, *, columns: int, streams: int = 1, levels: int = LEVELS) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
     second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
@@ -62,7 +63,7 @@ class RecurrentLayer(wiring.Component):
         resuming: with ``keeps``: streams whose next step is not the first of its sequence.
     """
 
-    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1,
+    def __init__(self, layer: Gru | Lstm | Rnn, *, program: Program, elements: int, streams: int = 1,
                  config: Config | None = None, keeps: bool = False) -> None:
         self._layer, self._streams, self.program, self._config = layer, streams, program, config
         self.keeps = keeps
@@ -248,11 +249,11 @@ def _give(m: Module, o: wiring.PureInterface, results: data.View) -> None:
 
 
 @unit.register
-def _(layer: Gru | Lstm, plan: LayerPlan, site: Site) -> RecurrentLayer:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, site: Site) -> RecurrentLayer:
     return RecurrentLayer(layer, program=plan.program(layer), elements=plan.elements, streams=plan.streams,
                           config=site.config, keeps=site.keeps)
 
 
 @loadable.register
-def _(layer: Gru | Lstm) -> bool:
+def _(layer: Gru | Lstm | Rnn) -> bool:
     return True

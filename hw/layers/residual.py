@@ -3,7 +3,8 @@
 How much may wait follows from the layers alone. An output pixel of a branch needs so many pixels of its input, those
 that its windows see; when the other branch has had as many, it has given so many outputs at the most, and all that the
 sum has not taken wait. A queue that holds them never keeps a pixel back that the slower branch needs: there is no
-deadlock. It holds as many more as come while an output is on its way through the units, so that nothing stalls.
+deadlock. It holds as many more as come while an output is on its way through the units of the other branch, which is
+what their latencies add up to, so that nothing stalls.
 """
 from collections.abc import Sequence
 from functools import singledispatch
@@ -22,7 +23,7 @@ from circulant.hw.stream.join import fork
 from circulant.hw.stream.link import into, link, values
 from circulant.hw.stream.pipeline import Queue, block, connect
 from circulant.hw.stream.storage import DeepQueue
-from circulant.hw.unit import Site, Unit, unit
+from circulant.hw.unit import Site, Timed, Unit, unit
 from circulant.hw.unit import chain as units_of
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.golden.conv import Conv
@@ -37,7 +38,10 @@ DEPTH = 4
 """Blocks that the queue behind the sum holds."""
 
 SLACK = 64
-"""Cycles that an output takes through a unit at the most, beyond those that it waits for what it needs."""
+"""Cycles that a vector takes through a unit that states no latency, at the most, beyond those that it waits."""
+
+FLYING = 3
+"""Vectors that a layer has under way at the most, beside the one that it gives."""
 
 
 def needed(layers: Sequence[Layer], grid: Grid) -> Integers:
@@ -67,12 +71,18 @@ def _(layer: Conv | Pool) -> Integers:
 
 
 @last_seen.register
-def _(layer: Residual) -> Integers:
-    return np.maximum(*(needed(chain, layer.grid) for chain in layer.branches.values())) - 1
+def _(layer: Residual) -> Integers | None:
+    if layer.grid is None:
+        return None
+    body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
+    return np.maximum(body, shortcut) - 1
 
 
 def waiting(layer: Residual) -> tuple[int, int]:
-    """Output pixels of the body, and of the shortcut, that wait for the other one at the most."""
+    """Output pixels of the body, and of the shortcut, that wait for the other one at the most; of vectors, all that the
+    layers of the other one may have under way."""
+    if layer.grid is None:
+        return 1 + FLYING * len(layer.shortcut), 1 + FLYING * len(layer.body)
     body, shortcut = (needed(chain, layer.grid) for chain in layer.branches.values())
     before = np.arange(len(body))
 
@@ -83,12 +93,12 @@ def waiting(layer: Residual) -> tuple[int, int]:
 
 
 class ResidualLayer(wiring.Component):
-    """Images in, images out; equals `sim.golden.residual.Residual`.
+    """Images in, images out, or vectors; equals `sim.golden.residual.Residual`.
 
     Parameters:
         layer: the golden layer.
         k: values of a block that comes.
-        body, shortcut: units of the branches.
+        body, shortcut: units of the branches, whose latencies say how much may wait.
 
     Members:
         i: stream of blocks of pixels.
@@ -106,9 +116,26 @@ class ResidualLayer(wiring.Component):
     @property
     def depths(self) -> tuple[int, int]:
         """Blocks that the queues behind the branches hold."""
-        beats, slack = -(-self._layer.outputs // self._k), SLACK * (1 + max(map(len, self._layer.branches.values())))
+        beats = -(-self._layer.outputs // self._k)
+        behind_body, behind_shortcut = (each + DeepQueue.latency + beats for each in self._latencies)
         body, shortcut = waiting(self._layer)
-        return body * beats + slack, shortcut * beats + slack
+        return body * beats + behind_shortcut, shortcut * beats + behind_body
+
+    @property
+    def _latencies(self) -> list[int]:
+        """Cycles through the units of each branch. Between two of them the last block of a pixel follows the first."""
+        found = []
+        for chain, units in zip(self._layer.branches.values(), self._units, strict=True):
+            blocks = [-(-layer.outputs // min(values(before.o), values(after.i)))
+                      for layer, before, after in zip(chain, units, units[1:], strict=False)]
+            found.append(sum(map(_through, units)) + sum(count - 1 for count in blocks))
+        return found
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of all that an output pixel needs to its first block, when nothing waits: the
+        longer branch, its queue, the sum, the queue behind it."""
+        return max(self._latencies) + DeepQueue.latency + 1 + Queue.latency
 
     @property
     def parts(self) -> Parts:
@@ -168,7 +195,12 @@ class ResidualLayer(wiring.Component):
         return m
 
 
+def _through(unit: Unit) -> int:
+    return unit.latency if isinstance(unit, Timed) else SLACK
+
+
 @unit.register
 def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
-    body, shortcut = (units_of(chain, getattr(plan, name), Site(k=site.k)) for name, chain in layer.branches.items())
+    body, shortcut = (units_of(chain, plans, Site(k=site.k))
+                      for chain, plans in ((layer.body, plan.body), (layer.shortcut, plan.shortcut)))
     return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)

@@ -44,6 +44,11 @@ class ScaleLayer(wiring.Component):
                      [Product(e, layer.input_format.width, layer.factor.width)])
 
     @property
+    def latency(self) -> int:
+        """Cycles from a block to what leaves: `LATENCY`, then the queue."""
+        return LATENCY + self._queue.latency
+
+    @property
     def images(self) -> list[Image]:
         """Factors and shifts of the channels that are taken in a cycle."""
         layer, e = self._layer, self._elements

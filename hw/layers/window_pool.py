@@ -128,13 +128,18 @@ class WindowPoolLayer(wiring.Component):
         self._shape = WindowShape(layer, k)
         self._lines = LineBuffer(self._shape)
         payload = block(k, layer.output_format.width)
-        self._queue = Queue(payload, depth=self.latency + 4 + 2 * self._shape.beats)
+        self._queue = Queue(payload, depth=self._behind + 4 + 2 * self._shape.beats)
         super().__init__({"i": self._lines.signature.members["i"], "o": Out(stream.Signature(payload))})
 
     @property
-    def latency(self) -> int:
+    def _behind(self) -> int:
         """Cycles from an issue of the lines to the queue: the lines, levels of the tree, the rounding."""
         return SPECTRA + ceil_log2(self._shape.positions) + 1
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last block of the last pixel that a window needs to the first block of its pixel."""
+        return self._lines.latency + self._behind + self._queue.latency
 
     @property
     def parts(self) -> Parts:
@@ -160,7 +165,7 @@ class WindowPoolLayer(wiring.Component):
         down, across = layer.output_grid
         count = down * across * shape.beats
         at = Signal(range(max(2, count)))
-        comes = delay(m, lines.issue.valid, self.latency, name="comes", reset_less=False)
+        comes = delay(m, lines.issue.valid, self._behind, name="comes", reset_less=False)
         m.d.comb += [queue.i.valid.eq(comes), queue.i.payload.last.eq(at == count - 1)]
         with m.If(comes):
             m.d.sync += at.eq(Mux(at == count - 1, 0, at + 1))

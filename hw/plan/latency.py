@@ -12,18 +12,21 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan
-from circulant.hw.layers.argmax import argmax_latency
+from circulant.hw.layers.reduce.argmax import argmax_latency
+from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.step_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["leaving", "reblocked", "sample_latency"]
@@ -84,7 +87,7 @@ def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 
 @leaving.register
-def _(layer: Gru | Lstm, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
     return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
 
@@ -110,6 +113,16 @@ def _(layer: Linear, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
 @leaving.register
 def _(layer: Argmax, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
     return [comes[-1] + argmax_latency(k)]
+
+
+@leaving.register
+def _(layer: OverTime, plan: StreamPlan, comes: list[int], k: int) -> list[int]:
+    """A vector is read behind the last step's last block; of a mean, its blocks are divided one after the other."""
+    first = comes[-1] + 1 + QUEUE
+    if layer.mode == "max":
+        return list(range(first, first + len(comes)))
+    each = quotient_bits(layer) + 1
+    return [first + each * (n + 1) for n in range(len(comes))]
 
 
 @leaving.register

@@ -10,7 +10,7 @@ from circulant.hw.plan.shared_plan import OBJECTIVES, least_shared, shareable, s
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import flows, no_hardware
+from circulant.sim.shape.chain import flows
 
 __all__ = ["KINDS", "Plan", "each_step", "layer_multiplications", "plan", "repeats", "require_positive"]
 
@@ -128,13 +128,9 @@ def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
 def _check(network: Network, streams: int) -> None:
     """
     Raises:
-        Refusal: when a network over images gives sequences, or is to interleave them.
+        Refusal: when a network over images is to interleave sequences.
     """
-    if network.flow.grid is None:
-        return
-    if why := no_hardware(network.flow, network.end):
-        raise Refusal(f"Network {network.name!r} must be one that hardware can be made of: {why}")
-    if streams > 1:
+    if network.flow.grid is not None and streams > 1:
         raise Refusal(f"Sequences can only be interleaved where vectors come in, but network {network.name!r} takes "
                       f"images; set hardware.streams to 1, not {streams}")
 

@@ -23,7 +23,7 @@ def _(layer: Residual, *, streams: int, count: int, levels: int = LEVELS) -> Lad
              for chain, counts in zip(layer.branches.values(), _counts(layer), strict=True)
              for each, come in zip(chain, counts, strict=True)]
     body = len(layer.body)
-    return Ladder([(ResidualPlan(rung[:body], rung[body:]),) for rung in side_by_side_ladder(inner)])
+    return Ladder([(ResidualPlan(rung[:body], rung[body:], streams),) for rung in side_by_side_ladder(inner)])
 
 
 @layer_multiplications.register

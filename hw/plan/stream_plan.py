@@ -11,10 +11,11 @@ from circulant.hw.plan.passes import Ladder, ladder, layer_entry, layer_multipli
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.artifact import Json
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["ActivationPlan", "ScalePlan", "StreamPlan", "activation_plans", "pooled_aside", "scale_plans",
@@ -105,12 +106,18 @@ def _(layer: Pool | Flatten | Argmax, *, streams: int, count: int, levels: int =
 
 
 @ladder.register
+def _(layer: OverTime, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+    """Each block in the cycle in which it comes. The division, behind a queue, limits none but short sequences."""
+    return Ladder([(StreamPlan(1, streams=streams),)])
+
+
+@ladder.register
 def _(layer: Scale, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     return Ladder([(each,) for each in useful(list(scale_plans(layer, count)))])
 
 
 @layer_multiplications.register
-def _(layer: Pool | Flatten | Argmax, count: int = 1, plan: StreamPlan | None = None) -> int:
+def _(layer: Pool | Flatten | OverTime | Argmax, count: int = 1, plan: StreamPlan | None = None) -> int:
     return 0
 
 
@@ -120,7 +127,7 @@ def _(layer: Scale, count: int = 1, plan: ScalePlan | None = None) -> int:
 
 
 @layer_entry.register
-def _(layer: Pool | Flatten | Argmax, plan: StreamPlan) -> Json:
+def _(layer: Pool | Flatten | OverTime | Argmax, plan: StreamPlan) -> Json:
     return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": 0, "multipliers": 0,
             "limit": "a value or a block in each cycle"}
 

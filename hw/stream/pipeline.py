@@ -148,6 +148,8 @@ class Queue(wiring.Component):
         level: payloads held.
     """
 
+    latency = 2
+
     def __init__(self, shape: ShapeLike, *, depth: int) -> None:
         self._shape = shape
         self.depth = depth = max(depth, 3)  # A shallower buffered FIFO is not ready right after its first payload.

@@ -75,6 +75,8 @@ class DeepQueue(wiring.Component):
         i, o: streams of ``shape``.
     """
 
+    latency = 2
+
     def __init__(self, shape: ShapeLike, *, depth: int) -> None:
         self._width, self._depth = Shape.cast(shape).width, depth
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})

@@ -80,10 +80,11 @@ def _called(function: Callable[..., Reals], parameters: tuple[float, ...], x: Re
     return function(x, *parameters)
 
 
-def activation_names(hard: bool) -> tuple[str, str]:
-    """Approximations of sigmoid and tanh, by name."""
-    return ("hard_sigmoid", "hard_tanh") if hard else ("sigmoid", "tanh")
-
+def activation_names(hard: bool, nonlinearity: str = "tanh") -> tuple[str, str]:
+    """The functions of gates and of what they let pass, by name: sigmoid and tanh or their hard forms, or ReLU for the
+    latter."""
+    sigmoid, tanh = ("hard_sigmoid", "hard_tanh") if hard else ("sigmoid", "tanh")
+    return sigmoid, "relu" if nonlinearity == "relu" else tanh
 
 
 TABLE_BITS = 18

@@ -8,11 +8,13 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache as cache_result
 from pathlib import Path
 
 from circulant.sim import artifact
@@ -45,6 +47,9 @@ UNSPLIT = ("--output-split", "50000")
 DRIVE = Path(__file__).with_name("drive.cpp")
 WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 
+FST = ("lz4.h", "zlib.h")
+"""Headers that Verilator's FST writer includes; without them the waves are a VCD."""
+
 
 @dataclass(frozen=True)
 class Build:
@@ -61,12 +66,14 @@ class Build:
     cached: bool
 
 
-def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] = lambda: None) -> Build:
+def build(manifest: Manifest, toolchain: Toolchain, *, waves: bool = False,
+          poll: Callable[[], None] = lambda: None) -> Build:
     """The simulator of a design: from the cache, else compiled. Calls at the same time compile it once.
 
     One in the cache that is empty, cut, changed or not executable is compiled anew.
 
     Parameters:
+        waves: whether it can write ``dump.fst``, all signals over time; ``dump.vcd`` where the compiler lacks `FST`.
         poll: called a few times a second while it compiles.
 
     Raises:
@@ -75,7 +82,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
     """
     start = time.monotonic()
     store = cache.store("verilator")
-    key = _key(manifest, toolchain)
+    key = _key(manifest, toolchain, waves)
     entry = store / key
     with _locked(store / f"{key}.lock"):
         cached = not cache.damage(entry / manifest.top, program=True)
@@ -83,7 +90,7 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
             os.utime(entry)
         else:
             discard(entry)
-            _fill(entry, manifest, toolchain, poll)
+            _fill(entry, manifest, toolchain, waves, poll)
             if wrong := cache.damage(entry / manifest.top, program=True):
                 raise Refusal(f"The cache must keep what is written to it, but {entry / manifest.top} is {wrong} right "
                               "after it was compiled; name another folder in CIRCULANT_CACHE")
@@ -91,10 +98,19 @@ def build(manifest: Manifest, toolchain: Toolchain, *, poll: Callable[[], None] 
     return Build(entry, time.monotonic() - start, cached)
 
 
-def _key(manifest: Manifest, toolchain: Toolchain) -> str:
+@cache_result
+def waves_arguments() -> tuple[str, ...]:
+    """Verilator's arguments for waves."""
+    includes = "".join(f"#include <{header}>\n" for header in FST)
+    found = subprocess.run(["g++", "-E", "-x", "c++", "-o", os.devnull, "-"], input=includes, text=True,
+                           capture_output=True, check=False)
+    return ("--trace-vcd",) if found.returncode else ("--trace-fst",)
+
+
+def _key(manifest: Manifest, toolchain: Toolchain, waves: bool) -> str:
     sha = hashlib.sha256()
     for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest),
-                 *WRAPPED, _ports(manifest), DRIVE.read_text()):
+                 *WRAPPED, _ports(manifest), DRIVE.read_text(), *(waves_arguments() if waves else ())):
         sha.update(f"{text}\0".encode())
     for file in manifest.verilog:
         contents = file.read_bytes()
@@ -123,13 +139,13 @@ def _ports(manifest: Manifest) -> str:
             f"#define M(signal) {manifest.output.prefix}_t##signal\n#define IDLE do {{ {idle} }} while (false)\n")
 
 
-def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> None:
+def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, poll: Callable[[], None]) -> None:
     """Compile in a folder of its own, and move the executable into place, with its hash behind it."""
     staging = Path(tempfile.mkdtemp(prefix=temporaries.prefix(entry.name), dir=entry.parent))
     try:
         with tempfile.TemporaryDirectory(prefix="circulant-", dir=_place(entry.parent)) as temporary, \
                 artifact.naming(temporary):
-            executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll)
+            executable = _compile(Path(temporary).resolve(), manifest, toolchain, poll, waves=waves)
             (staging / manifest.top).write_bytes(cache.sealed(executable.read_bytes()))
         for path in (staging / manifest.top, staging):
             os.chmod(path, 0o755)
@@ -154,7 +170,8 @@ def _place(store: Path) -> Path:
                   f"{str(store)!r} have some; name another one in TMPDIR")
 
 
-def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
+def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None], *,
+             waves: bool = False) -> Path:
     visible = folder / "visible.vlt"
     visible.write_text(_visible(manifest))
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
@@ -162,7 +179,9 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
     objects = folder / "objects"
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
-                     "build_dir": str(objects), "build_args": [*ARGUMENTS, *_split(manifest), *WRAPPED, str(drive)],
+                     "build_dir": str(objects), "waves": waves,
+                     "build_args": [*ARGUMENTS, *_split(manifest), *WRAPPED, *(waves_arguments() if waves else ()),
+                                    str(drive)],
                      "timescale": ("1ns", "1ps")}
     log = folder / "build.log"
     environment = toolchain.environment() | _object_cache(toolchain)

@@ -21,7 +21,6 @@ from circulant.sim.cosim.config import Config
 from circulant.sim.cosim.job import Job, Outcome, Recording
 from circulant.sim.cosim.stimuli import Run
 
-RESET_CYCLES = 4
 SHORT = 3
 LONG_SPELLS = 4  # To a vector, about.
 LONGEST = 25_000
@@ -63,7 +62,7 @@ class Bench:
             Fault: at the first broken rule, which is one of `run`.
         """
         Clock(self._clock, 10, unit="ns").start()
-        await self._pulse_reset()
+        await self._pulse_reset(Run.reset_cycles)
         for index, run in enumerate(self._job.runs):
             self.run = index
             draw = random.Random(run.name)
@@ -141,19 +140,19 @@ class Bench:
             if patience is not None:
                 patience.edge(self.cycle, moved)
         source.stop()
-        await self._pulse_reset()
+        await self._pulse_reset(run.reset_cycles)
 
     async def _step(self) -> int:
         await self._edge
         self.cycle += 1
         return self.cycle
 
-    async def _pulse_reset(self) -> None:
-        """Reset for a few cycles, nothing offered; from the second on nothing may be offered by the circuit either."""
+    async def _pulse_reset(self, cycles: int) -> None:
+        """Reset for some cycles, nothing offered; from the second on nothing may be offered by the circuit either."""
         self._reset.value = 1
         self._input.valid.value = 0
         self._output.ready.value = 0
-        for i in range(RESET_CYCLES):
+        for i in range(cycles):
             await self._edge
             self.cycle += 1
             if i > 0 and int(self._output.valid.value):

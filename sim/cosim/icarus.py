@@ -23,7 +23,7 @@ from circulant.sim.cosim.verification import fitted
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 
-__all__ = ["FourState", "available", "run"]
+__all__ = ["FourState", "available", "replay", "run"]
 
 TOOLS = ("iverilog", "vvp")
 LANGUAGE = "-g2012"  # What cocotb's runner passes; an ``always @*`` that reads nothing never runs in it.
@@ -31,6 +31,7 @@ COMPILE_SECONDS, SIMULATE_SECONDS = 300.0, 1800.0
 
 STALLED, CUT = 2, 2
 SHORT, LONG, LONG_ODDS = 3, 40, 0.02
+WAVES = '$dumpfile("dump.fst");\n    $dumpvars(0, dut);'
 SHORTEST_DRAIN, LONGEST_DRAIN = 64, 600
 
 
@@ -89,18 +90,30 @@ def run(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = Tru
                  Run("after reset in the middle of a sequence", tuple(some[:CUT]), interrupted=tuple(some[CUT:]))]
     job = job_of(manifest, tuple(runs), played, patience)
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
-        work = Path(temporary)
-        for file in (*manifest.verilog, *manifest.images):
-            shutil.copyfile(file, work / file.name)
-        _write(work, manifest, job, np.random.default_rng(seed))
-        _simulate(work, manifest, seconds)
-        outcome = _outcome(work / "recorded.txt", job)
+        outcome = replay(manifest, job, Path(temporary), seed=seed, seconds=seconds)
     check.require_stream_rules(job, outcome, manifest.output, played)
     compared = check.compare(job, outcome, manifest.output, played)
     return FourState(compared.words, compared.mismatches, compared.first, outcome.cycles)
 
 
-def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -> None:
+def replay(manifest: Manifest, job: Job, work: Path, *, seed: int = 0, waves: bool = False,
+           seconds: float = SIMULATE_SECONDS) -> Outcome:
+    """Play the runs of a job in a folder; resets are of one cycle, idle cycles and pauses are drawn anew.
+
+    Parameters:
+        waves: write ``dump.fst`` there, all signals over time.
+
+    Raises:
+        ToolError: as `run`.
+    """
+    for file in (*manifest.verilog, *manifest.images):
+        shutil.copyfile(file, work / file.name)
+    _write(work, manifest, job, np.random.default_rng(seed), waves)
+    _simulate(work, manifest, seconds, waves)
+    return _outcome(work / "recorded.txt", job)
+
+
+def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator, waves: bool) -> None:
     """The test bench, its beats and its pauses."""
     beats: list[str] = []
     pauses: list[int] = []
@@ -127,7 +140,7 @@ def _write(work: Path, manifest: Manifest, job: Job, rng: np.random.Generator) -
         "INPUT_BITS": 8 * job.beats.shape[-1], "OUTPUT_BITS": 8 * job.output_bytes, "SENT": len(beats),
         "DUE": len(pauses), "PATIENCE": job.patience, "SHORTEST": SHORTEST_DRAIN, "LONGEST": LONGEST_DRAIN,
         "IDLE": " ".join(f".{name}(0)," for what, name in job.config.items() if what in INPUTS),
-        "RUNS": "\n".join(f"    {call}" for call in calls)}
+        "WAVES": WAVES if waves else "", "RUNS": "\n".join(f"    {call}" for call in calls)}
     text = Path(__file__).with_name("icarus_bench.v").read_text()
     (work / "bench.v").write_text(re.sub(r"@(\w+)@", lambda found: str(names[found[1]]), text))
 
@@ -138,7 +151,7 @@ def _spells(rng: np.random.Generator, count: int, stalled: bool) -> NDArray[np.i
     return np.asarray(spells * (rng.random(count) < 0.5) * stalled, np.int64)
 
 
-def _simulate(work: Path, manifest: Manifest, seconds: float) -> None:
+def _simulate(work: Path, manifest: Manifest, seconds: float, waves: bool) -> None:
     where = ", ".join(str(file) for file in manifest.verilog)
     compiled = child.run(["iverilog", LANGUAGE, "-s", "circulant_bench", "-o", "design.vvp", "bench.v",
                           *(file.name for file in manifest.verilog)],
@@ -147,7 +160,8 @@ def _simulate(work: Path, manifest: Manifest, seconds: float) -> None:
         said = [line for line in compiled.stderr.splitlines() if line.strip()] or ["it said nothing"]
         raise ToolError(f"The Verilog of {manifest.folder} must compile with Icarus Verilog, but it does not "
                         f"({said[0].strip()}); generate the design anew")
-    done = child.run(["vvp", "-n", "design.vvp"], step=f"simulating {where}", seconds=seconds, folder=work)
+    arguments = ["-fst"] if waves else []
+    done = child.run(["vvp", "-n", "design.vvp", *arguments], step=f"simulating {where}", seconds=seconds, folder=work)
     if done.returncode:
         last = (f"{done.stdout}\n{done.stderr}".strip().splitlines() or ["it said nothing"])[-1]
         raise ToolError(f"vvp must run {where} to its end, but it ended with exit code {done.returncode} ({last}); "

@@ -130,6 +130,7 @@ module circulant_bench;
   initial begin
     clk = 0;
     cycle = 0;
+    @WAVES@
     $readmemh("beats.mem", beats);
     $readmemh("pauses.mem", pauses);
     file = $fopen("recorded.txt", "w");

@@ -30,7 +30,7 @@ class Played:
     @classmethod
     def of(cls, inputs: NDArray[np.int64], outputs: NDArray[np.int64], lengths: NDArray[np.int64] | None = None, *,
            streams: int = 1) -> "Played":
-        """Sequences (N, T, elements) with outputs (N, 1 or T, elements).
+        """Sequences (N, T, elements) with outputs (N, T, elements), or any number of them for each that is the same.
 
         Parameters:
             lengths: (N,), the steps of each; None where all have T. Interleaved ones are then in the order of these.
@@ -43,7 +43,7 @@ class Played:
             some = np.arange(count) if length is None else np.flatnonzero(every == length)
             groups.append(some[np.arange(-(-len(some) // streams) * streams) % len(some)].reshape(-1, streams))
         members = np.concatenate(groups)
-        each = every if outputs.shape[1] == steps else np.ones(count, np.int64)
+        each = every if outputs.shape[1] == steps else np.full(count, outputs.shape[1])
 
         def turns(vectors: NDArray[np.int64], group: NDArray[np.int64], length: int) -> NDArray[np.int64]:
             return vectors[group, :length].swapaxes(0, 1).reshape(length * streams, -1)
@@ -127,7 +127,7 @@ class Job:
     @classmethod
     def load(cls, folder: Path) -> "Job":
         body = json.loads((folder / "job.json").read_text())
-        runs = tuple(Run(**run | {name: tuple(run[name]) for name in ("sequences", "interrupted")})
+        runs = tuple(Run(**run | {name: tuple(run[name]) for name in ("sequences", "interrupted", "moments")})
                      for run in body.pop("runs"))
         body |= {name: tuple(body[name]) for name in ("steps", "results")}
         with np.load(folder / "scripts.npz") as scripts:

@@ -67,10 +67,13 @@ class Manifest:
         network: hash of the network that it was made from.
         verilog, images: files of the folder; the images are read by the circuit under their bare names.
         per_step: whether there is an output vector for each step, not one for each sequence.
+        vectors: output vectors of a sample that gives them not ``per_step``: 1, or as many as an image has rows that
+            become steps.
         streams: sequences that are interleaved, a vector of each in turn.
         max_steps: vectors of a sequence at the most; None where any length will do.
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
+        cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -88,6 +91,8 @@ class Manifest:
     max_steps: int | None
     over_images: bool = False
     gathered: int = 0
+    cycles: int = 1
+    vectors: int = 1
     configuration: Configuration | None = None
 
     def require_configuration(self) -> Configuration:
@@ -123,6 +128,8 @@ class Manifest:
             per_step=body["output"]["per"] == "step",
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
+            cycles=math.ceil(max([1.0, *(layer["cycles"] for layer in body.get("layers", []))])),
+            vectors=body["output"].get("vectors", 1),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )
 

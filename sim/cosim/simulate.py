@@ -17,7 +17,7 @@ from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["Progress", "drive", "job_of", "simulate"]
+__all__ = ["PLUSARGS", "Progress", "drive", "driven", "job_of", "simulate", "write_beats"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
@@ -49,18 +49,29 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
                scripts=scripts)
 
 
-def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job,
-             tell: Progress) -> Outcome:
-    """Run the harness in a temporary folder with copies of the images, which are read under their bare names."""
+def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
+             waves: bool = False, plusargs: tuple[str, ...] = (),
+             look: Callable[[Path], None] = lambda folder: None) -> Outcome:
+    """Run the harness in a temporary folder with copies of the images, which are read under their bare names.
+
+    Parameters:
+        waves: write ``dump.fst`` there, with a simulator that can.
+        plusargs: for the circuit, more of them.
+        look: called with the folder when all is recorded.
+    """
     quiet = {"COCOTB_LOG_LEVEL": "WARNING", "COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
 
     def specification(folder: Path) -> dict[str, Any]:
         return {
             "test_module": "circulant.sim.cosim.harness", "hdl_toplevel": manifest.top, "hdl_toplevel_lang": "verilog",
             "build_dir": str(simulator), "test_dir": str(folder), "results_xml": str(folder / "results.xml"),
-            "seed": SEED, "plusargs": list(PLUSARGS), "extra_env": quiet}
+            "seed": SEED, "plusargs": [*PLUSARGS, *plusargs], "extra_env": quiet, "waves": waves}
 
-    return _played("test", specification, save=job.save, load=Outcome.load, manifest=manifest, toolchain=toolchain,
+    def load(folder: Path) -> Outcome:
+        look(folder)
+        return Outcome.load(folder)
+
+    return _played("test", specification, save=job.save, load=load, manifest=manifest, toolchain=toolchain,
                    tell=tell, total=sum(len(run.sequences) for run in job.runs))
 
 
@@ -76,24 +87,41 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
         return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS], "cwd": str(folder)}
 
     def save(folder: Path) -> None:
-        with (folder / "beats.bin").open("wb") as file:
-            for i in run.sequences:
-                beats, last = job.offered(i)
-                file.write(np.column_stack([beats, (last & run.ends).astype(np.uint8)]).tobytes())
+        write_beats(folder, job)
 
     def load(folder: Path) -> Outcome:
-        try:
-            cycles, seconds, *fault = (folder / "driven").read_text().split()
-        except FileNotFoundError:
-            raise Refusal("The record of a simulation must be there") from None
-        accepted = np.fromfile(folder / "accepted.bin", "<i8")
-        taken = np.fromfile(folder / "taken.bin", np.dtype([("cycle", "<i8"), ("last", "<i8"),
-                                                            ("data", np.uint8, (job.output_bytes,))]))
-        recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
-        return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
+        return driven(folder, job)
 
     return _played("drive", specification, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
                    total=len(run.sequences))
+
+
+def write_beats(folder: Path, job: Job) -> None:
+    """The input of the simulator's own program for a job of one run."""
+    (run,) = job.runs
+    with (folder / "beats.bin").open("wb") as file:
+        for i in run.sequences[:1] if run.moments else run.sequences:
+            beats, last = job.offered(i)
+            file.write(np.column_stack([beats, (last & run.ends).astype(np.uint8)]).tobytes())
+    if run.moments:
+        (folder / "moments.bin").write_bytes(np.array(run.moments, "<i8").tobytes())
+
+
+def driven(folder: Path, job: Job) -> Outcome:
+    """The record that the simulator's own program has left.
+
+    Raises:
+        Refusal: when it has not come to its end.
+    """
+    try:
+        cycles, seconds, *fault = (folder / "driven").read_text().split()
+    except FileNotFoundError:
+        raise Refusal("The record of a simulation must be there") from None
+    accepted = np.fromfile(folder / "accepted.bin", "<i8")
+    taken = np.fromfile(folder / "taken.bin", np.dtype([("cycle", "<i8"), ("last", "<i8"),
+                                                        ("data", np.uint8, (job.output_bytes,))]))
+    recording = Recording(accepted, taken["cycle"].copy(), taken["data"].copy(), taken["last"] != 0)
+    return Outcome((recording,), (fault[0], 0, int(cycles)) if fault else None, int(cycles), float(seconds))
 
 
 def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: Callable[[Path], None],

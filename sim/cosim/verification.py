@@ -1,6 +1,7 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "fitted", "verify"]
+SWIFT = 2
+"""Runs of drawn samples, the last ones, that the simulator's own program plays."""
+
+__all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Verification:
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
         sequences_per_s: of those that were played back to back.
+        drawn: sequences that were played besides the vectors, to exercise the circuit.
 
     Sequences are played at their lengths; what vectors hold beyond these is neither sent nor compared.
     """
@@ -54,24 +59,27 @@ class Verification:
     seconds_build: float
     seconds_simulate: float
     sequences_per_s: float
+    drawn: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 @public
-def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, progress: Progress | None = None,
-           patience: int | None = None) -> Verification:
+def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = True, drawn: Vectors | None = None,
+           progress: Progress | None = None, patience: int | None = None) -> Verification:
     """Simulate the design in ``folder`` with Verilator and compare every output word.
 
     All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
     alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
+    Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments, and back to back.
     Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:
         folder: with ``manifest.json``, Verilog and memory images.
         vectors: inputs (N, T, elements) or (N, elements), and the outputs of the network the design was made from; with
             the lengths of the sequences where they have different ones.
+        drawn: more of them, such as `circulant.sim.exercise.exercise` chooses; in a mismatch they count on from those.
         progress: called with "build" or "simulate", how much is done, and of how much (of sequences).
         patience: cycles without a beat after which the circuit counts as stuck; None chooses.
 
@@ -83,25 +91,27 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     manifest = Manifest.load(folder)
     if not isinstance(vectors, Vectors):
         vectors = Vectors.load(vectors)
-    inputs, outputs = fitted(manifest, vectors)
-    played = Played.of(inputs, outputs, vectors.lengths, streams=manifest.streams)
+    played, runs, extra = planned(manifest, vectors, drawn, stalls)
     toolchain = find()
     tell = progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
     tell("build", 1, 1)
 
-    lengths = list(map(len, played.inputs))
-    runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
-                     sum(lengths) // manifest.streams)
     job = job_of(manifest, runs, played, patience)
     total = sum(len(run.sequences) for run in runs)
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    outcome = first if first.fault is not None else first.then(
-        simulate(manifest, toolchain, built.folder, replace(job, runs=runs[1:]),
-                 lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
+    outcome, slow = first, runs[1:len(runs) - SWIFT * bool(extra)]
+    if outcome.fault is None:
+        outcome = outcome.then(simulate(manifest, toolchain, built.folder, replace(job, runs=slow),
+                                        lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
+    for n in range(len(runs) - SWIFT, len(runs)) if extra else ():
+        if outcome.fault is None:
+            before = sum(len(run.sequences) for run in runs[:n])
+            outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[n:n + 1]),
+                                         partial(_shift, tell, before, total)))
     seconds = time.monotonic() - start
 
     check.require_stream_rules(job, outcome, manifest.output, played)
@@ -109,19 +119,44 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
     if vectors.inputs.ndim == 3 and not manifest.over_images:
         step = check.pace(job, outcome)
-        if step is None and (joined := _joined(manifest, played)) is not None:
+        if step is None and (joined := _joined(manifest, planned(manifest, vectors, None)[0])) is not None:
             job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = check.pace(job, outcome), cycles + outcome.cycles
-    words = int(vectors.steps.sum() if manifest.per_step else len(vectors)) * manifest.output.elements
+    given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
+    words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
                         first=comparison.first,
                         simulator=toolchain.simulator, cycles_per_step=figures.sequence if step is None else step,
                         cycles_per_sequence=figures.sequence,
                         steps_per_sequence=1 if manifest.over_images else figures.steps, latency_cycles=figures.latency,
                         cycles=cycles, seconds_build=built.seconds, seconds_simulate=seconds,
-                        sequences_per_s=len(runs[0].sequences) * manifest.streams / first.seconds)
+                        sequences_per_s=len(runs[0].sequences) * manifest.streams / first.seconds,
+                        drawn=0 if drawn is None else len(drawn))
+
+
+def _shift(tell: Progress, before: int, total: int, stage: str, done: int, _: int) -> None:
+    tell(stage, before + done, total)
+
+
+def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls: bool = True
+            ) -> tuple[Played, tuple[stimuli.Run, ...], tuple[stimuli.Run, ...]]:
+    """All that `verify` plays, its runs, and those among them, the last ones, that are of drawn samples.
+
+    Raises:
+        Refusal: when the vectors do not belong to the design.
+    """
+    played = Played.of(*fitted(manifest, vectors), vectors.lengths, streams=manifest.streams)
+    lengths = list(map(len, played.inputs))
+    runs = stimuli.make(len(played), stalls, 1 if manifest.over_images else max(lengths), int(np.argmax(lengths)),
+                        sum(lengths) // manifest.streams)
+    if drawn is None:
+        return played, runs, ()
+    more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
+    extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)),
+                              manifest.cycles * (1 if manifest.over_images else max(map(len, more.inputs))))
+    return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
 
 
 def _joined(manifest: Manifest, played: Played) -> Played | None:
@@ -137,7 +172,7 @@ def _joined(manifest: Manifest, played: Played) -> Played | None:
 
 
 def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Inputs (N, T, elements) and outputs (N, 1 or T, elements), which fit the ports."""
+    """Inputs (N, T, elements) and outputs (N, 1, T or rows of an image, elements), which fit the ports."""
     where = manifest.folder / "manifest.json"
     if vectors.network != manifest.network:
         raise Refusal(f"The vectors must be those of the network that {where} was made from "
@@ -155,7 +190,7 @@ def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDA
         raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
                       f"not {longest}; generate the design anew with hardware.max_steps={longest}")
     outputs = np.asarray(vectors.outputs, np.int64)
-    size = (steps if manifest.per_step else 1) * manifest.output.elements
+    size = (steps if manifest.per_step else manifest.vectors) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:
         raise Refusal(f"Output vectors must be of {manifest.output.elements} elements for each "
                       f"{'step' if manifest.per_step else 'sequence'} by {where}, not of shape {outputs.shape}; make "

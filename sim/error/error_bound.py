@@ -33,6 +33,8 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
@@ -53,8 +55,12 @@ def error_bound(network: Network, model: Model, x: ArrayLike, *, lengths: ArrayL
         lengths: (N,), the steps of each sequence; None where all have T. Beyond them the bound is 0.
 
     Raises:
-        Refusal: as `Network.run`; when something saturates, or the network is not that of the model.
+        Refusal: as `Network.run`; when the network ends with a choice, something saturates, or the network is not that
+            of the model.
     """
+    if network.layers[-1].kind == Argmax.kind:
+        raise Refusal(f"The bound must be of numbers, but network {network.name!r} ends with a choice of the largest; "
+                      "give the network without it")
     if [layer.name for layer in network.layers] != [layer.name for layer in model.layers]:
         raise Refusal(f"The model must be what network {network.name!r} was quantized from, with its layers "
                       f"{[layer.name for layer in network.layers]}, not {[layer.name for layer in model.layers]}; give "
@@ -145,6 +151,17 @@ def _(layer: Gru, exact: Any, trace: Trace, known: Known) -> Known:
 
 
 @propagate.register
+def _(layer: Rnn, exact: Any, trace: Trace, known: Known) -> Known:
+    rows = _gate_rows(layer, exact, "h")["h"]
+
+    def advance(step: Step, real: Real, given: PropagatedError, *before: PropagatedError) -> list[PropagatedError]:
+        argument = real("gates.output")
+        return [step.renamed(real("h"), step.bent(layer.tanh, argument, step.product(argument, rows, given, *before)))]
+
+    return _over_time(layer, [("h", layer.hidden)], trace, known, advance)
+
+
+@propagate.register
 def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
     rows = _gate_rows(layer, exact, "ifgo")
     if layer.projection is not None:
@@ -157,7 +174,7 @@ def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
     return _over_time(layer, [("y", layer.outputs), ("c", layer.hidden)], trace, known, advance)
 
 
-def _over_time(layer: Gru | Lstm, states: list[tuple[str, int]], trace: Trace, known: Known,
+def _over_time(layer: Gru | Lstm | Rnn, states: list[tuple[str, int]], trace: Trace, known: Known,
                advance: Callable[..., list[PropagatedError]]) -> Known:
     """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on.
 
@@ -200,7 +217,8 @@ def _gate(product: Product, gate: int, gates: int) -> Product:
                    bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
 
 
-def _gate_rows(layer: Gru | Lstm, exact: float_layers.Gru | float_layers.Lstm, gates: str) -> dict[str, Rows]:
+def _gate_rows(layer: Gru | Lstm | Rnn, exact: float_layers.Gru | float_layers.Lstm | float_layers.Rnn,
+               gates: str) -> dict[str, Rows]:
     """By gate."""
     sizes = (layer.inputs, layer.outputs)
     return {gate: Rows.of(layer.hidden, *(

@@ -11,10 +11,10 @@ from circulant.sim.error.bounds import distances, roundings
 
 __all__ = ["PropagatedError", "Rows", "Step"]
 
-STEEPEST = {"hard_sigmoid": 1 / 6, "hard_tanh": 1.0}
-"""The slope of a hard function between its ends."""
+STEEPEST = {"hard_sigmoid": 1 / 6, "hard_tanh": 1.0, "relu": 1.0}
+"""The slope of a hard function between its ends, and of a ReLU above zero."""
 
-ENDS = {"hard_sigmoid": 3.0, "hard_tanh": 1.0}
+ENDS = {"hard_sigmoid": 3.0, "hard_tanh": 1.0, "relu": 0.0}
 
 BEND = {"sigmoid": 1 / (6 * 3 ** 0.5), "tanh": 4 / (3 * 3 ** 0.5)}
 """max |f″|"""
@@ -100,16 +100,16 @@ class Step:
 
     def bent(self, table: Pwl, argument: Reals, x: PropagatedError) -> PropagatedError:
         """The values of a table for golden arguments."""
-        exact = FUNCTIONS[table.function](argument)
+        exact = table.exact(argument)
         value = table.output.real(table(table.input.quantize(argument)))
         if table.function in ENDS:
-            away = np.abs(argument) - ENDS[table.function]  # from the corner
+            away = np.abs(argument) - ENDS[table.function] if table.function != "relu" else -argument  # from the corner
             slope = np.where(away < 0, STEEPEST[table.function], 0.0)
             more = np.where(np.abs(away) <= x.most, STEEPEST[table.function] * x.most, 0.0)
         else:
             slope, more = SLOPE[table.function](exact), BEND[table.function] / 2 * x.most ** 2
         found = self.near(value, slope[..., None] * x.slope, slope * x.shift + value - exact, slope * x.rest + more)
-        beyond = found.most > (widest := np.abs(value) + 1)
+        beyond = found.most > (widest := np.abs(value) + (1 if table.function in FUNCTIONS else np.inf))
         return PropagatedError(value, np.where(beyond[..., None], 0, found.slope), np.where(beyond, 0, found.shift),
                                np.where(beyond, widest, found.rest), np.where(beyond, widest, found.most))
 

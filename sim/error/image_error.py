@@ -18,6 +18,7 @@ from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real import float_model
@@ -72,6 +73,12 @@ def _(layer: Activation, exact: Any, trace: Trace, known: Known) -> Known:
 
 
 @propagate.register
+def _(layer: OverTime, exact: Any, trace: Trace, known: Known) -> Known:
+    """Both move up with each of their arguments."""
+    return _between(layer, known, *map(exact, _ends(*known)))
+
+
+@propagate.register
 def _(layer: Residual, exact: Any, trace: Trace, known: Known) -> Known:
     low, high = np.zeros(()), np.zeros(())
     for side, chain in layer.branches.items():
@@ -88,7 +95,8 @@ def _ends(x: Reals, shift: Reals, rest: Reals) -> tuple[Reals, Reals]:
     return x - shift - rest, x - shift + rest
 
 
-def _between(layer: Conv | Pool | Scale | Activation | Residual, known: Known, low: Reals, high: Reals) -> Known:
+def _between(layer: Conv | Pool | Scale | Activation | Residual | OverTime, known: Known, low: Reals,
+             high: Reals) -> Known:
     """The outputs of a layer that stand for values between two ends before its ReLU."""
     golden = layer.output_format.real(layer(layer.input_format.quantize(known[0])))
     if getattr(layer, "relu", False):

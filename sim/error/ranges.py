@@ -14,7 +14,6 @@ from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Tensor
 from circulant.sim.error.bounds import bins, matrix
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -24,7 +23,10 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.kinds import unknown
@@ -144,7 +146,7 @@ def _(layer: Linear | Conv, peak: float, steps: int) -> Iterator[tuple[str, floa
 
 
 @layer_worst_cases.register
-def _(layer: Pool, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+def _(layer: Pool | OverTime, peak: float, steps: int) -> Iterator[tuple[str, float]]:
     yield f"{layer.name}.y", peak
 
 
@@ -211,6 +213,15 @@ def _(layer: Gru, peak: float, steps: int) -> Iterator[tuple[str, float]]:
         of_h = _sums(f"{layer.name}.candidate_recurrent", [(recurrent, h)])
         yield from (*of_x, *of_h, (f"{layer.name}.tanh.input", of_x[-1][1] + gate * of_h[-1][1]))
     yield from ((f"{layer.name}.{tensor}", value) for tensor, value in (("r", gate), ("z", gate), ("n", n), ("h", h)))
+
+
+@layer_worst_cases.register
+def _(layer: Rnn, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    h = min(_reached(layer.tanh), _reach(layer.output_format))
+    for role, product in layer.products.items():
+        yield from _vector(f"{layer.name}.{role}", product, peak if role == "input_product" else h)
+    yield from _sums(f"{layer.name}.gates", zip(layer.gates.parts, (peak, h), strict=True))
+    yield f"{layer.name}.h", h
 
 
 @layer_worst_cases.register

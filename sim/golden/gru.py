@@ -6,6 +6,8 @@
     n = tanh(W_n x + U_n (r * h) + b_n)                 before: Cho et al. 2014, E-RNN
     h = n + z * (h - n)
 
+In place of the tanh there may be a ReLU, as in RNNoise; h then goes as far as calibration data show.
+
 A sum over two vectors is made in the spectral domain and rounded once; that of the two products with r between them is
 made of pre-activations.
 """
@@ -62,6 +64,7 @@ class Gru:
         gates: its rows are r, z, each padded to whole blocks on its own; its parts are those of x and of h.
         candidate: "after": W_n, of x, with b_in. "before": W_n and U_n, of x and of r * h.
         candidate_recurrent: "after": U_n, of h, with b_hn. "before": None.
+        tanh: of the candidate; its function may also be its hard form, or a ReLU.
 
     Raises:
         Refusal: when sizes or formats contradict each other, or a product of gate and state could leave int64.

@@ -1,6 +1,5 @@
 """The kinds of layers of a golden network."""
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
@@ -8,15 +7,19 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["Cell", "Layer", "Recurrent"]
 
-Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | Argmax
+Layer = (Linear | Gru | Lstm | Rnn | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
+         | Argmax)
 
-Recurrent = Gru | Lstm | Bidirectional
+Recurrent = Gru | Lstm | Rnn | Bidirectional | OverTime
 """Layers that take a sequence, and have a state."""
 
-Cell = Gru | Lstm
+Cell = Gru | Lstm | Rnn
 """Layers that take a sequence from its first step on."""

@@ -17,15 +17,15 @@ from circulant.sim import artifact
 from circulant.sim.arith.fixed import Format, Integers, Reals
 from circulant.sim.arith.trace import Recorder, Tensor
 from circulant.sim.files.schema import WAY_OUT, differing, shown
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.layers import Layer, Recurrent
+from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rules import NETWORK
 from circulant.sim.golden.serial import layer_arrays, layer_as_json, layer_from_json
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import chained, check_chain, check_data, entry
+from circulant.sim.shape.chain import chained, check_chain, check_data, entry, flows
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending, valid
 from circulant.sim.shape.window import Flow
 from circulant.sim.vectors import Vectors
@@ -132,6 +132,15 @@ class Network:
         return self.sequence and all(layer.returns == "sequence" for layer in recurrent)
 
     @property
+    def output_vectors(self) -> int:
+        """Output vectors of a sample where their number is known: those of an image whose rows become steps, if each
+        step gives one; otherwise 1."""
+        if self.flow.grid is None or not self.end.sequence:
+            return 1
+        passing = flows(self.flow, self.layers)
+        return next(come.grid[0] for come, go in itertools.pairwise(passing) if come.grid is not None and go.sequence)
+
+    @property
     def hash(self) -> str:
         """SHA-256 of sizes, formats and weights."""
         return artifact.digest(self._body)
@@ -208,6 +217,13 @@ class Network:
             batch = self._batch(math.prod(x.shape[1:-1]))
         outputs = [chained(self.layers, x[start:start + batch], None) for start in range(0, max(1, len(x)), batch)]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
+
+    def traced(self, x: Integers) -> dict[str, Tensor]:
+        """Every tensor on the way for inputs as `run_integers` takes them, all of them computed at once, and as many
+        steps of each sequence."""
+        record = Recorder()
+        chained(self.layers, x, record)
+        return record.tensors
 
     def _ragged(self, x: Integers, lengths: Lengths) -> Integers:
         """Golden outputs for sequences of these lengths: those of like length side by side."""

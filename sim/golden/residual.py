@@ -1,4 +1,5 @@
-"""The sum of what two chains of layers make of the same images (He et al. 2016), with a ReLU behind it or not."""
+"""The sum of what two chains of layers make of the same images, vectors or steps (He et al. 2016), with or without a
+ReLU behind it."""
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,8 @@ class Residual:
     """y = body(x) + shortcut(x), or max(0, …), rounded half-up and saturated.
 
     Parameters:
-        inputs: channels.
-        grid: of the images that come.
+        inputs: channels, or values of a vector.
+        grid: of the images that come; None for vectors, and steps of sequences.
         body, shortcut: layers; no layer stands for x itself. That they fit is checked by `sim.shape.chain.check_chain`.
         output_format: of the sum.
 
@@ -42,7 +43,7 @@ class Residual:
 
     name: str
     inputs: int
-    grid: Grid
+    grid: Grid | None
     body: tuple["Layer", ...]
     shortcut: tuple["Layer", ...]
     input_format: Format
@@ -102,7 +103,8 @@ def _(layer: Residual) -> dict[str, Integers]:
 
 @layer_fields.register
 def _(layer: Residual) -> dict[str, Any]:
-    return {"grid": list(layer.grid), **formats(layer), "relu": layer.relu,
+    grid = {} if layer.grid is None else {"grid": list(layer.grid)}
+    return {**grid, **formats(layer), "relu": layer.relu,
             **{side: list(map(layer_as_json, chain)) for side, chain in layer.branches.items()}}
 
 
@@ -110,5 +112,6 @@ def _(layer: Residual) -> dict[str, Any]:
 def _read(entry: dict[str, Any], arrays: Arrays) -> Residual:
     body, shortcut = (tuple(layer_from_json(each, arrays) for each in entry[side]) for side in ("body", "shortcut"))
     given, made = reader_formats(entry)
-    return Residual(entry["name"], entry["inputs"], read_grid(entry), body=body, shortcut=shortcut,
-                    input_format=given, output_format=made, relu=entry["relu"])
+    grid = read_grid(entry) if "grid" in entry else None
+    return Residual(entry["name"], entry["inputs"], grid, body=body, shortcut=shortcut, input_format=given,
+                    output_format=made, relu=entry["relu"])

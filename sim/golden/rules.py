@@ -8,6 +8,7 @@ from circulant.sim.arith.fft import BLOCK_SIZES
 from circulant.sim.files.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Number, Rule, Table, Text
 from circulant.sim.shape.geometry import MODES, ORDERS
 from circulant.sim.shape.recurrent import RESETS, RETURNS
+from circulant.sim.shape.reduction import MODES as REDUCTIONS
 
 __all__ = ["COUNT", "EXTENT", "FORMAT", "LAYER", "NAME", "NETWORK", "SIZE"]
 
@@ -34,6 +35,7 @@ _PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 
 _TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segments": Int(1, 1 << 20),
           **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)}
 _PWL = Table({"function": Choice(tuple(FUNCTIONS)), **_TABLE})
+_CANDIDATE = Table({"function": Choice((*FUNCTIONS, "relu")), **_TABLE})
 _ACTIVATION = Table({"function": Choice((*FUNCTIONS, *LINES)), **_TABLE}, {"parameters": Listing(Number(), 1, 2)})
 
 
@@ -46,10 +48,12 @@ _RECURRENT = {"input_product": _PRODUCT, "recurrent_product": _PRODUCT, "sigmoid
               "returns": Choice(RETURNS)}
 _CELLS = {
     "gru": _layer("gru", {**_RECURRENT, "candidate_input": _PRODUCT, "candidate_recurrent": _PRODUCT,
-                          "reset": Choice(RESETS)}),
+                          "reset": Choice(RESETS), "tanh": _CANDIDATE}),
     "lstm": _layer("lstm", {**_RECURRENT, "tanh_cell": _PWL, "cell": FORMAT, "peephole_format": FORMAT,
                             "outputs": SIZE}, {"projection": _PRODUCT}),
 }
+_CELLS["rnn"] = _layer("rnn", {"input_product": _PRODUCT, "recurrent_product": _PRODUCT, "tanh": _CANDIDATE,
+                               "hidden": SIZE, "returns": Choice(RETURNS)})
 _CELL = Kinds("kind", _CELLS)
 _CHAIN = Listing(Later(lambda: LAYER), most=1000)
 
@@ -62,7 +66,8 @@ LAYER: Rule = Kinds("kind", {
     "flatten": _layer("flatten", {"grid": _GRID, "order": Choice(ORDERS), "rows": Flag(), **_FORMATS}),
     "scale": _layer("scale", {"relu": Flag(), "factor": FORMAT, **_FORMATS}),
     "activation": _layer("activation", {"table": _ACTIVATION}),
-    "residual": _layer("residual", {"grid": _GRID, "relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}),
+    "residual": _layer("residual", {"relu": Flag(), "body": _CHAIN, "shortcut": _CHAIN, **_FORMATS}, {"grid": _GRID}),
+    "over_time": _layer("over_time", {"mode": Choice(REDUCTIONS), **_FORMATS}),
     "argmax": _layer("argmax", {"input_format": FORMAT}),
 })
 

@@ -5,7 +5,6 @@ from functools import singledispatch
 from typing import Any
 
 from circulant.sim.golden.activation import Activation
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
@@ -14,6 +13,9 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
@@ -144,7 +146,7 @@ def layer_bits(layer: Layer) -> int:
 
 
 @layer_bits.register
-def _(layer: Pool | Flatten | Activation | Argmax) -> int:
+def _(layer: Pool | Flatten | Activation | OverTime | Argmax) -> int:
     return 0
 
 
@@ -154,7 +156,7 @@ def _(layer: Scale) -> int:
 
 
 @layer_bits.register
-def _(layer: Linear | Conv | Gru) -> int:
+def _(layer: Linear | Conv | Gru | Rnn) -> int:
     products = layer.products.values()
     return sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 

@@ -148,11 +148,15 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """y = body(x) + shortcut(x), or max(0, …); no layer stands for x itself."""
+    """y = body(x) + shortcut(x), or max(0, …); no layer stands for x itself.
+
+    Parameters:
+        grid: of the images that come; None for vectors, and steps of sequences.
+    """
 
     name: str
     inputs: int
-    grid: Grid
+    grid: Grid | None
     body: tuple[Any, ...]
     shortcut: tuple[Any, ...]
     relu: bool = False

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from circulant.sim.arith import fft
-from circulant.sim.arith.activation import FUNCTIONS, activation_names, exact_function
+from circulant.sim.arith.activation import activation_names, exact_function
 from circulant.sim.arith.circulant import dense, pack, pad
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.recurrent import check_directions, check_reset, check_returns
-from circulant.sim.shape.sequences import Ended, Lengths, backward, counts
+from circulant.sim.shape.recurrent import check_directions, check_nonlinearity, check_reset, check_returns
+from circulant.sim.shape.reduction import STEPS, check_mode
+from circulant.sim.shape.sequences import Ended, Lengths, backward, counts, valid
 
-__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "Tap", "ignore", "spectra"]
+__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "OverTime", "Rnn", "Tap", "ignore", "spectra"]
 
 Tap = Callable[[str, Reals], None]
 """Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
@@ -51,10 +52,10 @@ def _product(name: str, bias: Reals, tap: Tap, parts: dict[str, tuple[Reals, Rea
     return y
 
 
-def _functions(hard: bool) -> tuple[Callable[[Reals], Reals], Callable[[Reals], Reals]]:
-    """Sigmoid and tanh, or their hard forms."""
-    sigmoid, tanh = activation_names(hard)
-    return FUNCTIONS[sigmoid], FUNCTIONS[tanh]
+def _functions(hard: bool, nonlinearity: str = "tanh") -> tuple[Callable[[Reals], Reals], Callable[[Reals], Reals]]:
+    """Sigmoid and tanh, or their hard forms, or ReLU for the latter."""
+    sigmoid, tanh = activation_names(hard, nonlinearity)
+    return exact_function(sigmoid), exact_function(tanh)
 
 
 def _check(name: str, **tensors: tuple[Reals, tuple[int, ...]]) -> None:
@@ -145,6 +146,7 @@ class Gru:
         returns: "last" or "sequence".
         reset: "after" or "before" the recurrent matrix.
         hard: whether the gates are torch's Hardsigmoid and Hardtanh.
+        nonlinearity: of the candidate, "tanh" or "relu".
     """
 
     name: str
@@ -157,6 +159,7 @@ class Gru:
     returns: str = "last"
     reset: str = "after"
     hard: bool = False
+    nonlinearity: str = "tanh"
 
     kind = "gru"
 
@@ -171,12 +174,13 @@ class Gru:
         _check(self.name, bias_ih=(self.bias_ih, (3, self.hidden)), bias_hh=(self.bias_hh, (3, self.hidden)))
         check_returns(self.name, self.returns)
         check_reset(self.name, self.reset)
+        check_nonlinearity(self.name, self.nonlinearity)
 
     def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         h, ended = np.zeros((x.shape[0], self.hidden)), Ended(0)
         states = np.zeros((*x.shape[:2], self.hidden))
         bias = self.bias_ih + self.bias_hh
-        squash, bend = _functions(self.hard)
+        squash, bend = _functions(self.hard, self.nonlinearity)
         for t, n in enumerate(counts(lengths, *x.shape[:2])):
             h, = ended.cut((h,), n)
             gates = self._rows("gates", slice(0, 2), bias, tap, input_product=x[:n, t], recurrent_product=h)
@@ -188,7 +192,7 @@ class Gru:
         return states if self.returns == "sequence" else ended.whole((h,))[0]
 
     def _candidate(self, x: Reals, h: Reals, r: Reals, tap: Tap) -> Reals:
-        """The pre-activations of n, which is their tanh."""
+        """The pre-activations of n."""
         n = slice(2, 3)
         if self.reset == "before":
             bias = self.bias_ih + self.bias_hh
@@ -276,6 +280,56 @@ class Lstm:
 
 
 @dataclass(frozen=True, eq=False)
+class Rnn:
+    """torch.nn.RNN: see `sim.golden.rnn`.
+
+    Parameters:
+        weight_ih, weight_hh: first columns (1, P, q, k), over x and over h.
+        bias_ih, bias_hh: (1, hidden).
+        returns: "last" or "sequence".
+        nonlinearity: "tanh" or "relu".
+    """
+
+    name: str
+    inputs: int
+    hidden: int
+    weight_ih: Reals
+    weight_hh: Reals
+    bias_ih: Reals
+    bias_hh: Reals
+    returns: str = "last"
+    nonlinearity: str = "tanh"
+
+    kind = "rnn"
+    hard = False
+
+    @property
+    def outputs(self) -> int:
+        """Length of what comes out: the state."""
+        return self.hidden
+
+    def __post_init__(self) -> None:
+        _check_first_columns(self.name, weight_ih=(self.weight_ih, (1, self.hidden, self.inputs)),
+                             weight_hh=(self.weight_hh, (1, self.hidden, self.hidden)))
+        _check(self.name, bias_ih=(self.bias_ih, (1, self.hidden)), bias_hh=(self.bias_hh, (1, self.hidden)))
+        check_returns(self.name, self.returns)
+        check_nonlinearity(self.name, self.nonlinearity)
+
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        h, ended = np.zeros((x.shape[0], self.hidden)), Ended(0)
+        states = np.zeros((*x.shape[:2], self.hidden))
+        _, bend = _functions(False, self.nonlinearity)
+        for t, n in enumerate(counts(lengths, *x.shape[:2])):
+            h, = ended.cut((h,), n)
+            rows = _product(f"{self.name}.gates", self.bias_ih + self.bias_hh, tap, {
+                f"{self.name}.input_product": (self.weight_ih, x[:n, t]),
+                f"{self.name}.recurrent_product": (self.weight_hh, h)})
+            h = states[:n, t] = bend(rows[:, 0])
+            tap(f"{self.name}.h", h)
+        return states if self.returns == "sequence" else ended.whole((h,))[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Bidirectional:
     """Two recurrent layers over a whole sequence, one from its first step on and one from its last: see torch.nn.GRU.
 
@@ -285,8 +339,8 @@ class Bidirectional:
     """
 
     name: str
-    forward: Gru | Lstm
-    backward: Gru | Lstm
+    forward: Gru | Lstm | Rnn
+    backward: Gru | Lstm | Rnn
 
     kind = "bidirectional"
 
@@ -294,7 +348,7 @@ class Bidirectional:
         check_directions(self.name, self.forward, self.backward)
 
     @property
-    def within(self) -> tuple[Gru | Lstm, ...]:
+    def within(self) -> tuple[Gru | Lstm | Rnn, ...]:
         """The layers that it is made of."""
         return self.forward, self.backward
 
@@ -314,3 +368,36 @@ class Bidirectional:
     def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
         ahead, back = self.forward(x, tap, lengths), self.backward(backward(x, lengths), tap, lengths)
         return np.concatenate([ahead, backward(back, lengths) if self.returns == "sequence" else back], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """The greatest value of all steps of a sequence, or their mean: see `sim.golden.reduce.over_time.OverTime`.
+
+    Parameters:
+        mode: "max" or "mean".
+    """
+
+    name: str
+    inputs: int
+    mode: str
+
+    kind = "over_time"
+    returns = "last"
+
+    def __post_init__(self) -> None:
+        check_mode(self.name, self.mode)
+
+    @property
+    def outputs(self) -> int:
+        return self.inputs
+
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        seen = np.ones(x.shape[:2], bool) if lengths is None else valid(lengths, x.shape[1])
+        if self.mode == "max":
+            y = np.where(seen[..., None], x, -np.inf).max(1)
+        else:
+            seen = seen[:, :STEPS]
+            y = np.where(seen[..., None], x[:, :STEPS], 0).sum(1) / seen.sum(1, keepdims=True)
+        tap(f"{self.name}.y", y)
+        return np.asarray(y)

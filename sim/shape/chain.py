@@ -16,18 +16,21 @@ from circulant.sim.shape.kinds import within
 from circulant.sim.shape.sequences import Lengths, flat, padded_again
 from circulant.sim.shape.window import Flow, pixels
 
-__all__ = ["IMAGES", "RECURRENT", "chained", "check_chain", "check_data", "entry", "flows", "no_hardware"]
+__all__ = ["IMAGES", "RECURRENT", "STEPWISE", "chained", "check_chain", "check_data", "entry", "flows"]
 
 LONGEST = 100
 """Characters of the name of a network or a layer, of which file names and identifiers are made."""
 
 LAYER_NAME = rf"[A-Za-z0-9_]{{1,{LONGEST}}}"
 
-RECURRENT = ("bidirectional", "gru", "lstm")
+RECURRENT = ("bidirectional", "gru", "lstm", "over_time", "rnn")
 """Kinds of layers that take a sequence."""
 
 IMAGES = ("conv", "flatten", "pool", "residual")
-"""Kinds of layers that take images."""
+"""Kinds of layers that take images; a residual sum also takes vectors."""
+
+STEPWISE = ("activation", "linear", "residual", "scale")
+"""Kinds of layers that take each vector of a sequence by itself."""
 
 
 def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
@@ -56,17 +59,6 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
     return start
 
 
-def no_hardware(start: Flow, end: Flow) -> str | None:
-    """Why there is no hardware for layers that lead from one to the other, though there is a golden model, or None.
-
-    What is inspected before a training and what generates Verilog both ask here.
-    """
-    if start.grid is not None and end.sequence:
-        return ("over images, hardware gives a vector for each, not a sequence; let the last recurrent layer return "
-                "its last step only, or flatten the whole image")
-    return None
-
-
 def _names(layer: Any) -> list[str]:
     """The names of a layer and of those in its branches; both directions are called after their layer."""
     branches = within(layer) if layer.kind == "residual" else ()
@@ -84,27 +76,41 @@ def _following(layer: Any, flow: Flow) -> Flow:
                           "layer before return the whole sequence")
         return Flow(layer.outputs, sequence=layer.returns == "sequence")
     if layer.kind in IMAGES:
+        if layer.grid is None and flow.grid is None:
+            return _summed(layer, flow)
         if layer.grid != flow.grid:
+            if layer.grid is None:
+                raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; export the "
+                              "network again")
             raise Refusal(f"Layer {layer.name!r} must take the {flow} that come before it, not images of "
                           f"{layer.grid[0]} x {layer.grid[1]}; export the network again")
         if layer.kind == "flatten":
             return Flow(layer.outputs, sequence=layer.rows)
         if layer.kind != "residual":
             return Flow(layer.outputs, layer.output_grid)
-        ends = []
-        for chain in layer.branches.values():
-            end = flow
-            for each in chain:
-                end = _following(each, end)
-            ends.append(end)
-        if ends[0] != ends[1]:
-            raise Refusal(f"Layer {layer.name!r}: both branches must give the same, not {ends[0]} and {ends[1]}; "
-                          "export the network again")
-        return ends[0]
+        return _summed(layer, flow)
     if layer.kind in ("linear", "argmax") and flow.grid is not None:
         raise Refusal(f"Layer {layer.name!r} must take vectors, not the {flow} that come before it; flatten them, or "
                       "use a convolution of kernel 1")
     return Flow(layer.outputs, flow.grid, flow.sequence)
+
+
+def _summed(layer: Any, flow: Flow) -> Flow:
+    """The flow that both branches of a residual sum give."""
+    ends = []
+    for chain in layer.branches.values():
+        end = flow
+        for each in chain:
+            if layer.grid is None and each.kind not in STEPWISE:
+                raise Refusal(f"Layer {layer.name!r}: the branches of a sum of vectors must be made of layers that "
+                              f"take each vector by itself, {', '.join(STEPWISE)}, not {each.kind}; take it out of the "
+                              "sum")
+            end = _following(each, end)
+        ends.append(end)
+    if ends[0] != ends[1]:
+        raise Refusal(f"Layer {layer.name!r}: both branches must give the same, not {ends[0]} and {ends[1]}; "
+                      "export the network again")
+    return ends[0]
 
 
 def flows(start: Flow, layers: Sequence[Any]) -> list[Flow]:
@@ -121,7 +127,7 @@ def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers
     Raises:
         Refusal: when the values of a sample of this shape are not those that the layer takes.
     """
-    images = bool(shape and layers) and layers[0].kind in IMAGES
+    images = bool(shape and layers) and getattr(layers[0], "grid", None) is not None
     whole = shape[0] if images else math.prod(shape)
     if shape and sequence and whole % inputs == 0 and len(shape) <= 3:
         return Flow(inputs, sequence=True)

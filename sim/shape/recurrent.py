@@ -13,13 +13,18 @@ from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Ended
 
-__all__ = ["RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices", "check_one_block_size",
-           "check_reset", "check_returns", "check_state", "padded", "through"]
+__all__ = ["NONLINEARITIES", "RESETS", "RETURNS", "check_directions", "check_formats", "check_matrices",
+           "check_nonlinearity", "check_one_block_size", "check_reset", "check_returns", "check_state", "padded",
+           "through"]
 
 RETURNS = ("last", "sequence")
 
 RESETS = ("after", "before")
 """Where the reset gate of a GRU acts: on what the recurrent matrix gives, or on what it takes."""
+
+
+NONLINEARITIES = ("tanh", "relu")
+"""Functions of the candidate of a GRU, and of a plain recurrent layer."""
 
 
 def padded(size: int, k: int) -> int:
@@ -43,6 +48,16 @@ def check_reset(name: str, reset: object) -> None:
     """
     if reset not in RESETS:
         raise Refusal(f"Layer {name!r} must reset 'after' or 'before' the matrix, not {reset!r}; choose one")
+
+
+def check_nonlinearity(name: str, nonlinearity: object) -> None:
+    """
+    Raises:
+        Refusal: when the candidate of a GRU, or a plain layer, has neither function.
+    """
+    if nonlinearity not in NONLINEARITIES:
+        raise Refusal(f"Layer {name!r} must have 'tanh' or 'relu' as its nonlinearity, not {nonlinearity!r}; choose "
+                      "one")
 
 
 def check_directions(name: str, forward: Any, backward: Any) -> None:

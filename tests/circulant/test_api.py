@@ -1,17 +1,11 @@
 """The Python API refuses what the command line would: one sentence, never the traceback of something inside."""
-import re
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 import circulant
-from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-from circulant.training.capture import capture
-from circulant.training.capture.lowering import lower
 from circulant.training.loop.train import train_direct
 from tests.circulant.conftest import small_network
 
@@ -123,16 +117,3 @@ def test_what_is_exportable_is_made_and_what_is_not_is_refused(model):
     assert report.of("captured")
     with pytest.raises(Refusal, match="The golden model must have a layer for everything that is exported"):
         circulant.export(model, IMAGES)
-
-
-def test_generate_refuses_for_the_reason_that_inspect_gives():
-    model = Reader(True, False)
-    entry, = circulant.inspect(model, IMAGES).of("captured")
-    assert entry.name == "fc"
-    assert entry.note == ("dense; over images, hardware gives a vector for each, not a sequence; let the last "
-                          "recurrent layer return its last step only, or flatten the whole image")
-    lowered = lower(capture(model.double().eval(), torch.from_numpy(IMAGES).double()).graph)
-    network = quantize(float_model.Model("steps", lowered.start.size, False, lowered.layers, lowered.shape), IMAGES)
-    with pytest.raises(Refusal, match=f"^Network 'steps' must be one that hardware can be made of: "
-                                      f"{re.escape(entry.note.removeprefix('dense; '))}$"):
-        circulant.generate(network)

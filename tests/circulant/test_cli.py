@@ -135,7 +135,7 @@ def test_a_full_disk_is_said_in_one_line(call, finished, monkeypatch):
 
 
 def test_a_circuit_that_breaks_a_stream_rule_exits_1(call, finished, monkeypatch):
-    def stuck(run, show):
+    def stuck(run, show, trace):
         raise SimulationError("A beat must move at least every 100 cycles, but none had by cycle 7")
 
     monkeypatch.setattr(steps, "simulate", stuck)

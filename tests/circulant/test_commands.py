@@ -178,7 +178,7 @@ def test_a_step_may_not_change_what_earlier_steps_obeyed(call, finished, step, c
 
 
 def test_a_mismatch_exits_1_and_names_it(call, finished, monkeypatch):
-    monkeypatch.setattr(steps, "simulate", lambda run, show: make_simulated(run, mismatches=2))
+    monkeypatch.setattr(steps, "simulate", lambda run, show, trace: make_simulated(run, mismatches=2))
     code, out, err = call("simulate", finished.folder)
     assert code == 1
     assert "7 sequences, 21 words, 2 mismatches" in out
@@ -189,7 +189,7 @@ def test_a_mismatch_exits_1_and_names_it(call, finished, monkeypatch):
 def test_a_mismatch_in_a_whole_run_is_reported_too(call, finished, monkeypatch):
     for step in ("train", "quantize", "generate"):
         monkeypatch.setattr(steps, step, lambda run, show, **options: {})
-    monkeypatch.setattr(steps, "simulate", lambda run, show: make_simulated(run, mismatches=2))
+    monkeypatch.setattr(steps, "simulate", lambda run, show, trace: make_simulated(run, mismatches=2))
     code, out, err = call("run", finished.folder)
     assert code == 1
     assert "2 mismatches" in out
@@ -210,25 +210,27 @@ def test_simulate_writes_the_record_of_what_verify_found(call, finished, monkeyp
                          cycles=999, seconds_build=1.0, seconds_simulate=1.0, sequences_per_s=7.0)
     seen = []
 
-    def verify(folder, vectors, progress):
+    def verify(folder, vectors, drawn, progress):
         progress("build", 0, 1)
         progress("build", 1, 1)
         progress("simulate", 7, 7)
-        seen.append((folder, len(vectors)))
+        seen.append((folder, len(vectors), len(drawn)))
         return found
 
     monkeypatch.setattr("circulant.sim.cosim.verify", verify)
     code, _, err = call("simulate", finished.folder)
     assert code == 0
-    assert seen == [(finished.path("hardware"), 7)]
-    assert err == "compiling Verilog: 1 of 1\nsimulating: 7 of 7\n"
-    assert json.loads(finished.path("verification.json").read_text())["verification"] == found.as_json()
+    assert seen == [(finished.path("hardware"), 7, 7)], "no more samples are drawn than there are"
+    assert err.endswith("compiling Verilog: 1 of 1\nsimulating: 7 of 7\n")
+    written = json.loads(finished.path("verification.json").read_text())["verification"]
+    assert written.pop("coverage")["points"]["segment"] > 0
+    assert written == found.as_json()
 
 
 def test_simulate_plays_the_first_samples(call, finished, monkeypatch):
     whole, seen = Vectors.load(finished.path("vectors.npz")), []
 
-    def verify(folder, vectors, progress):
+    def verify(folder, vectors, drawn, progress):
         seen.append(vectors)
         return Verification(len(vectors), words=9, words_compared=12, mismatches=0, first=None,
                             simulator="Verilator 5.48.0", cycles_per_step=10.0, cycles_per_sequence=52.0,

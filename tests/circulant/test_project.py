@@ -22,14 +22,14 @@ def circulant(*arguments):
 
 @pytest.mark.parametrize("name", ["9lives", "a b", ".hidden"])
 def test_a_name_that_is_none(tmp_path, name):
-    with pytest.raises(Refusal, match=r"^An experiment must be called by a letter, then letters, digits, '_' and '-'"):
+    with pytest.raises(Refusal, match=r"^The name of an experiment must begin with a letter, followed by "):
         create(tmp_path / name)
 
 
 def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "kept.txt").touch()
-    with pytest.raises(Refusal, match=r"mine must be a new folder, but there is something of this name; choose"):
+    with pytest.raises(Refusal, match=r"mine must be a new folder, but something with this name exists; choose"):
         create(tmp_path / "mine")
 
 

@@ -6,7 +6,6 @@ Around a component stand agents, generators: in each cycle one yields the values
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
 from hypothesis import settings
+
+from tests.hw.circuit import Circuit
 
 RESET = "reset"
 """Path of the reset of the clock domain, beside those of the ports."""
@@ -62,34 +63,27 @@ class _Simulation:
         m.submodules.dut = dut
         ports = {".".join(map(str, path)): (member, Value.cast(port))
                  for path, member, port in dut.signature.flatten(dut) if len(Value.cast(port))}
-        values = {path: value for path, (_, value) in ports.items()}
-        self._driven = {path: values[path] for path, (member, _) in ports.items() if member.flow is In}
+        self._driven = {path: value for path, (member, value) in ports.items() if member.flow is In}
         self._driven |= {RESET: domain.rst}
         self._shapes = {path: member.shape for path, (member, _) in ports.items()} | {RESET: 1}
-        self._shown = Cat(values.values())
-        self._offsets = dict(zip(values, accumulate(map(len, values.values()), initial=0), strict=False))
-        self._agents: list[Agent] = []
-        self._simulator = Simulator(m)
-        self._simulator.add_clock(1e-6)
-        self._simulator.add_testbench(self._bench)
+        self._values = {path: value for path, (_, value) in ports.items()}
+        self._last: dict[str, tuple[int, Any]] = {}
+        self._ran = False
+        self._start(m, domain)
 
     def run(self, agents: Sequence[Agent]) -> None:
-        if self._agents:
-            self._simulator.reset()
-        self._agents = list(agents)
-        self._simulator.run()
+        """Simulate among agents until each of them has returned."""
+        raise NotImplementedError
 
-    async def _bench(self, ctx: Any) -> None:
-        agents, drives = self._agents, [next(agent) for agent in self._agents]
+    def _start(self, m: Module, domain: ClockDomain) -> None:
+        raise NotImplementedError
+
+    def _cycles(self, agents: Sequence[Agent]) -> Generator[dict[str, int], Sequence[int], None]:
+        """Bits to drive in each cycle; is sent the bits of all ports at its end."""
+        drives = [next(agent) for agent in agents]
         while agents:
-            driven = {path: value for drive in drives for path, value in drive.items()}
-            if driven:  # in one assignment, since the circuit settles after each
-                target, bits = Cat(self._driven[path] for path in driven), 0
-                for path, value in reversed(driven.items()):
-                    bits = bits << len(self._driven[path]) | encode(self._shapes[path], value)
-                ctx.set(target, bits)
-            _, _, bits = await ctx.tick().sample(self._shown)
-            shown = {path: decode(self._shapes[path], bits >> offset) for path, offset in self._offsets.items()}
+            bits = yield {path: encode(self._shapes[path], value) for drive in drives for path, value in drive.items()}
+            shown = {path: self._decoded(path, each) for path, each in zip(self._values, bits, strict=True)}
             running, agents, drives = agents, [], []
             for agent in running:
                 try:
@@ -98,8 +92,72 @@ class _Simulation:
                 except StopIteration:
                     pass
 
+    def _decoded(self, path: str, bits: int) -> Any:
+        """Most ports show what they showed before."""
+        if self._last.get(path, (None,))[0] != bits:
+            self._last[path] = bits, decode(self._shapes[path], bits)
+        return self._last[path][1]
 
-_simulation = lru_cache(maxsize=8)(_Simulation)  # A component that is simulated again is not compiled again.
+
+class Fast(_Simulation):
+    """A component as a Python program."""
+
+    def _start(self, m: Module, domain: ClockDomain) -> None:
+        values = self._values | self._driven
+        self._circuit = Circuit(m, domain, list(values.values()))
+        self._places = {path: place for place, path in enumerate(values)}
+
+    def run(self, agents: Sequence[Agent]) -> None:
+        circuit = self._circuit
+        circuit.reset()
+        cycles = self._cycles(agents)
+        try:
+            driven = next(cycles)
+            while True:
+                for path, bits in driven.items():
+                    circuit.set(self._places[path], bits)
+                circuit.settle()
+                bits = [circuit.get(self._places[path]) for path in self._values]
+                circuit.tick()
+                driven = cycles.send(bits)
+        except StopIteration:
+            pass
+
+
+class Amaranths(_Simulation):
+    """A component in Amaranth's simulator."""
+
+    def _start(self, m: Module, domain: ClockDomain) -> None:
+        self._agents: Sequence[Agent] = ()
+        self._simulator = Simulator(m)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._bench)
+
+    def run(self, agents: Sequence[Agent]) -> None:
+        if self._ran:
+            self._simulator.reset()
+        self._agents, self._ran = agents, True
+        self._simulator.run()
+
+    async def _bench(self, ctx: Any) -> None:
+        cycles = self._cycles(self._agents)
+        try:
+            driven = next(cycles)
+            while True:
+                if driven:  # in one assignment, since the circuit settles after each
+                    target, bits = Cat(self._driven[path] for path in driven), 0
+                    for path, value in reversed(driven.items()):
+                        bits = bits << len(self._driven[path]) | value
+                    ctx.set(target, bits)
+                _, _, *shown = await ctx.tick().sample(*map(Value.as_unsigned, self._values.values()))
+                driven = cycles.send(shown)
+        except StopIteration:
+            pass
+
+
+@lru_cache(maxsize=8)  # A component that is simulated again is not compiled again.
+def _simulation(dut: wiring.Component) -> _Simulation:
+    return (Amaranths if settings.get_current_profile_name() == "soak" else Fast)(dut)
 
 
 def run(dut: wiring.Component, *agents: Agent) -> None:

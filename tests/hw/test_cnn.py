@@ -14,6 +14,7 @@ from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks
 from tests.hw.simulate import stream
 from tests.hw.test_top import Beats
+from tests.random_networks import Random
 
 COUNT, FAST = 20, 10
 BITS = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8}
@@ -154,3 +155,21 @@ def test_the_verilog_has_the_modules_that_it_needs_and_no_others(seed):
     used = {name.lstrip("\\") for name in re.findall(r"^  (?:\(\*.*?\*\) )?(\\\S+ |\w+) +(?:#\(|\S+ +\()", text, re.M)}
     assert len(defined) == len(set(defined)) > len(made.layers)
     assert set(defined) - used == {"circulant_top"}
+
+
+@pytest.mark.parametrize("cell", ["gru", "none"])
+def test_rows_that_are_steps_give_an_output_each(cell):
+    """Behind a recurrent layer that returns all of them, and behind a convolution along one axis."""
+    r, window = Random(4), Window((3, 1 if cell == "none" else 2), padding=(1, 0))
+    grid = (5, 1) if cell == "none" else (5, 4)
+    rows = window.outputs("", grid)[1] * 3
+    steps = [r.gru("gru", rows, 6, 2, "sequence")] if cell == "gru" else []
+    network = r.network([r.conv("conv", 2, 3, 1, grid, window=window),
+                         float_model.Flatten("rows", 3, window.outputs("", grid), "pixels", True),
+                         *steps, r.linear("out", 6 if steps else rows, 3, 2)], 2, shape=(2, *grid)[:2 + bool(steps)])
+    dut, images = Beats(network, 30), np.random.default_rng(0).uniform(-1, 1, (3, *network.shape))
+    vectors = network.vectors(images)
+    assert vectors.outputs.shape == (3, network.output_vectors, 3) == (3, 5, 3)
+    given = [beat for image in vectors.inputs for beat in pixels(image, dut.top)]
+    wanted = blocks(list(vectors.outputs), dut.top.output_block)
+    assert stream(dut, given, stall_i=0.2, stall_o=0.4, quiet=1500, count=len(wanted)) == wanted

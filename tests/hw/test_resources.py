@@ -17,10 +17,12 @@ from circulant.sim.golden.flatten import Flatten
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.pool import Pool
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidth_cost import weight_bits
 from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import float_model
 from tests.hw import golden, test_cnn
 from tests.random_networks import Random
 from tests.sim import samples
@@ -106,6 +108,9 @@ KINDS = {
     "bidirectional": (quantize(both := samples.chain(samples.bidirectional("lstm", 9, 16, projection=8)),
                                samples.data(both)), {"multipliers": 70, "max_steps": 20}),
     "activations": (Random(1).network(activated(Random(2)), 6), {"multipliers": 24, "reloadable": True}),
+    "mean": (Random(1).network([Random(2).gru("gru", 5, 9, 4, "sequence"), float_model.OverTime("pool", 9, "mean"),
+                                Random(3).linear("out", 9, 3, 2)], 5, sequence=True),
+             {"multipliers": 30, "streams": 2}),
     "reloadable": (golden.network(4, 8, 4, outputs=5, k_out=1), {"multipliers": 12, "reloadable": True}),
     "interleaved": (golden.network(4, 8, 4, outputs=5, returns="sequence"), {"multipliers": 40, "streams": 3}),
 }
@@ -127,4 +132,5 @@ def test_what_a_plan_foresees_is_what_is_counted_in_the_design_whatever_its_laye
 def test_every_kind_of_layer_is_among_them():
     seen = {type(each) for network, _ in KINDS.values() for layer in network.layers for each in (
         layer, *(inner for chain in getattr(layer, "branches", {}).values() for inner in chain))}
-    assert seen == {Activation, Bidirectional, Conv, Flatten, Gru, Linear, Pool, Residual, Scale}, "argmax is an option"
+    assert seen == {Activation, Bidirectional, Conv, Flatten, Gru, Linear, OverTime, Pool, Residual, Scale}, (
+        "argmax is an option")

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from circulant import export
 from circulant.sim.arith import circulant
 from circulant.sim.real.float_model import Lstm
 from circulant.training import Admm, PeepholeLstm, compress, initialise
@@ -95,3 +96,33 @@ def test_a_deep_stack_of_large_blocks_neither_explodes_nor_vanishes_at_first():
         projected = float(compress(dense, 32)(x).std() / dense(x).std())
     assert 0.7 < ratio < 1.4, "six layers must keep the scale that dense ones have"
     assert projected < 1e-3, "a plain projection of random weights must show the fault, or this tests nothing"
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer of torch, of which the last step or every step is returned."""
+
+    def __init__(self, layer, *, last):
+        super().__init__()
+        self.layer, self.last = layer, last
+
+    def forward(self, x):
+        steps, _ = self.layer(x)
+        return steps[:, -1] if self.last else steps
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN:UserWarning")
+@pytest.mark.parametrize(("layer", "last", "shape"), [
+    (lambda: nn.GRU(8, 8, batch_first=True), True, (8,)),
+    (lambda: nn.GRU(8, 8, batch_first=True), False, (8, 8)),
+    (lambda: nn.LSTM(8, 16, proj_size=4, batch_first=True), True, (4,)),
+], ids=["input transposed", "last step in place of all", "projection left out"])
+def test_a_conversion_is_of_the_model_that_was_given(layer, last, shape):
+    """Each has as many steps as features, so that no shape gives a fault away; hls4ml 1.3.0 has all three, silently."""
+    torch.manual_seed(0)
+    model, x = Recurrent(layer(), last=last).eval(), torch.randn(6, 8, 8, generator=generator())
+    with torch.no_grad():
+        wanted, transposed = model(x).numpy(), model(x.transpose(1, 2)).numpy()
+    assert wanted.shape[1:] == shape
+    outputs = export(model, x).run(x.numpy()).real
+    np.testing.assert_allclose(outputs, wanted, atol=0.005)
+    assert np.abs(transposed - wanted).max() > 0.05, "a transposed input must show, or this tests nothing"

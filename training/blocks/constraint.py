@@ -97,9 +97,11 @@ def initialise(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Modu
 def inherit(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
     """A compressed copy of a trained model, ready to train first columns that begin as its projections.
 
-    The mean over a wrapped diagonal leaves about 1/√c of c entries that do not agree, so a bare projection is about √k
-    too small for the layers around it. Here each of the stacked matrices (gates, positions of a kernel) gets its former
-    Frobenius norm back. A matrix of the set stays as it is, and so does everything that is not compressed.
+    A projection keeps the mean of each block. The differences from it shrink: the mean over a wrapped diagonal leaves
+    about 1/√c of c entries that do not agree, so a bare projection is about √k too small for the layers around it. Here
+    the differences grow until each of the stacked matrices (gates, positions of a kernel) has its former Frobenius
+    norm, and the means stay: inputs behind a ReLU are positive, and would add up means that grew, too. A matrix of the
+    set stays as it is, and so does everything that is not compressed.
 
     Parameters:
         model: trained.
@@ -108,21 +110,29 @@ def inherit(model: nn.Module, block_size: int | Mapping[str, int]) -> nn.Module:
     Raises:
         Refusal: as `compress`.
     """
-    norms = {name: _norms(matrix.constraint(1), matrix.weight) for name, matrix in matrices(model).items()
-             if constraint_of(matrix) is None}
+    energies = {name: _energy(matrix.constraint(1), matrix.weight) for name, matrix in matrices(model).items()
+                if constraint_of(matrix) is None}
     model = compress(model, block_size)
     for name, matrix in matrices(model).items():
         constraint = constraint_of(matrix)
-        if constraint is not None and name in norms:
-            projected = _norms(constraint, matrix.weight)
-            matrix.first.mul_(torch.where(projected > 0, norms[name] / projected, 1).to(matrix.first.dtype))
+        if constraint is not None and name in energies:
+            first, real = matrix.first.double(), constraint.right_inverse(torch.ones_like(matrix.weight)).double()
+            counts = constraint.counts * real                                   # 0 where all is padding
+            mean = real * (counts * first).sum(3, keepdim=True) / counts.sum(3, keepdim=True)
+            kept, rest = (_sum(counts * part.square()) for part in (mean, first - mean))
+            scale = torch.where(rest > 0, (energies[name] - kept).clamp(min=0) / rest, 1).sqrt()
+            matrix.first.copy_((mean + (first - mean) * scale).to(matrix.first.dtype))
     return model
 
 
-def _norms(constraint: BlockCirculant, weight: Tensor) -> Tensor:
-    """Frobenius norm of each of the stacked matrices of a weight in the set, (groups, 1, 1, 1)."""
-    first = constraint.right_inverse(weight).double()
-    return (constraint.counts * first.square()).sum((1, 2, 3), keepdim=True).sqrt()
+def _energy(constraint: BlockCirculant, weight: Tensor) -> Tensor:
+    """Sum of the squares of each of the stacked matrices of a weight in the set, (groups, 1, 1, 1)."""
+    return _sum(constraint.counts * constraint.right_inverse(weight).double().square())
+
+
+def _sum(entries: Tensor) -> Tensor:
+    """Sum over the entries of each of the stacked matrices, (groups, 1, 1, 1)."""
+    return entries.sum((1, 2, 3), keepdim=True)
 
 
 def _is_orthonormal(matrix: Matrix) -> bool:

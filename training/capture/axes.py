@@ -8,21 +8,31 @@ from torch import nn
 from circulant.training.capture.call import LAST_STEP, Call, Unsupported, Value
 from circulant.training.models.cells import ResetBeforeGru
 
-__all__ = ["cat", "getitem", "mean", "permute", "reshape"]
+__all__ = ["attribute", "cat", "getitem", "maximum", "mean", "permute", "reshape"]
 
 
 def mean(call: Call) -> Value:
     """A mean over axes, which over those of an image or over time is global pooling."""
+    return _reduced(call, "mean")
+
+
+def maximum(call: Call) -> Value:
+    """A maximum over axes, amax, or the values of one over an axis, max, as `mean`."""
+    value = _reduced(call, "maximum")
+    return value if call.kind == "amax" else replace(value, kind="maxima")
+
+
+def _reduced(call: Call, op: str) -> Value:
     source, options = call.tensor, call.bind("dim", "keepdim", dim=None, keepdim=False)
     given = options["dim"]
-    if given is None or call.kwargs.get("dtype") is not None:
+    if given is None or isinstance(given, Value) or call.kwargs.get("dtype") is not None:
         raise Unsupported("it must name the axes that it reduces, and nothing else")
     rank = len(source.axes)
     axes = tuple(sorted(axis % rank for axis in (given if isinstance(given, Sequence) else (given,))))
     if source.batch in axes:
         raise Unsupported("it must not reduce the batch; name other axes")
     left = tuple(label for axis, label in enumerate(source.axes) if options["keepdim"] or axis not in axes)
-    return call.emit("mean", (source.node,), left, None, {"axes": axes, "keep": bool(options["keepdim"])})
+    return call.emit(op, (source.node,), left, None, {"axes": axes, "keep": bool(options["keepdim"])})
 
 
 def reshape(call: Call) -> Value:
@@ -78,12 +88,21 @@ def permute(call: Call) -> Value:
     return call.emit("permute", (source.node,), axes, None, {"order": tuple(order)})
 
 
+def attribute(call: Call) -> Value:
+    """The values of a maximum; no other attribute."""
+    if call.sources[0].kind == "maxima" and call.args[1] == "values":
+        return replace(call.sources[0], kind="tensor")
+    raise Unsupported(f"the attribute {call.args[1]!r} is not supported; only the values of a maximum are")
+
+
 def getitem(call: Call) -> Value:
-    """A part of what a recurrent layer returns, or the last step of a sequence."""
+    """A part of what a recurrent layer returns, the last step of a sequence, or the values of a maximum."""
     source, key = call.sources[0], call.args[1]
+    if source.kind == "maxima" and key == 0:
+        return replace(source, kind="tensor")
     module = call.module_of(source.node)
     if source.kind == "result" and key in (0, 1):
-        states = "states" if isinstance(module, nn.GRU | ResetBeforeGru) else "cells"
+        states = "states" if isinstance(module, nn.GRU | nn.RNN | ResetBeforeGru) else "cells"
         return replace(source, kind=states if key else "tensor")
     if source.kind == "cells" and key == 0:
         return replace(source, kind="states")

@@ -17,8 +17,9 @@ class Value:
     """The value that a node of torch's graph yields.
 
     Parameters:
-        kind: "tensor"; "result", all that a recurrent layer returns; "cells", the pair of an LSTM; "states", its h_n;
-            "end", the last state of one direction; "number", shapes and plain values; "unknown" after a refusal.
+        kind: "tensor"; "maxima", a maximum's values and places; "result", all that a recurrent layer returns; "cells",
+            the pair of an LSTM; "states", its h_n; "end", the last state of one direction; "number", shapes and plain
+            values; "unknown" after a refusal.
         node: the name of the neutral node behind it.
         axes: "batch", "time" or "feature" for each axis of a tensor.
         sizes: of these axes.
@@ -73,5 +74,7 @@ class Call:
             raise Unsupported("it must depend on the input of the model, not on a constant")
         source = self.sources[0]
         if source.kind != "tensor":
+            if source.kind == "maxima":
+                raise Unsupported("it must take the values of a maximum without their places; use amax")
             raise Unsupported(f"it must take a tensor, not all that a recurrent layer returns; {LAST_STEP}")
         return source

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real import float_image_layers
-from circulant.sim.real.float_model import Activation, Layer, Linear
+from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
 from circulant.sim.refusal import Refusal
-from circulant.sim.shape.chain import no_hardware
 from circulant.sim.shape.window import Flow, Grid, Window
 from circulant.training.blocks.matrices import block_sizes
 from circulant.training.capture.graph import Graph, Node
@@ -61,8 +60,6 @@ class Lowering:
         judging: only `problems` are wanted, of a model with any weights; recurrent layers are then left out.
     """
 
-    _end: Flow | None = None  # What the last layer gives, where it is known.
-
     def __init__(self, graph: Graph, *, judging: bool = False) -> None:
         self._judging = judging
         self.problems: dict[str, str] = {}
@@ -73,8 +70,6 @@ class Lowering:
         moves, users = self._moves(source)
         self.start = self._entry(source, moves, users)
         self.layers = tuple(self._run(moves[-1] if moves else source, self.start))
-        if self._end is not None and (why := no_hardware(self.start, self._end)):
-            self._problem(self._last(), why)
 
     def _run(self, at: Node, flow: Flow | None) -> list[Layer]:
         """The layers behind a node."""
@@ -85,7 +80,6 @@ class Lowering:
             layers += found
             at = moves[-1] if moves else at
             if not users:
-                self._end = flow
                 return layers
             if len(users) > 1:
                 join = next((node for node in self._graph.nodes if node.op == "add" and len(node.inputs) == 2 and all(
@@ -104,13 +98,6 @@ class Lowering:
     def _problem(self, node: Node, reason: str = NO_LAYER) -> Made:
         self.problems.setdefault(node.name, reason)
         return [], None
-
-    def _last(self) -> Node:
-        """The last node that computes something."""
-        node = self._graph[self._graph.output]
-        while node.op in MOVES:
-            node = self._graph[node.inputs[0]]
-        return node
 
     def _moves(self, at: Node) -> tuple[list[Node], list[Node]]:
         """The nodes behind a node that only move values, and what takes them then."""
@@ -145,8 +132,9 @@ class Lowering:
         if flow is None or at.op == "input":
             return [], flow
         went = arrival(at, moves)
-        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim)):
-            if went.shape == numbered(at).shape and unchanged(went):
+        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim, came=True)):
+            vectors = flow.grid is None and not flow.sequence
+            if (vectors or went.shape == numbered(at).shape) and unchanged(went):
                 return [], flow
         elif found := flattening(went, flow):
             name = moves[-1].name if moves else f"{at.name}_flat"
@@ -169,11 +157,19 @@ class Lowering:
                 found, end = self._one(node, end)
                 layers += found
             chains.append(tuple(layers))
-        if flow is None or flow.grid is None or end is None:
+        if flow is None or end is None:
             return self._problem(join)
+        if flow.grid is None and (whole := self._of_time(join, fork)):
+            return self._problem(whole, f"{NO_LAYER} within a sum of vectors; only Linear, activations and batch "
+                                       "normalisation may stand there")
         body, shortcut = sorted(chains, key=len, reverse=True)
         return [float_image_layers.Residual(self._name(join.name, "sum"), flow.size, grid=flow.grid, body=body,
                                             shortcut=shortcut, relu=bool(join.options.get("relu")))], end
+
+    def _of_time(self, join: Node, fork: Node) -> Node | None:
+        """A node of one of both branches that does not take each vector by itself."""
+        return next((node for side in join.inputs for node in self._between(side, fork)
+                     if node.op not in ("linear", "activation", "relu", "scale")), None)
 
     def _leads(self, name: str, start: Node) -> bool:
         """Whether a chain of nodes leads from ``start`` to the one called ``name``."""
@@ -193,7 +189,7 @@ class Lowering:
 
     def _one(self, node: Node, flow: Flow | None) -> Made:
         """The layers of a node that computes something."""
-        if node.op in ("gru", "lstm"):
+        if node.op in ("gru", "lstm", "rnn"):
             return self._recurrent(node, flow)
         if node.op == "last_step":
             return self._problem(
@@ -202,8 +198,7 @@ class Lowering:
             return self._problem(node, f"{NO_LAYER} within a network; leave it out, or let it be the last node, where "
                                        "it is dropped")
         if node.op in ("mean", "maximum") and flow is not None and flow.sequence:
-            return self._problem(node, f"{NO_LAYER} over the steps of a sequence; take the last step, or pool an image "
-                                       "behind a convolution")
+            return self._over_time(node, flow)
         if node.op not in (*IMAGES, "linear", "scale", "activation", "relu"):
             return self._problem(node)
         if flow is None:
@@ -222,6 +217,14 @@ class Lowering:
         if node.op not in IMAGES or flow.grid is None:
             return self._problem(node)
         return self._over_images(node, flow, flow.grid)
+
+    def _over_time(self, node: Node, flow: Flow) -> Made:
+        shape = self._graph[node.inputs[0]].shape
+        steps = tuple(axis for axis, size in enumerate(shape[:-1]) if size is not None)
+        if node.options["axes"] != steps:
+            return self._problem(node, f"{NO_LAYER} over the features of a step; reduce the steps, axis {steps[0]}")
+        mode = "max" if node.op == "maximum" else "mean"
+        return [OverTime(self._name(node.name, "pool"), flow.size, mode)], Flow(flow.size)
 
     def _over_images(self, node: Node, flow: Flow, grid: Grid) -> Made:
         options = node.options
@@ -281,9 +284,18 @@ class Lowering:
         return name
 
 
-def _takes_images(users: list[Node], axes: int) -> bool:
-    """Whether what takes values of so many axes, without that of the batch, takes images."""
-    return any(node.op in (*IMAGES, "add") or (node.op == "scale" and axes > 1) for node in users)
+def _takes_images(users: list[Node], axes: int, *, came: bool = False) -> bool:
+    """Whether what takes values of so many axes, without that of the batch, takes images.
+
+    Parameters:
+        came: whether they are images already, which a sum leaves as they are.
+    """
+    def takes(node: Node) -> bool:
+        if node.op in ("mean", "maximum"):
+            return bool(node.options["axes"] == tuple(range(2, axes + 1)))
+        return node.op in IMAGES or (node.op == "add" and (came or axes > 2)) or (node.op == "scale" and axes > 1)
+
+    return any(map(takes, users))
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:

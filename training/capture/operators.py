@@ -76,6 +76,7 @@ MODULES: dict[type[nn.Module], Handler] = {
 
 FUNCTIONS: dict[str, Handler] = {
     **activations.FUNCTIONS, "contiguous": _skip, "getitem": axes.getitem, "cat": axes.cat, "mean": axes.mean,
+    "max": axes.maximum, "amax": axes.maximum, "getattr": axes.attribute,
     "permute": axes.permute, "transpose": axes.permute, "dropout": _dropout,
     **dict.fromkeys(("add", "add_", "iadd"), _add),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze"), axes.reshape),

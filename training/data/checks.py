@@ -33,7 +33,8 @@ def check(part: str, task: str, x: NDArray[Any], y: NDArray[Any], *, classes: in
     where = f"The {part}"
     wanted = np.dtype(np.float32 if task == "regression" else np.int64)
     if x.dtype != np.float32 or y.dtype != wanted:
-        raise Refusal(f"{where} must be float32 with {wanted} targets, not {x.dtype} with {y.dtype}; convert it")
+        raise Refusal(f"{where} must be float32 with {wanted} targets for the task {task!r}, not {x.dtype} with "
+                      f"{y.dtype}; convert them, or give the task that the targets are of")
     ctc, stepped = task == "ctc", per_step(task, y)
     legal = (2,) if ctc else (1, 2) if task == "classification" else (2, 3)
     if x.ndim not in ((3,) if ctc else (2, 3, 4)) or not x.size or y.ndim not in legal or not y.size or (

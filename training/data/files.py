@@ -46,10 +46,11 @@ def locate(name: str, path: str) -> Path:
 
 
 def unpacked(path: Path) -> bytes:
-    """The bytes of a file, through the decompressor that its ending names (``.gz``, ``.xz``).
+    """The bytes of a file, through the decompressor that its ending names (``.gz``, ``.xz``), which stops at
+    `circulant.sim.files.files.LIMIT` bytes.
 
     Raises:
-        Refusal: when it is missing or damaged.
+        Refusal: when it is missing, damaged, or larger when it is unpacked.
     """
     try:
         data = files.read_bytes(path)
@@ -59,10 +60,15 @@ def unpacked(path: Path) -> bytes:
     if path.suffix not in (".gz", ".xz"):
         return data
     try:
-        return (gzip if path.suffix == ".gz" else lzma).decompress(data)
+        with (gzip if path.suffix == ".gz" else lzma).open(io.BytesIO(data)) as stream:
+            found = stream.read(files.LIMIT + 1)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise Refusal(f"{path} must be a whole compressed file, but it is damaged ({error}); fetch the data set "
                       "again") from None
+    if len(found) > files.LIMIT:
+        raise Refusal(f"{path} must have at most {files.LIMIT:,} bytes when it is unpacked, but it has more; fetch the "
+                      "data set again")
+    return bytes(found)
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.recurrent import check_nonlinearity
 from circulant.training.models.hard import gru_steps, lstm_steps
 from circulant.training.models.steps import GruSteps, LstmSteps
 
@@ -147,7 +148,7 @@ class Recurrent(nn.Module):
     def extra_repr(self) -> str:
         options = [f"{name}={getattr(self, name)}" for name, default in (
             ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False),
-            ("proj_size", 0), ("hard", False)) if getattr(self, name) != default]
+            ("proj_size", 0), ("hard", False), ("nonlinearity", "tanh")) if getattr(self, name, default) != default]
         return ", ".join([str(self.input_size), str(self.hidden_size), *options])
 
 
@@ -207,15 +208,23 @@ class ResetBeforeGru(Recurrent):
 
     torch.nn.GRU, where r comes after the matrix, cannot take its weights. Gates are stacked as r, z, n. Called as
     torch.nn.GRU: ``output, h_n = gru(x)`` or ``gru(x, h_0)``, without packed sequences.
+
+    Parameters:
+        nonlinearity: "tanh", or "relu" in its place, as in a layer of RNNoise.
+
+    Raises:
+        Refusal: when the nonlinearity is another one; as `Recurrent`.
     """
 
     gates = 3
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, *, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 hard: bool = False) -> None:
+                 hard: bool = False, nonlinearity: str = "tanh") -> None:
+        check_nonlinearity("ResetBeforeGru", nonlinearity)
         super().__init__(input_size, hidden_size, num_layers, bias=bias, batch_first=batch_first, dropout=dropout,
                          bidirectional=bidirectional, hard=hard)
+        self.nonlinearity = nonlinearity
 
     def forward(self, x: Tensor, state: Tensor | None = None,
                 lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -235,5 +244,8 @@ class ResetBeforeGru(Recurrent):
 
     def _steps(self, driven: Tensor, start: tuple[Tensor, ...], suffix: str) -> tuple[Tensor, ...]:
         tensors = *start, *self._tensors(suffix, "weight_hh")
-        h = gru_steps(driven, *tensors) if self.hard else GruSteps.apply(driven, *tensors)
+        if self.hard or self.nonlinearity == "relu":
+            h = gru_steps(driven, *tensors, hard=self.hard, nonlinearity=self.nonlinearity)
+        else:
+            h = GruSteps.apply(driven, *tensors)
         return h, h[-1]

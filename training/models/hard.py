@@ -1,4 +1,4 @@
-"""The loops over the steps of recurrent layers with torch's Hardsigmoid and Hardtanh, derived by autograd."""
+"""The loops over the steps of recurrent layers with Hardsigmoid, Hardtanh or ReLU, derived by autograd."""
 import torch
 from torch import Tensor
 from torch.nn.functional import hardsigmoid, hardtanh, linear
@@ -20,13 +20,19 @@ def lstm_steps(driven: Tensor, y: Tensor, c: Tensor, weight: Tensor, projection:
     return torch.stack(ys), c
 
 
-def gru_steps(driven: Tensor, h: Tensor, weight: Tensor) -> Tensor:
-    """States (T, N, hidden), from what `training.models.steps.GruSteps` takes."""
+def gru_steps(driven: Tensor, h: Tensor, weight: Tensor, *, hard: bool, nonlinearity: str) -> Tensor:
+    """States (T, N, hidden), from what `training.models.steps.GruSteps` takes.
+
+    Parameters:
+        hard, nonlinearity: as of `training.models.cells.ResetBeforeGru`.
+    """
     states, hidden = [], h.shape[-1]
+    squash = hardsigmoid if hard else torch.sigmoid
+    bend = torch.relu if nonlinearity == "relu" else hardtanh if hard else torch.tanh
     for each in driven:
-        rz = hardsigmoid(each[:, :2 * hidden] + linear(h, weight[:2 * hidden]))
+        rz = squash(each[:, :2 * hidden] + linear(h, weight[:2 * hidden]))
         r, z = rz.chunk(2, -1)
-        n = hardtanh(each[:, 2 * hidden:] + linear(r * h, weight[2 * hidden:]))
+        n = bend(each[:, 2 * hidden:] + linear(r * h, weight[2 * hidden:]))
         h = n + z * (h - n)
         states.append(h)
     return torch.stack(states)

@@ -64,7 +64,10 @@ class OnnxGraph:
         return [node for node in self.nodes if tensor in node.inputs]
 
     def evaluated(self, x: NDArray[Any]) -> NDArray[Any] | None:
-        """The output for inputs x by the reference of the ``onnx`` package; None where that lacks an operator."""
+        """The output for inputs x by the reference of the ``onnx`` package; None where that lacks an operator, or would
+        take a tanh for the ReLU of a GRU."""
+        if any("Relu" in node.attributes.get("activations", ()) for node in self.nodes):
+            return None
         try:
             found: Any = reference.ReferenceEvaluator(self.proto).run([self.output], {self.input: x})
         except (NotImplementedError, RuntimeError):

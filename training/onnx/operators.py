@@ -62,7 +62,7 @@ class Call:
         if came is None:
             came = next(self.batch[name] for name in node.inputs if name in self.batch)
         axis = came
-        if node.op in ("LSTM", "GRU"):
+        if node.op in ("LSTM", "GRU", "RNN"):
             self.batch.update(zip(node.outputs, (2, 1, 1), strict=False))
             return
         if node.op == "Transpose":
@@ -71,7 +71,7 @@ class Call:
             axis = self.batch_of_reshaped(came)
         elif node.op == "Gather":
             axis -= node.attributes.get("axis", 0) < came
-        elif node.op == "ReduceMean" and not node.attributes.get("keepdims", 1):
+        elif node.op in ("ReduceMean", "ReduceMax") and not node.attributes.get("keepdims", 1):
             axis -= sum(each < came for each in self.axes() or [])
         self.batch.update(dict.fromkeys(node.outputs, axis))
 
@@ -170,11 +170,12 @@ def _add(call: Call, module: Any, values: dict[str, Any]) -> Any:
     return call.data(values, 0) + call.data(values, 1)
 
 
-def _mean(call: Call, module: Any, values: dict[str, Any]) -> Any:
+def _reduced(call: Call, module: Any, values: dict[str, Any]) -> Any:
     axes = call.axes()
     if axes is None:
         raise call.node.refused("it must name the axes that it reduces; name them")
-    return call.data(values).mean(tuple(axes), keepdim=bool(call.node.attributes.get("keepdims", 1)))
+    x, keep = call.data(values), bool(call.node.attributes.get("keepdims", 1))
+    return (x.mean if call.node.op == "ReduceMean" else x.amax)(tuple(axes), keepdim=keep)
 
 
 def _softmax(call: Call, module: Any, values: dict[str, Any]) -> Any:
@@ -202,11 +203,12 @@ def _called(function: Callable[..., Any]) -> Operator:
 OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("Gemm", "MatMul", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
                      "BatchNormalization"), _module),
-    **dict.fromkeys(("LSTM", "GRU"), _recurrent),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     **dict.fromkeys(("Identity", "Dropout"), _same),
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    "Transpose": _transpose, "Gather": _gather, "Concat": _concat, "Add": _add, "ReduceMean": _mean,
+    "Transpose": _transpose, "Gather": _gather, "Concat": _concat, "Add": _add, "ReduceMean": _reduced,
+    "ReduceMax": _reduced,
     "Relu": _called(functional.relu), "Sigmoid": _called(torch.sigmoid), "Tanh": _called(torch.tanh),
     "HardSigmoid": _hard_sigmoid, "Clip": _clip,
     "LeakyRelu": lambda call, module, values: functional.leaky_relu(

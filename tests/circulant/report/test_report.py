@@ -95,7 +95,7 @@ def test_without_a_device_the_smallest_that_holds_the_design_is_named(finished):
     assert found["smallest"]["resources"]["dsps"] == {"used": 22, "held": 90, "share": 22 / 90}
     write(finished)
     text = finished.path("report.html").read_text()
-    assert "XC7A35T (Artix-7), the smallest known device that holds the design; board.device names none" in text
+    assert "XC7A35T (Artix-7), the smallest known device that holds the design; board.device is not set" in text
     assert "24.4% (22 of 90)" in text and 'style="width: 24.4%"' in text
 
 

@@ -24,8 +24,8 @@ def stubbed(monkeypatch, rows):
     """A sweep whose rows are there at once."""
     seen = []
 
-    def run(sweep, *, jobs, show):
-        seen.append((sweep.name, jobs))
+    def run(points, *, measure, jobs, show):
+        seen.append((len(points), measure, jobs))
         show("points", len(rows), len(rows))
         return rows
 
@@ -43,7 +43,7 @@ def test_what_it_writes(call, stubbed, tmp_path, rows):
     assert "recurrent: 16 points, 1 failed" in out
     assert out.endswith("runs/sweep-recurrent/sweep.html\n")
     assert err == f"points: 16 of 16\n1 of 16 points failed: {rows[0]['reason']}\n"
-    assert stubbed == [("recurrent", 2)]
+    assert stubbed == [(270, "plan", 2)]
 
 
 def test_markdown_for_the_documentation(call, stubbed, tmp_path):
@@ -79,7 +79,7 @@ def test_an_interruption_says_how_to_go_on(call, monkeypatch, sweep_file):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["recurent"], "did you mean 'recurrent'?"),
     (["missing.toml"], "A sweep must be a file that exists, but there is no missing.toml; give the path of one, or a "
-                        "shipped sweep (recurrent)"),
+                        "shipped sweep (recurrent, recurrent-search)"),
     (["recurrent", "--jobs", "0"], "0 is not in the range x>=1"),
     ([], "Missing argument 'SWEEP'"),
 ])

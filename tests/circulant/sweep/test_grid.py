@@ -2,7 +2,8 @@ import pytest
 
 from circulant.experiment import load
 from circulant.sim.refusal import Refusal
-from circulant.sweep.grid import Point, read, shipped
+from circulant.sweep.grid import read, shipped
+from circulant.sweep.point import Point
 
 
 def refusal(source):
@@ -27,6 +28,21 @@ def test_several_grids(sweep_file):
     sweep = read(sweep_file("block_size = [1]\n[[grid]]\nexperiment = 'digits-gru'\nname = 'other'", "name = 'both'"))
     assert (sweep.name, [point.label for point in sweep.points]) == ("both", ["digits-gru", "other"])
     assert sweep.points[1] == Point("other", load("digits-gru"))
+
+
+def test_a_table_of_lists_varies_each_matrix(sweep_file):
+    sweep = read(sweep_file("block_size = {gru = [4, 8], linear = [1, 2]}\nmultipliers = [16]"))
+    assert [point.block_size for point in sweep.points] == [
+        "gru=4 linear=1", "gru=4 linear=2", "gru=8 linear=1", "gru=8 linear=2"]
+
+
+def test_a_sweep_without_a_search_is_of_bounded_size(sweep_file):
+    axes = "".join(f"{name} = {list(range(low, high))}\n" for name, low, high in (
+        ("weight_bits", 2, 19), ("activation_bits", 4, 25), ("multipliers", 1, 300)))
+    assert refusal(sweep_file(axes)).endswith('a sweep without a search must have at most 100,000 points, but the '
+                                              'grids make 106,743; give shorter lists, or search = "tpe"')
+    sweep = read(sweep_file(axes, 'search = "tpe"'))
+    assert sweep.spaces[0].size == 106_743 and sweep.search.method == "tpe"
 
 
 def test_what_a_training_and_a_network_depend_on(sweep_file):
@@ -92,6 +108,32 @@ def test_the_recurrent_sweep_is_the_one_that_was_asked_for():
                                                           "not 'a'"),
     ("[[grid]]\nexperiment = 'digits-gru'\nset = ['model.hiden=3']", "",
      "[model] has no key 'hiden'; did you mean 'hidden'?"),
+    ("block_size = {gru = [4, 12]}", "", "each of block_size.gru must be a power of two from 1 to 64, not 12"),
+    ("block_size = {gru = 4}", "", "block_size.gru must be a list of values, each a power of two from 1 to 64, not 4"),
+    ("multipliers = {gru = [4]}", "", "multipliers must be a list of values, each an integer from 1 to 65536, or 0 for "
+                                      "all of the device's, not {'gru': [4]}"),
+    ("block_size = 4", "", "or a table from matrix name to such a number; or a table from matrix name to such a list, "
+                           "not 4"),
+    ("", "search = 'anneal'", "search.method must be one of 'random', 'nsga2', 'tpe', not 'anneal'"),
+    ("", "search = {method = 'tpe', colour = 3}", "[search] has no key 'colour'; its keys are method, points, seed, "
+                                                  "objectives, at_most, at_least, storage"),
+    ("", "search = {objectives = ['scor']}", "a figure must be one of score, weight_memory_bits, memory_bits, "
+                                             "multipliers, cycles_per_step, work, dsps, block_rams, not 'scor'; did "
+                                             "you mean 'score'?"),
+    ("", "search = {objectives = ['score', 'score']}", "search.objectives must name one figure or several, each once, "
+                                                       "not ['score', 'score']"),
+    ("", "search = {at_most = {score = 'much'}}", "search.at_most.score must be a number, not 'much'"),
+    ("", "search = {at_least = {work = 10}, at_most = {work = 5}}",
+     "bounds must leave something, but work is to be at least 10 and at most 5"),
+    ("", "search = 'tpe'", "a search must have something to vary, but the grid 'digits-gru' has no list of values"),
+    ("weight_bits = [4, 8]", "search = {objectives = ['dsps']}",
+     "DSP blocks are known where there is a device, but the experiment of 'digits-gru' has none; give set = "
+     '["board.device=NAME"]'),
+    ("weight_bits = [4]\n[[grid]]\nexperiment = 'digits-gru'\nweight_bits = [8]", "search = 'random'",
+     "each grid of a search must have a name of its own, but 'digits-gru' names several"),
+    ("weight_bits = [4]\n[[grid]]\nexperiment = 'digits-gru'\nname = 'b'\nset = ['hardware.reloadable=true']\n"
+     "weight_bits = [8]", "search = {at_most = {memory_bits = 3}}",
+     "memory_bits are not predicted for a reloadable design, as that of 'b' is; take weight_memory_bits"),
     ("[[grid]]\nexperiment = 'digits-gru'\n[[grid]]\nexperiment = 'digits-gru'\nweight_bits = [12, 13]", "",
      "every point must be there once, but grids of the name 'digits-gru' share some"),
 ])
@@ -123,8 +165,8 @@ def test_no_toml(tmp_path):
 
 
 def test_an_unknown_sweep():
-    assert refusal("recurent") == ("A sweep must be a shipped one (recurrent) or a .toml file, and 'recurent' is "
-                                   "neither; did you mean 'recurrent'?")
+    assert refusal("recurent") == ("A sweep must be a shipped one (recurrent, recurrent-search) or a .toml file, and "
+                                   "'recurent' is neither; did you mean 'recurrent'?")
 
 
 def test_a_problem_of_several_grids_is_said_once(sweep_file):

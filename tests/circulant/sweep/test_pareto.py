@@ -2,7 +2,8 @@ import random
 
 import pytest
 
-from circulant.sweep.pareto import front, fronts, loss
+from circulant.sweep.goal import loss
+from circulant.sweep.pareto import front, fronts
 
 
 @pytest.mark.parametrize(("costs", "wanted"), [

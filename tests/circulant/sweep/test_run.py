@@ -4,6 +4,7 @@ from functools import partial
 import pytest
 
 from circulant import training
+from circulant.project import create
 from circulant.sweep import run as module
 from circulant.sweep.grid import read
 from circulant.sweep.run import run
@@ -31,7 +32,7 @@ def trainings(monkeypatch):
 
 def test_rows(sweep_file, trainings):
     sweep, shown = read(sweep_file(AXES)), []
-    rows = run(sweep, show=lambda *report: shown.append(report))
+    rows = run(sweep.points, show=lambda *report: shown.append(report))
     assert trainings == [1, 2, 2], "one baseline, and a model for each block size"
     assert [(row["block_size"], row["weight_bits"], row["activation_bits"], row["budget"]) for row in rows] == [
         (k, bits, 12, budget) for k in ("1", "4", "64") for bits in (4, 10) for budget in (2, 24)]
@@ -50,7 +51,7 @@ def test_rows(sweep_file, trainings):
         (2, 7, "digits-gru, k = 1: admm 1 of 1"), (3, 7, "digits-gru, k = 1: retrain 1 of 1"), (3, 7, "1 of 3 models")]
 
     # Again: the same, and nothing is trained but what failed.
-    assert run(sweep) == rows
+    assert run(sweep.points) == rows
     assert trainings == [1, 2, 2]
 
 
@@ -65,22 +66,22 @@ def test_it_goes_on_after_an_interruption(sweep_file, trainings, tmp_path, monke
         return show
 
     with pytest.raises(KeyboardInterrupt):
-        run(sweep, show=stop_at("training", 4))
+        run(sweep.points, show=stop_at("training", 4))
     assert trainings == [1, 2, 1]
     with pytest.raises(KeyboardInterrupt):
-        run(sweep, show=stop_at("points", 2))
+        run(sweep.points, show=stop_at("points", 2))
     assert trainings == [1, 2, 1, 1], "the interrupted training must go on from its checkpoint"
-    rows = run(sweep)
+    rows = run(sweep.points)
     assert trainings == [1, 2, 1, 1]
     monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
-    assert run(sweep) == rows, "the outcome must be that of a sweep that was never interrupted"
+    assert run(sweep.points) == rows, "the outcome must be that of a sweep that was never interrupted"
 
 
 def test_several_processes_give_the_same_rows(sweep_file, tmp_path, monkeypatch):
     sweep = read(sweep_file("block_size = [4, 64]\nweight_bits = [10]\nmultipliers = [2, 24]"))
-    rows = run(sweep, jobs=2)
+    rows = run(sweep.points, jobs=2)
     monkeypatch.setenv("CIRCULANT_CACHE", str(tmp_path / "other"))
-    assert run(sweep) == rows
+    assert run(sweep.points) == rows
     assert [bool(row["reason"]) for row in rows] == [True, False, True, True]
 
 
@@ -100,4 +101,55 @@ def test_a_process_that_ends_fails_its_points(sweep_file, monkeypatch):
             yield at, {"reason": "It ended"} if at else result
 
     monkeypatch.setattr(module, "_each", broken)
-    assert [row["reason"] for row in run(sweep)] == ["", "", "It ended", "It ended"]
+    assert [row["reason"] for row in run(sweep.points)] == ["", "", "It ended", "It ended"]
+
+
+OWN = """
+[[grid]]
+experiment = "mine/mine.toml"
+set = ["model.arguments.hidden=8", "data.subset=60", "data.test_subset=40", "training.dense_epochs=1",
+       "training.admm_epochs=1", "training.retrain_epochs=1", "quantization.budget=0"]
+block_size = [1, {gru = 4}]
+weight_bits = [6, 12]
+multipliers = [24]
+"""
+
+
+@pytest.fixture
+def own_sweep(tmp_path):
+    create(tmp_path / "mine")
+    path = tmp_path / "own.toml"
+    path.write_text(OWN)
+    return path
+
+
+def test_a_network_and_data_of_ones_own(own_sweep):
+    rows = run(read(str(own_sweep)).points)
+    assert [row["reason"] for row in rows] == [""] * 4
+    assert [(row["block_size"], row["weight_bits"]) for row in rows] == [
+        ("1", 6), ("1", 12), ("gru=4", 6), ("gru=4", 12)]
+    assert len({row["dense"] for row in rows}) == 1, "all points start from one dense baseline"
+    assert rows[0]["weights"] > 2 * rows[2]["weights"] > 0
+    assert rows[0]["cycles_per_step"] > rows[2]["cycles_per_step"] > 0
+    assert run(read(str(own_sweep)).points) == rows, "nothing is trained twice"
+
+
+def test_changed_code_of_ones_own_is_trained_again(own_sweep, tmp_path):
+    """What a training depends on includes the file of the model."""
+    own_sweep.write_text(OWN.replace("[1, {gru = 4}]", "[4]").replace("[6, 12]", "[12]"))
+    before, = run(read(str(own_sweep)).points)
+    net = tmp_path / "mine" / "net.py"
+    text = net.read_text()
+    assert "nn.Linear(hidden, 10)" in text
+    net.write_text(text.replace("nn.Linear(hidden, 10)", "nn.Linear(hidden, 10, bias=False)"))
+    after, = run(read(str(own_sweep)).points)
+    assert after["reason"] == before["reason"] == ""
+    assert after["dense"] != before["dense"]
+
+
+def test_a_model_that_cannot_be_made_fails_its_points(own_sweep, tmp_path):
+    (tmp_path / "mine" / "net.py").write_text("class Other:\n    pass\n")
+    rows = run(read(str(own_sweep)).points)
+    assert len(rows) == 4
+    for row in rows:
+        assert "Net" in row["reason"] and "net.py" in row["reason"], row

@@ -122,7 +122,7 @@ def test_a_device_that_is_too_small(points, monkeypatch):
     from dataclasses import replace
 
     from circulant.experiment import Board
-    from circulant.sweep.grid import Point
+    from circulant.sweep.point import Point
 
     point = Point("small", replace(points[2].experiment, board=Board("iCE40UP5K")))
     trained = train(point)

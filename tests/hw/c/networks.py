@@ -11,7 +11,10 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from tests.random_networks import Random
 
 NARROW = {"weight": (2, 18), "spectrum": (4, 20), "product": (4, 30), "vector": (2, 18)}
 WIDE = {"weight": (2, 30), "spectrum": (4, 34), "product": (4, 44), "vector": (2, 40)}
@@ -160,3 +163,30 @@ def inputs(network: Network, count: int = 37, steps: int = 4, seed: int = 0) -> 
     """Random inputs of a network, the extremes of its format among them."""
     shape = (count, steps, network.inputs) if network.sequence else (count, network.inputs)
     return Maker(seed, NARROW).numbers(network.input_format, *shape)
+
+
+def over_time(mode: str) -> Network:
+    """The steps of a recurrent layer brought to one vector, and a linear layer behind it."""
+    steps = sequences((4, "after"), returns="sequence")
+    given = steps.layers[-1].output_format
+    made = given if mode == "max" else Format(given.width - 1, given.frac + 2)
+    pool = OverTime("pool", steps.outputs, mode, input_format=given, output_format=made)
+    last = _legal(lambda maker: maker.linear("out", pool.outputs, 5, 4, made), 0, NARROW)
+    return Network("sequences", steps.inputs, True, (*steps.layers, pool, last))
+
+
+def plain() -> Network:
+    """Plain recurrent layers, one behind the other."""
+    r = Random(7)
+    return r.network([r.rnn("first", 5, 9, 4, "sequence"), r.rnn("second", 9, 6, 1, nonlinearity="relu"),
+                      r.linear("out", 6, 4, 2)], 5, sequence=True)
+
+
+def sums() -> Network:
+    """Residual sums of vectors, one within the other, with and without a layer beside it."""
+    r = Random(6)
+    inner = float_model.Residual("inner", 9, None, (r.activation("bent", 9, "tanh"),),
+                                 shortcut=(r.linear("aside", 9, 9, 4),), relu=True)
+    return r.network([r.linear("in", 7, 6, 2), float_model.Residual(
+        "sum", 6, None, (r.linear("first", 6, 9, 4, relu=True), inner, r.linear("second", 9, 6, 2)), ()),
+        r.linear("out", 6, 4, 1)], 7)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from circulant.hw.c import design, generate_c
+from circulant.sim.files.files import sha256
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
-from tests.hw.c.networks import WIDE, inputs, sequences, vectors
+from tests.hw.c.networks import WIDE, inputs, over_time, plain, sequences, sums, vectors
 from tests.hw.golden import network
 
 NETWORKS = {
@@ -22,6 +23,10 @@ NETWORKS = {
     "chain": sequences(1, (16, "before"), (8, "lstm peephole projection"), 32, outputs=7, outputs_k=4),
     "vectors": vectors(),
     "choice": vectors().with_argmax(),
+    "mean": over_time("mean"),
+    "maximum": over_time("max"),
+    "plain": plain(),
+    "sums": sums(),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }
 
@@ -178,6 +183,7 @@ def test_the_manifest_says_what_there_is(tmp_path):
     assert manifest["input"] == {"format": net.input_format.as_json(), "elements": 3, "type": "int16_t"}
     assert manifest["output"]["per"] == "sequence"
     assert sorted([*manifest["files"], "manifest.json"]) == sorted(path.name for path in folder.iterdir())
+    assert manifest["files"] == {name: sha256(folder / name) for name in manifest["files"]}
     assert made.table_bytes == manifest["table_bytes"] == sum(
         int(bits) // 8 * int(count) for bits, count in re.findall(
             r"static const (?:ENTRY\()?int(\d+)_t\)? \w+\[(\d+)\] =", made.files["small.c"]))

@@ -17,7 +17,8 @@ KINDS = {"lstm": {}, "peephole": {"peephole": True}, "after": {}, "before": {}}
 
 @cache
 def layer(kind, n=1):
-    made = recurrent("lstm" if kind == "peephole" else kind, k=1, inputs=1, hidden=1, **KINDS[kind], **WIDTHS[n])
+    made = recurrent("lstm" if kind == "peephole" else kind, k=1, inputs=1, hidden=1, **KINDS.get(kind, {}),
+                     **WIDTHS[n])
     if kind == "peephole":  # Every element has peepholes of its own.
         object.__setattr__(made, "peephole", numbers(made.peephole_format, 3, COUNT, seed=9))
     return made
@@ -47,13 +48,14 @@ def expected(golden, pre, state):
 def outcome(kind, golden, values, state):
     """What the cells of a layer give for pre-activations and a state, and what `step` gives."""
     wanted = expected(golden, values, state)
-    if kind == "before":
+    if kind.startswith("before"):
         first = stepped(ResetCell, golden, {row: values[row] for row in ResetCell.rows} | {"state": state})
         gate = np.array(first["gate"])
         second = stepped(CandidateCell, golden, {"n": values["n"], "state": state, "gate": gate})
         return {"second": first["y"], "gate": first["gate"]} | second, wanted
     peepholes = {f"p{gate}": golden.peephole[n] for n, gate in enumerate("ifo")} if kind == "peephole" else {}
-    return stepped(cells_of(golden)[0], golden, values | peepholes | {"state": state}), wanted
+    kept = {} if kind == "rnn" else {"state": state}
+    return stepped(cells_of(golden)[0], golden, values | peepholes | kept), wanted
 
 
 def all_operands(golden, seed=0):
@@ -65,7 +67,7 @@ def all_operands(golden, seed=0):
 
 
 @pytest.mark.parametrize("n", range(len(WIDTHS)))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "after relu", "before relu", "rnn"])
 def test_elements_equal_a_step_of_golden(kind, n):
     golden = layer(kind, n)
     given, wanted = outcome(kind, golden, *all_operands(golden))

@@ -8,11 +8,15 @@ import pytest
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.residual import ResidualLayer, needed, waiting
+from circulant.hw.plan.plan import plan
+from circulant.hw.unit import Site, unit
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.residual import Residual
+from circulant.sim.real import float_model
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers
 from tests.hw.simulate import cycles, stream
+from tests.random_networks import Random
 from tests.sim.golden.test_conv import conv
 
 SAME, HALF, AT_ONCE = Window((3, 3), padding=(1, 1)), Window((3, 3), (2, 2), (1, 1)), Window((1, 1), (2, 2))
@@ -77,3 +81,23 @@ def test_what_has_to_wait_follows_from_the_windows():
     assert len(seen) == 9
     assert seen[0] == 3 * 6 + 4, "the pixel at (1, 1) of the first layer's output, whose window ends at (3, 3)"
     assert waiting(half)[0] == 0, "the shortcut sees a pixel at once"
+
+
+@pytest.mark.parametrize(("relu", "stalls"), [(False, (0.0, 0.8)), (True, (0.4, 0.5))])
+def test_sums_of_vectors(relu, stalls):
+    """One around two layers whose blocks differ, and behind it one of two branches, as units in a row."""
+    r = Random(4)
+    network = r.network([
+        float_model.Residual("itself", 6, None, (r.linear("first", 6, 9, 4, relu=True), r.linear("second", 9, 6, 2)),
+                             shortcut=(), relu=relu),
+        float_model.Residual("both", 6, None, (r.linear("fewer", 6, 5, 1), r.activation("bent", 5, "tanh")),
+                             shortcut=(r.linear("shortcut", 6, 5, 8),), relu=relu)], 6)
+    x = r.inputs(network, samples=12)
+    values = x[:, None]
+    for layer, chosen in zip(network.layers, plan(network, 60), strict=True):
+        dut = unit(layer, chosen, Site(k=4))
+        given, values = blocks(values, 4), layer(values)
+        wanted = blocks(values, dut.o.payload.shape().members["data"].length)
+        assert stream(dut, given, stall_i=stalls[0], stall_o=stalls[1], quiet=300, count=len(wanted)) == wanted
+    assert np.array_equal(values[:, 0], network.run_integers(x))
+    assert len(np.unique(values)) > 10

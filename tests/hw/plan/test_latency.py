@@ -9,6 +9,7 @@ from circulant.hw.stream.link import values
 from circulant.hw.stream.width_converter import WidthConverter
 from circulant.hw.top import Top, container_bits
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.over_time import OverTime
 from tests.hw.golden import network, recurrent
 from tests.hw.simulate import run, transfers
 
@@ -21,6 +22,12 @@ def single(kind, **options):
     return Network("single", 7, True, (layer,))
 
 
+def over_time(mode):
+    before = network(4, 6, 6, returns="sequence")
+    form = before.output_format
+    return Network("pooled", 6, True, (*before.layers, OverTime("pool", 6, mode, form, form)))
+
+
 NETWORKS = {
     "an LSTM": lambda: single("lstm", peephole=True),
     "a projection": lambda: single("lstm", projection=6),
@@ -28,6 +35,9 @@ NETWORKS = {
     "a last state, and blocks that are split": lambda: network(4, 8, 6, outputs=6, k_out=2),
     "each state, and blocks that are gathered": lambda: network(2, 8, 6, outputs=6, k_out=4, returns="sequence"),
     "a class": lambda: network(4, 8, 6, outputs=6, k_out=1).with_argmax(),
+    "a plain layer": lambda: single("rnn"),
+    "a maximum over time": lambda: over_time("max"),
+    "a mean over time": lambda: over_time("mean"),
 }
 
 
@@ -65,7 +75,7 @@ def closed_loop(top, net, x):
 
 
 @pytest.mark.parametrize(("name", "levels"), [
-    *zip(NETWORKS, (4, 9, 6, 4, 9, 6), strict=True),
+    *zip(NETWORKS, (4, 9, 6, 4, 9, 6, 6, 4, 9), strict=True),
     *(pytest.param(name, levels, marks=pytest.mark.soak) for name in NETWORKS for levels in (4, 6, 9))])
 def test_it_is_that_of_the_hardware(name, levels):
     net = NETWORKS[name]()
@@ -90,5 +100,5 @@ def test_more_levels_of_logic_make_steps_shorter():
 def test_other_blocks_leave_when_they_leave_a_converter(size, k_in, k_out):
     dut = WidthConverter(size=size, width=4, k_in=k_in, k_out=k_out)
     came, went = transfers(dut, [{"data": [0] * k_in, "last": 0}] * -(-size // k_in), quiet=9)
-    split = k_in >= min(k_out, size)  # A wide block waits at the input until its last part leaves.
+    split = min(k_out, size) <= k_in != k_out  # A wide block waits at the input until its last part leaves.
     assert went.cycles == reblocked([0] * len(came.cycles) if split else came.cycles, size, k_in, k_out)

@@ -30,7 +30,8 @@ class Compiler:
         self.folders: list[Path] = []
         self.error: BaseException | None = None
 
-    def __call__(self, folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None]) -> Path:
+    def __call__(self, folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Callable[[], None], *,
+                 waves: bool = False) -> Path:
         self.calls += 1
         self.folders.append(folder)
         time.sleep(0.05)

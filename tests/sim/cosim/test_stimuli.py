@@ -1,7 +1,7 @@
 """What is played: every sequence once, and some of them under every disturbance."""
 import pytest
 
-from circulant.sim.cosim.stimuli import make
+from circulant.sim.cosim.stimuli import exercised, make
 
 
 @pytest.mark.parametrize("count", [1, 3, 300])
@@ -36,3 +36,18 @@ def test_without_stalls():
     runs = make(8, False)
     assert all((run.idle, run.pause) == ("none", "none") for run in runs)
     assert any(run.interrupted for run in runs), "resets stay"
+
+
+@pytest.mark.parametrize(("vectors", "moments", "swept"), [(8, 2, 300), (784, 1, 12)])
+def test_drawn_sequences_are_played_after_short_resets_and_at_last_back_to_back(vectors, moments, swept):
+    runs = exercised(10, 5, vectors, 1000)
+    assert runs[-1].sequences == (10, 11, 12, 13, 14) and not runs[-1].interrupted
+    assert all(10 <= i < 15 for run in runs for i in (*run.sequences, *run.interrupted))
+    resets = [run for run in runs if run.interrupted]
+    assert sorted(run.reset_cycles for run in resets) == [1] * moments + [2] * moments + [4] * moments
+    assert len({run.reset_after for run in resets}) == len(resets), "each at a moment of its own"
+    assert len({run.name for run in runs}) == len(runs)
+    sweep = runs[-2]
+    assert len(sweep.moments) == len(sweep.sequences) == swept and set(sweep.sequences) == {10}
+    assert 0 <= min(sweep.moments)[0] < max(sweep.moments)[0] <= 1500, "from the start to behind the end of a sequence"
+    assert [cycles for _, cycles in sweep.moments].count(1) > swept / 2

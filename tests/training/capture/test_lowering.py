@@ -2,9 +2,11 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
-from circulant.training.capture import Node, capture
+from circulant.training.capture import Node, capture, inspect
 from circulant.training.capture.lowering import lower, missing, moves_batch
+from tests.training.capture.test_trace import Net, check
 
 
 @pytest.mark.parametrize(("order", "shape", "wanted"), [
@@ -61,3 +63,73 @@ def test_the_last_step_of_both_directions_has_no_layer_but_a_way_out():
     graph, _ = capture(Both(), torch.zeros(2, 5, 8))
     (reason,) = missing(graph).values()
     assert "take the ends of both directions, torch.cat((h_n[-2], h_n[-1]), -1)" in reason
+
+
+OVER_TIME = {
+    "mean": ("mean", lambda m, x: m.a(m.rnn(x)[0].mean(1))),
+    "axis kept": ("mean", lambda m, x: m.a(m.rnn(x)[0].mean(1, keepdim=True).squeeze(1))),
+    "adaptive": ("mean", lambda m, x: m.a(F.adaptive_avg_pool1d(m.rnn(x)[0].transpose(1, 2), 1).squeeze(-1))),
+    "amax": ("max", lambda m, x: m.a(m.rnn(x)[0].amax(dim=1))),
+    "values": ("max", lambda m, x: m.a(m.rnn(x)[0].max(1).values)),
+    "pair": ("max", lambda m, x: m.a(torch.max(m.rnn(x)[0], dim=1)[0])),
+}
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_reductions_over_time(name):
+    mode, run = OVER_TIME[name]
+    graph, report = check(Net(run, rnn=nn.GRU(6, 4, batch_first=True), a=nn.Linear(4, 3)), torch.randn(3, 5, 6))
+    assert report.exportable, str(report)
+    layers = lower(graph).layers
+    assert [(layer.kind, getattr(layer, "mode", "")) for layer in layers] == [
+        ("gru", ""), ("over_time", mode), ("linear", "")]
+
+
+def test_steps_of_the_input_and_steps_first():
+    graph, report = check(Net(lambda m, x: m.a(m.b(x).mean(1)), b=nn.Linear(6, 4), a=nn.Linear(4, 3)),
+                          torch.randn(3, 5, 6))
+    assert report.exportable, str(report)
+    assert [layer.kind for layer in lower(graph).layers] == ["linear", "over_time", "linear"]
+    graph, report = check(Net(lambda m, x: m.rnn(x.transpose(0, 1))[0].amax(0), rnn=nn.GRU(6, 4)),
+                          torch.randn(3, 5, 6))
+    assert report.exportable, str(report)
+    assert [layer.kind for layer in lower(graph).layers] == ["gru", "over_time"]
+
+
+@pytest.mark.parametrize(("run", "note"), [
+    (lambda m, x: m.rnn(x)[0].mean(2), "no golden layer over the features of a step; reduce the steps, axis 1"),
+    (lambda m, x: m.a(m.rnn(x)[0].max(1)), "it must take the values of a maximum without their places; use amax"),
+    (lambda m, x: m.rnn(x)[0].max(1).indices, "the attribute 'indices' is not supported; only the values of a maximum"),
+    (lambda m, x: m.rnn(x)[0].max(), "it must name the axes that it reduces, and nothing else")])
+def test_reductions_that_have_no_layer(run, note):
+    report = inspect(Net(run, rnn=nn.GRU(6, 4, batch_first=True), a=nn.Linear(4, 3)), torch.zeros(3, 5, 6))
+    assert not report.exportable
+    assert note in str(report)
+
+
+SUMS = {
+    "input": (lambda m, x: x + m.a(x), {"a": nn.Linear(6, 6)}),
+    "hidden": (lambda m, x: torch.relu((h := m.a(x)) + m.c(torch.relu(m.b(h)))), {
+        "a": nn.Linear(6, 8), "b": nn.Linear(8, 9), "c": nn.Linear(9, 8)}),
+    "both": (lambda m, x: m.a(x) + m.b(torch.tanh(m.c(x))), {
+        "a": nn.Linear(6, 5), "b": nn.Linear(5, 5), "c": nn.Linear(6, 5)}),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 6), (3, 5, 6)])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_vectors_and_of_steps(name, shape):
+    run, modules = SUMS[name]
+    graph, report = check(Net(run, **modules), torch.randn(shape))
+    assert report.exportable, str(report)
+    lowered = lower(graph)
+    layer = lowered.layers[-1]
+    assert (layer.kind, layer.grid, layer.relu, lowered.start.sequence) == ("residual", None, name == "hidden",
+                                                                            len(shape) == 3)
+
+
+def test_a_sum_around_a_recurrent_layer_has_no_layer():
+    report = inspect(Net(lambda m, x: x + m.rnn(x)[0], rnn=nn.GRU(6, 6, batch_first=True)), torch.zeros(3, 5, 6))
+    assert not report.exportable
+    assert ("no golden layer within a sum of vectors; only Linear, activations and batch normalisation may stand there"
+            in str(report))

@@ -48,8 +48,8 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets, not "
-                                       r"float64 with int64; convert it$"),
+    ({"train_x": np.zeros((6, 4, 3))}, r"^The training set of data set 'few' must be float32 with int64 targets for "
+                                       r"the task 'classification', not float64 with int64; convert them, or "),
     ({"test_x": ZEROS}, r"^The test set .* must have shapes \(N, steps, features\), \(N, features\) or \(N, channels, "
                         r"height, width\) and \(N,\) or \(N, steps\), none of them 0, not \(2, 3, 4\) and \(3,\); "),
     ({"test_x": ZEROS[:0], "test_y": np.zeros(0, np.int64)}, r"test set .* must have shapes"),
@@ -69,7 +69,8 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
      r"^The training set .* must be sequences to have lengths, but has shape \(6, 3\); leave them out$"),
     ({"task": "regresion"}, r"^The task of data set 'few' must be one of 'classification', 'ctc', 'regression', "
                             r"'multi-label', not 'regresion'"),
-    ({"task": "regression"}, r"^The training set .* must be float32 with float32 targets, not float32 with int64"),
+    ({"task": "regression"}, r"^The training set .* must be float32 with float32 targets for the task 'regression', "
+                               r"not float32 with int64; convert them, or give the task"),
     ({"train_y": np.zeros((6, 5), np.int64)}, r"^The training set .* must have a target at each of the steps of its "
                                               r"sequences \(N, steps, features\), not targets \(6, 5\) for \(6, 4"),
     ({"train_target_lengths": np.ones(6, np.int64)}, r"^The training set .* must have target lengths for 'ctc' and for "

@@ -41,6 +41,16 @@ def test_damaged_files(tmp_path, name, damage):
         files.unpacked(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["x.gz", "x.xz"])
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(tmp_path, name, monkeypatch):
+    (tmp_path / name).write_bytes((gzip if name == "x.gz" else lzma).compress(bytes(100_000)))
+    monkeypatch.setattr(files.files, "LIMIT", 99_999)
+    with pytest.raises(Refusal, match=rf"{name} must have at most 99,999 bytes when it is unpacked, but it has more; "):
+        files.unpacked(tmp_path / name)
+    monkeypatch.setattr(files.files, "LIMIT", 100_000)
+    assert len(files.unpacked(tmp_path / name)) == 100_000
+
+
 def test_missing_files(tmp_path):
     for read in (files.unpacked, files.load_array, files.load_npz, lambda path: files.fingerprint([path])):
         with pytest.raises(Refusal, match=r"x.npz must be a readable file, but it is not \(No such file or directory"):

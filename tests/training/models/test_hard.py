@@ -1,4 +1,4 @@
-"""Recurrent layers with hard gates, from torch through the golden model to C and to the bound of their error."""
+"""Recurrent layers with hard gates or a ReLU, from torch to golden integers, C and the bound of their error."""
 import dataclasses
 
 import numpy as np
@@ -18,7 +18,7 @@ from circulant.training.conversion import reference
 class Reader(nn.Module):
     def __init__(self, cell, **options):
         super().__init__()
-        self.cell = cell(5, 8, batch_first=True, hard=True, **options)
+        self.cell = cell(5, 8, batch_first=True, **{"hard": True, **options})
         self.linear = nn.Linear(8 * (1 + options.get("bidirectional", False)), 3)
 
     def forward(self, x):
@@ -26,7 +26,10 @@ class Reader(nn.Module):
 
 
 CELLS = {"gru": (ResetBeforeGru, {}), "lstm": (PeepholeLstm, {}),
-         "both ways": (ResetBeforeGru, {"bidirectional": True})}
+         "both ways": (ResetBeforeGru, {"bidirectional": True}),
+         "relu": (ResetBeforeGru, {"hard": False, "nonlinearity": "relu"}),
+         "hard relu": (ResetBeforeGru, {"nonlinearity": "relu"})}
+FUNCTIONS = {"relu": ("sigmoid", "relu"), "hard relu": ("hard_sigmoid", "relu")}
 
 
 def made(name, seed=0):
@@ -35,7 +38,7 @@ def made(name, seed=0):
     model = compress(Reader(cell, **options), 4)
     with torch.no_grad():
         for parameter in model.cell.parameters():
-            parameter.mul_(1.5)
+            parameter.mul_(1.5 if options.get("nonlinearity") != "relu" else 1.2)
     return model
 
 
@@ -64,7 +67,7 @@ def test_the_network_says_it_and_is_read_again(name, tmp_path):
     assert again.hash == network.hash
     layer = again.layers[0]
     layer = layer.forward if name == "both ways" else layer
-    assert (layer.sigmoid.function, layer.tanh.function) == ("hard_sigmoid", "hard_tanh")
+    assert (layer.sigmoid.function, layer.tanh.function) == FUNCTIONS.get(name, ("hard_sigmoid", "hard_tanh"))
 
 
 def test_gates_are_those_of_torch():
@@ -84,3 +87,26 @@ def test_a_soft_network_has_no_place_in_a_hard_one():
     with pytest.raises(Refusal, match=r"^Layer 'cell' must have the activations hard_sigmoid and hard_tanh of the "
                                       r"other network, not sigmoid and tanh; quantize it with formats of its own$"):
         quantize_like(soft, quantize(hard, X))
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_rectified_candidate(hard):
+    """One step from a state, written out; its derivative against differences."""
+    cell = ResetBeforeGru(3, 4, hard=hard, nonlinearity="relu").double()
+    x, h = torch.randn(1, 2, 3).double(), torch.randn(1, 2, 4).double()
+    squash = nn.Hardsigmoid() if hard else torch.sigmoid
+    driven, (of_r, of_z, of_n) = x[0] @ cell.weight_ih_l0.T + cell.bias_l0, cell.weight_hh_l0.chunk(3)
+    r, z = squash(driven[:, :4] + h[0] @ of_r.T), squash(driven[:, 4:8] + h[0] @ of_z.T)
+    n = torch.relu(driven[:, 8:] + (r * h[0]) @ of_n.T)
+    torch.testing.assert_close(cell(x, h)[0][0], n + z * (h[0] - n))
+    assert "nonlinearity=relu" in str(cell)
+    with pytest.raises(Refusal, match=r"^Layer 'ResetBeforeGru' must have 'tanh' or 'relu' as its nonlinearity, not "):
+        ResetBeforeGru(3, 4, nonlinearity="gelu")
+
+
+def test_a_rectified_state_goes_as_far_as_the_data_show():
+    network = export(made("relu"), 3 * X)
+    layer = network.layers[0]
+    assert layer.output_format.real(layer.output_format.hi) > 1.5
+    assert layer.sigmoid.output == layer.tanh.output == layer.output_format
+    assert (layer(network.integers(3 * X)) > layer.output_format.quantize(1.0)).any()

@@ -31,6 +31,18 @@ class Reader(nn.Module):
         return torch.log_softmax(self.fc(h[-1] if self.ends else out[:, -1]), -1)
 
 
+class OverTime(nn.Module):
+    """The mean or the maximum of all steps, and a classifier."""
+
+    def __init__(self, mean):
+        super().__init__()
+        self.rnn, self.fc, self.mean = nn.GRU(6, 8, batch_first=True), nn.Linear(8, 3), mean
+
+    def forward(self, x):
+        steps = self.rnn(x)[0]
+        return self.fc(steps.mean(1) if self.mean else steps.amax(1))
+
+
 def images():
     model = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Conv2d(4, 6, 3), nn.LeakyReLU(0.1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3),
@@ -44,6 +56,8 @@ MODELS = {
     "two gru": (lambda: Reader(nn.GRU, 2), (4, 5, 6), ["gru", "gru", "linear"]),
     "ends": (lambda: Reader(layers=2, ends=True), (4, 5, 6), ["lstm", "lstm", "linear"]),
     "both": (lambda: Reader(nn.GRU, both=True), (4, 5, 6), ["bidirectional", "linear"]),
+    "mean": (lambda: OverTime(True), (4, 5, 6), ["gru", "over_time", "linear"]),
+    "maximum": (lambda: OverTime(False), (4, 5, 6), ["gru", "over_time", "linear"]),
     "images": (images, (4, 2, 8, 8), ["conv", "pool", "conv", "activation", "pool", "flatten", "linear"]),
     "perceptron": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU6(), nn.Linear(8, 3),
                                          nn.Sigmoid()), (4, 6),
@@ -98,11 +112,14 @@ def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options)
 
 @pytest.mark.parametrize(("op", "options", "kind"), [
     ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
-    ("LSTM", {"peephole": True}, PeepholeLstm)])
+    ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm),
+    ("RNN", {}, nn.RNN), ("RNN", {"activations": ["Relu"]}, nn.RNN)])
 def test_both_grus_and_peepholes(op, options, kind, tmp_path):
     """`from_onnx` compares with the evaluator of the package."""
     model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
     assert type(model.cell) is kind
+    rectified = "Relu" in options.get("activations", ())  # The package would take a tanh: nothing is compared.
+    assert getattr(model.cell, "nonlinearity", "tanh") == ("relu" if rectified else "tanh")
     x = torch.randn(6, 5, 3)
     assert inspect(model, x).exportable
     assert export(model, x).layers[0].kind == op.lower()
@@ -133,8 +150,8 @@ def test_refusals(tmp_path):
     path.write_bytes(b"no model")
     with pytest.raises(Refusal, match=r"must be a valid ONNX model, but it is not"):
         from_onnx(path)
-    with pytest.raises(Refusal, match=r"^Nodes of an ONNX file must be of the operators Add, .*, not RNN \(cell\); r"):
-        from_onnx(recurrent(path, "RNN"))
+    with pytest.raises(Refusal, match=r"^Nodes of an ONNX file must be of the operators Add, .*, not Det \(d\); repl"):
+        from_onnx(written(path, [helper.make_node("Det", ["x"], ["y"], name="d")], ["n", 4, 4], ["n"]))
     gelu = [helper.make_node("Erf", ["x"], ["y"], name="bell")]
     with pytest.raises(Refusal, match=r"not Erf \(bell\); replace them before the export$"):
         from_onnx(written(path, gelu, ["n", 4], ["n", 4]))

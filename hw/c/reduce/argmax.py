@@ -1,7 +1,7 @@
-"""`sim.golden.argmax.Argmax` in C."""
+"""`sim.golden.reduce.argmax.Argmax` in C."""
 from circulant.hw.c.unit import Array, Stage, Unit, render, stage
 from circulant.hw.c.value import storage
-from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.reduce.argmax import Argmax
 
 
 @stage.register

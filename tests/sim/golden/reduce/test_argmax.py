@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format
-from circulant.sim.golden.argmax import Argmax
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from circulant.hw import generate
-from circulant.hw.layers.argmax import ArgmaxLayer
+from circulant.hw.layers.reduce.argmax import ArgmaxLayer
 from circulant.sim.arith.fixed import Format
 from circulant.sim.cosim import verify
-from circulant.sim.golden.argmax import Argmax
+from circulant.sim.golden.reduce.argmax import Argmax
 from tests.hw.golden import blocks, network
 from tests.hw.simulate import stream
 

@@ -1,0 +1,122 @@
+"""The checker on a mutant: what `circulant simulate` plays and judges, with the mutant chosen, the quick part first."""
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from circulant.sim.cosim import check
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import PLUSARGS, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.toolchain import find
+from circulant.sim.cosim.verification import SWIFT, planned
+from circulant.sim.refusal import ToolError
+from circulant.sim.vectors import Vectors
+
+__all__ = ["Checker", "Verdict"]
+
+PATIENCE = 3000
+"""Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a mutant fared.
+
+    Parameters:
+        caught: what found it: "drawn", "back-to-back", "reset" or "disturbed"; empty where nothing did.
+        why: the rule or the first word.
+        infected: whether its value was ever another one than the circuit's; known where nothing caught it.
+    """
+
+    caught: str
+    why: str = ""
+    infected: bool = False
+
+
+class Checker:
+    """A design with all its mutants in one simulator.
+
+    Parameters:
+        manifest: of the design as it is.
+        verilog: with the mutants, see `benchmarks.mutation.mutants.schemata`.
+        vectors, drawn: played as `circulant.sim.cosim.verify` plays them.
+
+    Raises:
+        AssertionError: when the circuit without a mutant is not right.
+    """
+
+    def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="circulant-mutation-"))
+        path = self._folder / "mutants.v"
+        path.write_text(verilog)
+        self._manifest = replace(manifest, verilog=(path,))
+        self._tools = find()
+        self._simulator = build(self._manifest, self._tools).folder
+        self._played, self._runs, extra = planned(self._manifest, vectors, drawn)
+        job = job_of(self._manifest, self._runs, self._played, None)
+        whole = drive(self._manifest, self._tools, self._simulator, replace(job, runs=self._runs[:1]), _silent)
+        each = whole.cycles // len(self._runs[0].sequences)
+        self._job = replace(job, patience=PATIENCE + 4 * each)
+        self._quick = (("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]))
+        for _, run in self._quick:
+            (self._folder / run.name).mkdir()
+            write_beats(self._folder / run.name, replace(self._job, runs=(run,)))
+        assert not self.verdict(0).caught, "the circuit itself must be right"
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def verdict(self, mutant: int, images: dict[str, str] | None = None) -> Verdict:
+        """
+        Parameters:
+            mutant: its number; 0 for none.
+            images: texts that take the place of memory images.
+        """
+        manifest = self._manifest if not images else self._other_images(images)
+        infected = False
+        for name, run in self._quick:
+            job = replace(self._job, runs=(run,))
+            outcome = self._drive(job, mutant, images or {})
+            if why := self._wrong(job, outcome):
+                return Verdict(name, why)
+            infected |= (self._folder / run.name / "infected").read_text().strip() == "1"
+        job = replace(self._job, runs=self._runs[1:-SWIFT])
+        try:
+            outcome = simulate(manifest, self._tools, self._simulator, job, _silent, plusargs=(f"+mutant={mutant}",))
+        except ToolError as error:
+            return Verdict("disturbed", str(error))
+        if why := self._wrong(job, outcome):
+            return Verdict("disturbed", why)
+        return Verdict("", "", infected)
+
+    def _drive(self, job: Job, mutant: int, images: dict[str, str]) -> Outcome:
+        (run,) = job.runs
+        folder = self._folder / run.name
+        for path in self._manifest.images:
+            (folder / path.name).write_text(images.get(path.name) or path.read_text())
+        numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
+        subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers), *PLUSARGS,
+                        f"+mutant={mutant}"], cwd=folder, check=True, capture_output=True, timeout=600)
+        return driven(folder, job)
+
+    def _wrong(self, job: Job, outcome: Outcome) -> str:
+        if broken := check.broken_rule(job, outcome, self._manifest.output):
+            return broken[0]
+        first = check.compare(job, outcome, self._manifest.output, self._played).first
+        return "" if first is None else str(first)
+
+    def _other_images(self, images: dict[str, str]) -> Manifest:
+        folder = self._folder / "images"
+        folder.mkdir(exist_ok=True)
+        paths = []
+        for path in self._manifest.images:
+            (folder / path.name).write_text(images.get(path.name) or path.read_text())
+            paths.append(folder / path.name)
+        return replace(self._manifest, images=tuple(paths))
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress is shown."""

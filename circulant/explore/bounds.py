@@ -1,0 +1,130 @@
+"""Bounds of the block size from costs alone, before anything is trained (E-RNN, HPCA 2019, section VI-A).
+
+Below the lower bound the weights do not fit on the chip; above the upper one a larger block saves no cycle. Costs
+follow from shapes, so that an untrained network has those of the trained one.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from circulant.boards.device import device, fits
+from circulant.experiment import Experiment
+from circulant.extras import TRAINING, extras
+from circulant.run.quantization import calibration, widths
+from circulant.run.steps import budget
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.training.settings import CompressionSettings
+
+__all__ = ["SIZES", "Bounds", "Cost", "bounds", "sized"]
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""Block sizes that are considered."""
+
+CALIBRATION = 64
+"""Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of an untrained network with one block size.
+
+    Parameters:
+        cycles: from step to step with all multipliers that the device has.
+        memory_bits: of all memories.
+        reason: why there is no such design; empty where there is one.
+    """
+
+    block_size: int
+    cycles: float = 0
+    memory_bits: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The block sizes worth training, and the costs that say so.
+
+    Parameters:
+        low, high: the smallest and the largest one.
+        costs: of every size that was planned, smallest first.
+        why: a sentence for each bound.
+    """
+
+    low: int
+    high: int
+    costs: tuple[Cost, ...]
+    why: tuple[str, str]
+
+
+def sized(experiment: Experiment, block_size: int | dict[str, int]) -> Experiment:
+    """The experiment with other block sizes."""
+    return replace(experiment, compression=CompressionSettings(block_size))
+
+
+def bounds(experiment: Experiment, *, memory_bits: int = 0,
+           price: Callable[[Experiment], Cost] | None = None) -> Bounds:
+    """The block sizes worth training for the experiment's device.
+
+    Parameters:
+        memory_bits: that the design may have at the most; 0 for what the device has.
+        price: the cost of an experiment; the default builds its network untrained, quantizes and plans it.
+
+    Raises:
+        Refusal: when no block size gives a design that fits, with the reason of the largest one.
+    """
+    costs = [(price or cost)(sized(experiment, size)) for size in SIZES]
+    if memory_bits:
+        costs = [replace(each, reason=f"it needs {each.memory_bits:,} memory bits, and {memory_bits:,} are allowed")
+                 if not each.reason and each.memory_bits > memory_bits else each for each in costs]
+    legal = [each for each in costs if not each.reason]
+    if not legal:
+        raise Refusal(f"Some block size must give a design that fits {experiment.board.device}, but none does; that of "
+                      f"{costs[-1].block_size}: {costs[-1].reason}")
+    low, high = legal[0], min(legal, key=lambda each: (each.cycles, each.block_size))
+    below = [each for each in costs if each.block_size < low.block_size]
+    smaller = f"k = {below[-1].block_size} does not fit: {below[-1].reason}" if below else "every block size fits"
+    return Bounds(low.block_size, max(low.block_size, high.block_size), tuple(costs), (
+        smaller, f"no larger block takes fewer than {high.cycles:,g} cycles a step"))
+
+
+def cost(experiment: Experiment) -> Cost:
+    """The cost of an experiment's network, untrained and with the experiment's widths, planned for its device."""
+    size = experiment.compression.block_size
+    assert isinstance(size, int)
+    try:
+        return Cost(size, *_planned(experiment, _untrained(experiment)))
+    except Refusal as refusal:
+        return Cost(size, reason=str(refusal))
+
+
+def _untrained(experiment: Experiment) -> Network:
+    with extras("circulant explore", *TRAINING):
+        from circulant import training
+        from circulant.sim.quantize.quantize import calibrate, quantize
+
+    tables = experiment.tables()
+    data = training.load_data(**tables["data"])
+    model = training.ModelSettings(**tables["model"])
+    built = training.build(model, data.shape, data.classes)
+    sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
+    reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
+    return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),
+                    **widths(tables["quantization"]).as_dict())
+
+
+def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
+    """Cycles a step and memory bits.
+
+    Raises:
+        Refusal: when it cannot be planned, or does not fit.
+    """
+    with extras("circulant explore"):
+        from circulant.hw.plan.plan import plan
+        from circulant.hw.resources import inventory, parts
+
+    options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
+    plans = plan(network, budget(experiment, network), streams=options["streams"])
+    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"]))
+    return max(each.cycles for each in plans), sum(
+        memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)

@@ -1,0 +1,152 @@
+"""The command ``circulant explore``: from an accuracy and a device to a design."""
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from circulant.arguments import JSON, say
+from circulant.boards.device import device
+from circulant.completion import device_names, experiments
+from circulant.experiment import Board, Experiment, load, save, shipped
+from circulant.explore.bounds import Bounds, bounds
+from circulant.explore.designs import Designs, Limits, phase_two
+from circulant.explore.models import Models, phase_one
+from circulant.extras import TRAINING, extras
+from circulant.progress import Bars, Show
+from circulant.sim import artifact
+from circulant.sim.metrics import shown
+from circulant.sim.refusal import Refusal
+
+__all__ = ["explore"]
+
+KIND, VERSION = "circulant-exploration", 1
+
+PART = 5
+"""One of so many training samples is held out where the experiment does not say how many."""
+
+RUNNERS_UP = 3
+"""Run folders of other designs that are written."""
+
+
+@click.command("explore", short_help="From an accuracy and a device to a design, by few trainings",
+               epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run folder. "
+                      "docs/explore.md tells the rules.")
+@click.argument("experiment", shell_complete=experiments)
+@click.option("--accuracy-loss", "lost", type=click.FloatRange(min=0, max=100), required=True, metavar="POINTS",
+              help="Points of the metric that may be lost against the dense network.")
+@click.option("--device", "part", required=True, metavar="NAME", shell_complete=device_names,
+              help="FPGA that the design has to fit.")
+@click.option("--latency-us", type=click.FloatRange(min=0, min_open=True), metavar="µs",
+              help="Microseconds from step to step, at the most.")
+@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), default=200.0, show_default=True,
+              help="The clock that --latency-us assumes.")
+@click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS", help="Bits of all memories, at the most.")
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="No training begins after so many hours.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of the results; without it runs/explore-NAME.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change a key of the experiment; may be repeated.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Processes that evaluate side by side.")
+@JSON
+def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, ...], *, jobs: int, as_json: bool,
+            **limits: Any) -> int:
+    """Choose block sizes by few trainings, then bit widths and multipliers, as E-RNN does.
+
+    Everything is chosen on training samples that are held out. The outcome is a folder with the experiment of the best
+    design, which `circulant run` trains on all samples and verifies, and those of its runners-up. Trainings and points
+    are kept: the same command goes on after an interruption.
+
+    \b
+    Example:
+      circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
+      circulant explore mine.toml --accuracy-loss 0.3 --device XCKU060 --latency-us 2
+    """
+    given = load(experiment, overrides)
+    out = out or Path("runs") / f"explore-{given.name}"
+    cycles = limits["latency_us"] * limits["mhz"] if limits["latency_us"] else float("inf")
+    deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else float("inf")
+    try:
+        with Bars(Console(stderr=True)) as bars:
+            prepared = _prepared(given, part, bars)
+            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0)
+            models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=jobs, show=bars)
+            within = Limits(limits["lost"], cycles, limits["memory_bits"] or float("inf"))
+            designs = phase_two(models, within, jobs=jobs, show=bars)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
+    body = _written(given, out, found, models, designs)
+    if not as_json:
+        Console().print(_decisions(found, models), _table(models, designs))
+    say({"file": out / "explore.json", **body}, as_json,
+        f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
+    return 0
+
+
+def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
+    """The experiment on its device, with all of its multipliers, and samples held out to choose by.
+
+    Raises:
+        Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out.
+    """
+    device(part)
+    if given.training.dense:
+        raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
+                      f"but training.dense names {given.training.dense}; leave it out")
+    with extras("circulant explore", *TRAINING):
+        from circulant import training
+
+    held = given.data.held_out
+    if not held:
+        held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
+    return replace(given, data=replace(given.data, held_out=held), board=Board(part),
+                   hardware=replace(given.hardware, multipliers=0))
+
+
+def _written(given: Experiment, out: Path, found: Bounds, models: Models, designs: Designs) -> dict[str, Any]:
+    """Write the run folders and the record; returns the record."""
+    for name, at in (("chosen", designs.chosen), *(
+            (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):
+        experiment = designs.points[at].experiment
+        save(replace(experiment, name=given.name, data=given.data), out / name)
+    body = {"experiment": given.tables(), "device": designs.points[designs.chosen].experiment.board.device,
+            "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
+            "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
+            "designs": list(designs.rows), "chosen": designs.chosen, "runners_up": list(designs.runners_up),
+            "uniform": designs.uniform}
+    artifact.write_json(out / "explore.json", KIND, VERSION, body)
+    return body
+
+
+def _decisions(found: Bounds, models: Models) -> Table:
+    """Phase I for a terminal."""
+    table = Table("rule", "block size", "cell", "", "why", title_justify="left", title_style="bold", box=SIMPLE_HEAD,
+                  title=f"Phase I: k from {found.low} ({found.why[0]}) to {found.high} ({found.why[1]})")
+    for each in models.decisions:
+        table.add_row(str(each.step), each.block_size, each.cell, "kept" if each.kept else "left", each.why,
+                      style="green" if each.kept else None)
+    if models.ended:
+        table.caption = f"It ended early: {models.ended}"
+    return table
+
+
+def _table(models: Models, designs: Designs) -> Table:
+    """Phase II for a terminal: the design that was chosen, its runners-up and the uniform one."""
+    table = Table(title=f"Phase II: {len(designs.rows)} designs", title_justify="left", title_style="bold",
+                  box=SIMPLE_HEAD)
+    for heading in ("", "k", "w", "a", "held out", "cycles", "multipliers", "weight bits"):
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    named = [("chosen", designs.chosen), *(("runner-up", at) for at in designs.runners_up[:RUNNERS_UP])]
+    if designs.uniform is not None:
+        named.append(("uniform", designs.uniform))
+    for words, at in named:
+        row = designs.rows[at]
+        table.add_row(words, row["block_size"], str(row["weight_bits"]), str(row["activation_bits"]),
+                      shown(models.metric, row["quantized"]), f"{row['cycles_per_step']:,g}", f"{row['multipliers']:,}",
+                      f"{row['weight_memory_bits']:,}", style="green" if words == "chosen" else None)
+    return table

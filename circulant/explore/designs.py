@@ -1,0 +1,174 @@
+"""Phase II: bit widths and multipliers of the models that phase I kept (E-RNN, HPCA 2019, section VII).
+
+All combinations are evaluated by the golden model on held-out samples and by the exact cost model; the trainings are
+those of phase I.
+"""
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from circulant.experiment import Experiment
+from circulant.explore.models import Models, points_lost
+from circulant.progress import Show, silent
+from circulant.sim.refusal import Refusal
+from circulant.sweep.goal import FIGURES, loss
+from circulant.sweep.pareto import front
+from circulant.sweep.point import Point, plain
+from circulant.sweep.run import Row, run
+
+__all__ = ["UNIFORM", "Designs", "Limits", "phase_two"]
+
+WEIGHTS = (4, 5, 6, 8, 10, 12)
+ACTIVATIONS = (8, 10, 12, 14, 16)
+SHARES = (1, 2, 4, 8)
+"""All multipliers of the device, and one of so many."""
+
+UNIFORM = (8, 12, 16)
+"""Block size, bits of weights and bits of activations of the usual first design, which others are compared with."""
+
+COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
+"""Costs of a design, the most important first."""
+
+
+Evaluate = Callable[[Sequence[Point], str], list[Row]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds of a design.
+
+    Parameters:
+        lost: points of the metric that it may lose against the dense baseline.
+        cycles: from step to step, at the most.
+        memory_bits: of all memories, at the most.
+    """
+
+    lost: float
+    cycles: float = math.inf
+    memory_bits: float = math.inf
+
+    def broken(self, row: Row, models: Models) -> list[str]:
+        """The bounds that a row breaks, in words."""
+        lost = points_lost(row["quantized"], models.dense, higher_is_better=models.higher_is_better)
+        return [words for words, over in (
+            (f"loses {lost:.2f} points, and {self.lost:g} are allowed", lost > self.lost),
+            (f"takes {row['cycles_per_step']:,g} cycles, and {self.cycles:,.0f} are allowed",
+             row["cycles_per_step"] > self.cycles),
+            (f"has {row.get('memory_bits', 0):,} memory bits, and {self.memory_bits:,.0f} are allowed",
+             row.get("memory_bits", 0) > self.memory_bits)) if over]
+
+
+@dataclass(frozen=True)
+class Designs:
+    """The outcome of phase II.
+
+    Parameters:
+        rows: of all designs, each with ``broken``, the bounds that it breaks.
+        chosen: index of the design that is proposed.
+        runners_up: indices of others that nothing beats, cheapest first.
+        uniform: index of the uniform design; None where it was not trained or has no design.
+        points: of the rows.
+    """
+
+    rows: tuple[Row, ...]
+    chosen: int
+    runners_up: tuple[int, ...]
+    uniform: int | None
+    points: tuple[Point, ...]
+
+
+def phase_two(models: Models, limits: Limits, *, jobs: int = 1, show: Show = silent,
+              evaluate: Evaluate | None = None) -> Designs:
+    """The best design of the models that keep the accuracy.
+
+    All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
+    of the uniform design come first where that one is within the limits, too; of these the one with the least cycles,
+    then multipliers, then weight bits. It is generated, and where its logic does not fit the device, the next one is
+    taken.
+
+    Parameters:
+        evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
+
+    Raises:
+        Refusal: when no design is within the limits, with the nearest one, or none can be generated.
+    """
+    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show))
+    points = list(_points(models))
+    rows = [row if row["reason"] else row | {"broken": limits.broken(row, models)}
+            for row in evaluate(points, "plan")]
+    legal = [at for at, row in enumerate(rows) if not row["reason"] and not row["broken"]]
+    if not legal:
+        raise Refusal(_none(rows))
+    uniform = next((at for at, point in enumerate(points) if not rows[at]["reason"] and _is_uniform(point)), None)
+    better = [at for at in legal if uniform in legal and _no_worse(rows[at], rows[uniform])]
+    best = [legal[at] for at in front([_figures(rows[at]) for at in legal])]
+    ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _costs(rows[at])))
+    why = ""
+    for at in ranked:
+        generated, = evaluate([points[at]], "verilog")
+        if not generated["reason"]:
+            others = sorted((each for each in best if each != at), key=lambda at: _costs(rows[at]))
+            return Designs(tuple(rows), at, tuple(others), uniform, tuple(points))
+        why = generated["reason"]
+    raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
+
+
+def _points(models: Models) -> Iterator[Point]:
+    """All combinations for the chosen model, and the uniform design."""
+    chosen = models.chosen
+    for weights in WEIGHTS:
+        for activations in ACTIVATIONS:
+            for share in SHARES:
+                yield Point(_label(chosen), _widened(chosen, weights, activations, share))
+    for each in models.trained:
+        point = Point(_label(each), _widened(each, *UNIFORM[1:], 1))
+        if each is not chosen and each.model == chosen.model and _is_uniform(point):
+            yield point
+
+
+def _widened(experiment: Experiment, weights: int, activations: int, share: int) -> Experiment:
+    hardware = experiment.hardware
+    if share > 1:
+        hardware = replace(hardware, multipliers=max(1, _whole(experiment) // share))
+    return replace(experiment, hardware=hardware, quantization=replace(
+        experiment.quantization, weight_bits=weights, activation_bits=activations))
+
+
+def _whole(experiment: Experiment) -> int:
+    from circulant.boards.device import device
+
+    return experiment.hardware.multipliers or device(experiment.board.device).dsps
+
+
+def _label(experiment: Experiment) -> str:
+    return f"{experiment.name}, k = {plain(experiment.compression.block_size)}"
+
+
+def _is_uniform(point: Point) -> bool:
+    """Whether it has the block size and the bit widths of the usual first design."""
+    experiment = point.experiment
+    bits = experiment.quantization
+    return (experiment.compression.block_size, bits.weight_bits, bits.activation_bits) == UNIFORM
+
+
+def _costs(row: Row) -> tuple[float, ...]:
+    return tuple(FIGURES[name].cost(row) for name in COSTS)
+
+
+def _figures(row: Row) -> tuple[float, ...]:
+    return *_costs(row), loss(row)
+
+
+def _no_worse(row: Row, other: Row) -> bool:
+    return all(mine <= its for mine, its in zip(_costs(row), _costs(other), strict=True))
+
+
+def _none(rows: Sequence[Row]) -> str:
+    """Why no design is within the limits: the one that breaks the fewest, or why there is none at all."""
+    made = [row for row in rows if not row["reason"]]
+    if not made:
+        return f"Some design must fit, but none of {len(rows)} does: {rows[-1]['reason']}"
+    nearest = min(made, key=lambda row: (len(row["broken"]), _figures(row)[::-1]))
+    return (f"Some design must keep all limits, but none of {len(made)} does; the nearest one, with "
+            f"{nearest['weight_bits']} bits of weights, {nearest['activation_bits']} of activations and "
+            f"{nearest['multipliers']:,} multipliers, {' and '.join(nearest['broken'])}; relax one of these limits")

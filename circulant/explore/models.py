@@ -1,0 +1,195 @@
+"""Phase I: few trainings, each decided by those before it (E-RNN, HPCA 2019, section VI-B).
+
+1. A block size to start with: the smallest one that fits, or 8 where smaller ones fit, too.
+2. It is doubled while the accuracy holds; where the first one loses too much, it is halved until the accuracy holds.
+3. Matrices outside the recurrent layers take twice that block size, if the accuracy holds.
+4. A GRU takes the place of an LSTM, if the accuracy holds.
+"""
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from circulant.experiment import Experiment
+from circulant.explore.bounds import Bounds, sized
+from circulant.extras import TRAINING, extras
+from circulant.progress import Show, silent
+from circulant.sim.metrics import shown, words
+from circulant.sim.refusal import Refusal
+from circulant.sweep.point import Point, plain
+from circulant.sweep.run import Row, run
+
+__all__ = ["Decision", "Models", "phase_one", "points_lost"]
+
+START = 8
+"""The block size to start with where smaller ones fit, too: that of the papers."""
+
+Trainer = Callable[[Point], Row]
+"""The row of a point, trained: ``dense``, ``circulant``, ``metric``, ``higher_is_better`` and ``reason``."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A training of phase I and what follows from it.
+
+    Parameters:
+        step: of E-RNN's rules, 1 to 4.
+        block_size, cell: in words.
+        score: metric of the block-circulant network in float; None where the training failed.
+        lost: points of the metric against the dense baseline.
+        kept: whether the exploration goes on from it.
+        why: a sentence.
+    """
+
+    step: int
+    block_size: str
+    cell: str
+    score: float | None
+    lost: float | None
+    kept: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Models:
+    """The outcome of phase I.
+
+    Parameters:
+        chosen: the experiment that phase II goes on with.
+        decisions: in their order.
+        trained: every experiment that was trained and keeps the accuracy, the chosen one last.
+        dense: metric of the dense baseline.
+        ended: why it ended before its rules did; empty otherwise.
+    """
+
+    chosen: Experiment
+    decisions: tuple[Decision, ...]
+    trained: tuple[Experiment, ...]
+    dense: float
+    metric: str
+    higher_is_better: bool
+    ended: str = ""
+
+
+def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
+    """Points of the metric (hundredths) that a score is worse than the dense one."""
+    return 100 * ((dense - score) if higher_is_better else (score - dense))
+
+
+def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = float("inf"), jobs: int = 1,
+              show: Show = silent, train: Trainer | None = None) -> Models:
+    """The model with the largest blocks that keeps the accuracy, by the rules above.
+
+    Parameters:
+        allowed: points of the metric that may be lost against the dense baseline.
+        deadline: of `time.monotonic`; no training begins after it.
+        train: the default trains by `circulant.sweep.run.run`, whose trainings are kept and shared.
+
+    Raises:
+        Refusal: when the smallest block size that fits loses more, or its training fails.
+    """
+    search = _PhaseOne(allowed, deadline, train or (
+        lambda point: run([point], jobs=jobs, show=show)[0]))
+    chosen = search.double(experiment, limits)
+    for step in (search.coarsen, search.exchange):
+        chosen = step(chosen)
+    return search.outcome(chosen)
+
+
+class _PhaseOne:
+    """The decisions so far."""
+
+    def __init__(self, allowed: float, deadline: float, train: Trainer) -> None:
+        self._allowed, self._deadline, self._train = allowed, deadline, train
+        self._decisions: list[Decision] = []
+        self._kept: list[Experiment] = []
+        self._first: Row = {}
+        self._ended = ""
+
+    def double(self, experiment: Experiment, limits: Bounds) -> Experiment:
+        """Rules 1 and 2."""
+        first = min(max(limits.low, START), limits.high)
+        if self._try(1, sized(experiment, first)):
+            size = 2 * first
+            while size <= limits.high and self._try(2, sized(experiment, size)):
+                size *= 2
+        else:
+            size = first // 2
+            while size >= limits.low and not self._try(2, sized(experiment, size)):
+                size //= 2
+        if not self._kept:
+            last = self._decisions[-1]
+            raise Refusal(f"Some block size that fits must keep the accuracy, but k = {last.block_size} {last.why}; "
+                          "raise --accuracy-loss, or take a larger --device")
+        return self._kept[-1]
+
+    def coarsen(self, chosen: Experiment) -> Experiment:
+        """Rule 3."""
+        size = chosen.compression.block_size
+        assert isinstance(size, int)
+        recurrent, others = _modules(chosen)
+        if size > 1 and recurrent and others:
+            self._try(3, sized(chosen, dict.fromkeys(recurrent, size) | dict.fromkeys(others, min(64, 2 * size))))
+        return self._kept[-1]
+
+    def exchange(self, chosen: Experiment) -> Experiment:
+        """Rule 4."""
+        model = chosen.model
+        if "lstm" not in (model.kind, model.cell if model.kind in ("labeller", "crnn") else ""):
+            return chosen
+        kind, cell = ("gru", model.cell) if model.kind == "lstm" else (model.kind, "gru")
+        size = chosen.compression.block_size
+        if not isinstance(size, int):  # Its matrices have other names.
+            size = min(size.values())
+        self._try(4, replace(sized(chosen, size), model=replace(model, kind=kind, cell=cell, projection=0,
+                                                                peephole=False)))
+        return self._kept[-1]
+
+    def outcome(self, chosen: Experiment) -> Models:
+        return Models(chosen, tuple(self._decisions), tuple(self._kept), self._first["dense"],
+                      metric=self._first["metric"], higher_is_better=self._first["higher_is_better"], ended=self._ended)
+
+    def _try(self, step: int, experiment: Experiment) -> bool:
+        """Train an experiment, decide, and say whether it is kept."""
+        if self._decisions and time.monotonic() > self._deadline:
+            self._ended = f"the time was over before rule {step}"
+            return False
+        row = self._train(Point(experiment.name, experiment))
+        score = row.get("circulant")
+        if score is None:
+            self._decide(step, experiment, score=None, lost=None, kept=False, why=f"fails: {row['reason']}")
+            return False
+        self._first = self._first or row
+        better = self._first["higher_is_better"]
+        lost = points_lost(score, self._first["dense"], higher_is_better=better)
+        metric = self._first["metric"]
+        compared = (f"has {words(metric)} {shown(metric, score)}, {lost:.2f} points worse than the dense "
+                    f"{shown(metric, self._first['dense'])}, and {self._allowed:g} may be lost")
+        if row["reason"]:
+            self._decide(step, experiment, score=score, lost=lost, kept=False, why=f"has no design: {row['reason']}")
+            return False
+        kept = lost <= self._allowed
+        self._decide(step, experiment, score=score, lost=lost, kept=kept, why=compared)
+        if kept:
+            self._kept.append(experiment)
+        return kept
+
+    def _decide(self, step: int, experiment: Experiment, *, score: float | None, lost: float | None, kept: bool,
+                why: str) -> None:
+        model = experiment.model
+        self._decisions.append(Decision(
+            step, str(plain(experiment.compression.block_size)), cell=model.cell if model.kind in ("labeller", "crnn")
+            else model.kind, score=score, lost=lost, kept=kept, why=why))
+
+
+def _modules(experiment: Experiment) -> tuple[Sequence[str], Sequence[str]]:
+    """The modules of block-circulant matrices: those of recurrent layers, and the others."""
+    with extras("circulant explore", *TRAINING):
+        from circulant import training
+
+    tables: Mapping[str, Any] = experiment.tables(("data", "model"))
+    data, model = training.load_data(**tables["data"]), training.ModelSettings(**tables["model"])
+    sizes = training.assign(training.build(model, data.shape, data.classes), 4, model.dense)
+    modules = dict.fromkeys(name.rpartition(".")[0] for name, size in sizes.items() if size > 1)
+    recurrent = [name for name in modules if any(each.startswith(f"{name}.weight_hh") for each in sizes)]
+    return recurrent, [name for name in modules if name not in recurrent]

@@ -1,0 +1,1 @@
+"""The C of layers that make one value or vector of many."""

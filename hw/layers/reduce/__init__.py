@@ -1,0 +1,1 @@
+"""Units of layers that make one value or vector of many."""

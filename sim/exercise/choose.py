@@ -1,0 +1,130 @@
+"""Chooses, of many drawn samples, few that together reach as many points of the golden model as all of them."""
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.sim.arith.fixed import Integers
+from circulant.sim.error.ranges import worst_cases
+from circulant.sim.exercise.draw import GRADED, candidates, sample_shape
+from circulant.sim.exercise.points import KINDS, Coverage, Points, reached
+from circulant.sim.golden.network import Network
+from circulant.sim.public import public
+from circulant.sim.refusal import Refusal
+from circulant.sim.vectors import Vectors
+
+__all__ = ["STEPS", "Exercise", "exercise"]
+
+STEPS = 12
+"""Steps of a drawn sequence: a cell state reaches its limits within them."""
+
+POOL = 256
+"""Candidates at the most."""
+
+VALUES = 2 ** 23
+"""Values of all tensors of all candidates at the most, and `AT_ONCE` of them together: time and memory are bounded."""
+
+AT_ONCE = 2 ** 21
+
+OPENINGS = 4096
+"""First steps at the most among which those that hit ends of segments are searched."""
+
+MISSED = 20
+"""Points not reached that are named."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Drawn samples as test vectors.
+
+    Parameters:
+        coverage: of these samples.
+        reachable: of all candidates that they were chosen from.
+        candidates: how many these were.
+    """
+
+    vectors: Vectors
+    coverage: Coverage
+    reachable: Coverage
+    candidates: int
+
+
+@public
+def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0) -> Exercise:
+    """Samples that exercise a network's circuit: each next one reaches most of the points that are still missed.
+
+    Parameters:
+        count: of the samples.
+        steps: of a sequence; without a meaning for vectors and images.
+
+    Raises:
+        Refusal: when no sample is asked for, or the sequences have no steps.
+    """
+    if count < 1 or steps < 1:
+        raise Refusal(f"At least one sample of at least one step must be drawn, not {count} of {steps}; leave the "
+                      "exercise out instead")
+    size = _values(network, steps)
+    pool = candidates(network, max(count, min(POOL, VALUES // size)), steps=steps, seed=seed)
+    if network.sequence:
+        _open(network, pool, seed)
+    points = _reached(network, pool)
+    chosen = _chosen(_matrix(points, len(pool)), count)
+    inputs = pool[chosen]
+    vectors = Vectors(inputs.reshape(len(inputs), -1, network.inputs) if network.flow.grid is not None else inputs,
+                      network.run_integers(inputs, None), network.hash)
+    return Exercise(vectors, _coverage(points, chosen), _coverage(points, np.arange(len(pool))), len(pool))
+
+
+def _values(network: Network, steps: int) -> int:
+    """Values of all tensors of one sample."""
+    zeros = np.zeros((1, *sample_shape(network, steps)), np.int64)
+    return sum(tensor.integers.size for tensor in network.traced(zeros).values())
+
+
+def _reached(network: Network, pool: Integers) -> Points:
+    """The points that each candidate reaches, some of them computed at a time."""
+    steps = pool.shape[1] if network.sequence else 1
+    worst, size = worst_cases(network, steps), _values(network, steps)
+    parts = [reached(network, network.traced(some), worst)
+             for some in np.array_split(pool, min(len(pool), -(-len(pool) * size // AT_ONCE)))]
+    return {point: np.concatenate([part[point] for part in parts]) for point in parts[0]}
+
+
+def _matrix(points: Points, count: int) -> NDArray[np.bool_]:
+    """(count, points)"""
+    return np.stack(list(points.values()), axis=1) if points else np.zeros((count, 0), bool)
+
+
+def _open(network: Network, pool: Integers, seed: int) -> None:
+    """Give half of the sequences first steps that hit ends of segments: from the zero state these are single
+    arguments, which are found among many first steps alone."""
+    size = _values(network, 1)
+    first = candidates(network, max(1, min(OPENINGS, VALUES // size)), steps=1, seed=seed + 1,
+                       kinds=GRADED)
+    points = {point: values for point, values in _reached(network, first).items() if point[0] == "boundary"}
+    if points:
+        best = first[_chosen(_matrix(points, len(first)), len(pool) // 2)]
+        pool[::2][:len(best), 0] = best[:, 0]
+
+
+def _chosen(points: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
+    """Rows of ``points`` (N, points): greedily those that reach most of what is missed; each point again, once all that
+    can be are reached."""
+    left, chosen, missed = np.ones(len(points), bool), [], np.ones(points.shape[1], bool)
+    for _ in range(min(count, len(points))):
+        gains = np.where(left, (points & missed).sum(axis=1), -1)
+        if gains.max() == 0:
+            missed[:] = True
+            gains = np.where(left, (points & missed).sum(axis=1), -1)
+        best = int(np.argmax(gains))
+        chosen.append(best)
+        left[best] = False
+        missed &= ~points[best]
+    return np.array(chosen)
+
+
+def _coverage(points: Points, some: NDArray[np.intp]) -> Coverage:
+    hit = {point: bool(values[some].any()) for point, values in points.items()}
+    return Coverage({kind: sum(on for (each, _), on in hit.items() if each == kind) for kind in KINDS},
+                    {kind: sum(each == kind for each, _ in hit) for kind in KINDS},
+                    tuple(f"{kind} {name}" for (kind, name), on in hit.items() if not on)[:MISSED])

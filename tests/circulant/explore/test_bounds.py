@@ -1,0 +1,44 @@
+import pytest
+
+from circulant.experiment import load
+from circulant.explore.bounds import SIZES, Cost, bounds, cost, sized
+from circulant.sim.refusal import Refusal
+
+
+def priced(cycles, refused=()):
+    """The costs of a network by block size."""
+    return lambda experiment: Cost(
+        size := experiment.compression.block_size, cycles=cycles[size], memory_bits=64000 // size,
+        reason=f"it needs {64 // size} block RAMs" if size in refused else "")
+
+
+CYCLES = {1: 800, 2: 420, 4: 230, 8: 130, 16: 90, 32: 90, 64: 95}
+
+
+def test_below_the_weights_do_not_fit_and_above_no_cycle_is_saved(experiment):
+    found = bounds(experiment, price=priced(CYCLES, refused=(1, 2)))
+    assert (found.low, found.high) == (4, 16)
+    assert found.why == ("k = 2 does not fit: it needs 32 block RAMs",
+                         "no larger block takes fewer than 90 cycles a step")
+    assert [each.block_size for each in found.costs] == list(SIZES)
+
+
+def test_a_bound_of_memory_raises_the_smallest_size(experiment):
+    found = bounds(experiment, memory_bits=9000, price=priced(CYCLES))
+    assert (found.low, found.high) == (8, 16)
+    assert found.why[0] == "k = 4 does not fit: it needs 16,000 memory bits, and 9,000 are allowed"
+
+
+def test_a_network_that_fits_with_no_block_size(experiment):
+    with pytest.raises(Refusal, match="Some block size must give a design that fits LFE5U-25F, but none does; that of "
+                                      "64: it needs 1 block RAMs"):
+        bounds(experiment, price=priced(CYCLES, refused=SIZES))
+
+
+def test_the_cost_of_an_untrained_network_is_that_of_its_plan():
+    """Larger blocks take fewer cycles and less memory; a block larger than a matrix is refused with its reason."""
+    experiment = load("digits-gru", ["board.device='LFE5U-25F'", "hardware.multipliers=0", "model.hidden=32"])
+    found, larger, largest = (cost(sized(experiment, size)) for size in (2, 8, 64))
+    assert found.reason == larger.reason == ""
+    assert found.cycles > larger.cycles > 0 and found.memory_bits > larger.memory_bits > 0
+    assert "Block size must not exceed both sides of its matrix (32 × 8), but 64 does" in largest.reason

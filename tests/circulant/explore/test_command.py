@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from circulant.cli import main
+from circulant.experiment import load
+from circulant.explore import command as module
+from circulant.explore.bounds import Bounds
+from circulant.explore.designs import Designs
+from circulant.explore.models import Decision, Models
+from circulant.sim import artifact
+from circulant.sweep.point import Point
+
+
+@pytest.fixture
+def call(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main(["explore", *map(str, arguments)])
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return stopped.value.code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def explored(monkeypatch):
+    """An exploration that is there at once: what its phases were asked."""
+    seen = {}
+
+    def bounds(experiment, *, memory_bits):
+        seen["experiment"], seen["memory_bits"] = experiment, memory_bits
+        return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
+
+    def phase_one(experiment, limits, allowed, *, deadline, jobs, show):
+        seen["allowed"], seen["deadline"] = allowed, deadline
+        decision = Decision(1, "8", "gru", score=0.98, lost=0.5, kept=True, why="has accuracy 98.00%")
+        return Models(experiment, (decision,), (experiment,), dense=0.985, metric="accuracy", higher_is_better=True,
+                      ended="the time was over before rule 2")
+
+    def phase_two(models, limits, *, jobs, show):
+        seen["limits"] = limits
+        row = {"reason": "", "block_size": "8", "weight_bits": 12, "activation_bits": 16, "quantized": 0.98,
+               "cycles_per_step": 130, "multipliers": 28, "weight_memory_bits": 12000, "broken": []}
+        points = tuple(Point("digits-gru", models.chosen) for _ in range(3))
+        return Designs((row, row | {"weight_bits": 8}, row), 1, (0,), uniform=2, points=points)
+
+    for name, function in (("bounds", bounds), ("phase_one", phase_one), ("phase_two", phase_two)):
+        monkeypatch.setattr(module, name, function)
+    return seen
+
+
+def test_what_it_writes(call, explored, tmp_path):
+    code, out, err = call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2",
+                          "--memory-bits", "90000")
+    assert (code, err.count("Refusal")) == (0, 0)
+    assert "Phase I: k from 1 (every block size fits) to 16" in out.replace("\n", " ").replace("  ", " ")
+    assert "It ended early: the time was over before rule 2" in out
+    assert out.endswith("runs/explore-digits-gru/chosen: train and verify it by `circulant run "
+                        "runs/explore-digits-gru/chosen`\n")
+    folder = tmp_path / "runs" / "explore-digits-gru"
+    body = artifact.read_json(folder / "explore.json", "circulant-exploration", 1)
+    assert (body["device"], body["trainings"], body["chosen"], body["runners_up"]) == ("LFE5U-25F", 2, 1, [0])
+    chosen = load(folder / "chosen")
+    assert (chosen.name, chosen.board.device, chosen.data.held_out) == ("digits-gru", "LFE5U-25F", 0)
+    assert (folder / "runner-up-1" / "experiment.toml").is_file()
+    assert explored["experiment"].data.held_out == 287, "a fifth of the training samples"
+    assert explored["experiment"].hardware.multipliers == 0, "all of the device's"
+    assert (explored["limits"].cycles, explored["limits"].memory_bits, explored["memory_bits"]) == (400, 90000, 90000)
+
+
+def test_json(call, explored):
+    code, out, _ = call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--json")
+    assert code == 0
+    assert json.loads(out)["decisions"][0]["block_size"] == "8"
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["digits-gru", "--device", "LFE5U-25F"], "Missing option '--accuracy-loss'"),
+    (["digits-gru", "--accuracy-loss", "0.5"], "Missing option '--device'"),
+    (["digits-gru", "--accuracy-loss", "-1", "--device", "LFE5U-25F"], "-1.0 is not in the range 0<=x<=100"),
+    (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25"], "did you mean 'LFE5U-25F'?"),
+    (["digit-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F"], "did you mean 'digits-gru'?"),
+    (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--set", "training.dense=runs/x"],
+     "An exploration must train its own dense baseline, as another one has seen the samples held out, but "
+     "training.dense names "),
+])
+def test_what_is_refused(call, tmp_path, arguments, words):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert words in err.replace("\n", " ")
+    assert not (tmp_path / "runs").exists()

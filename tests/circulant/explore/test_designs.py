@@ -1,0 +1,91 @@
+"""Phase II: which design of a model is chosen, and what is said where none keeps the limits."""
+import pytest
+
+from circulant.explore.bounds import sized
+from circulant.explore.designs import Limits, phase_two
+from circulant.explore.models import Models
+from circulant.sim.refusal import Refusal
+
+
+@pytest.fixture
+def models(experiment):
+    trained = (sized(experiment, 8), sized(experiment, 16))
+    return Models(trained[-1], (), trained, dense=0.99, metric="accuracy", higher_is_better=True)
+
+
+def row(point):
+    """Narrow words cost accuracy, larger blocks save cycles, and fewer multipliers take more of them."""
+    experiment = point.experiment
+    k, bits = experiment.compression.block_size, experiment.quantization
+    share = 28 // (experiment.hardware.multipliers or 28)
+    return {"reason": "", "metric": "accuracy", "higher_is_better": True, "block_size": str(k),
+            "weight_bits": bits.weight_bits, "activation_bits": bits.activation_bits,
+            "quantized": 0.991 - 0.0001 * k - 0.1 * 2.0 ** -bits.weight_bits - 2.0 ** -bits.activation_bits,
+            "cycles_per_step": 1000 * share // k, "multipliers": 28 // share,
+            "weight_memory_bits": 80000 * bits.weight_bits // k, "memory_bits": 100000 * bits.weight_bits // k}
+
+
+def evaluator(refused=()):
+    def evaluate(points, measure):
+        rows = [row(point) for point in points]
+        for each in rows:
+            if measure == "verilog" and (each["weight_bits"], each["activation_bits"]) in refused:
+                each["reason"] = "It needs too many look-up tables"
+        return rows
+
+    return evaluate
+
+
+def test_the_design_with_the_least_cycles_within_the_limits(models):
+    designs = phase_two(models, Limits(0.5), evaluate=evaluator())
+    chosen = designs.rows[designs.chosen]
+    assert (chosen["block_size"], chosen["multipliers"], chosen["broken"]) == ("16", 28, [])
+    legal = [each for each in designs.rows if not each["broken"]]
+    assert chosen["cycles_per_step"] == min(each["cycles_per_step"] for each in legal)
+    assert chosen["weight_memory_bits"] == min(
+        each["weight_memory_bits"] for each in legal if each["cycles_per_step"] == chosen["cycles_per_step"])
+    assert designs.chosen not in designs.runners_up
+    assert all(not designs.rows[at]["broken"] for at in designs.runners_up)
+
+
+def test_the_uniform_design_is_among_them(models):
+    designs = phase_two(models, Limits(0.5), evaluate=evaluator())
+    uniform = designs.rows[designs.uniform]
+    assert [uniform[name] for name in ("block_size", "weight_bits", "activation_bits", "multipliers")] == [
+        "8", 12, 16, 28]
+
+
+def test_a_design_that_costs_in_nothing_more_than_the_uniform_one_comes_first(models):
+    """Here the design with the least cycles has more weight bits than the uniform one, so that another is chosen."""
+
+    def evaluate(points, measure):
+        return [each | ({"cycles_per_step": 1, "weight_memory_bits": 10**6} if each["weight_bits"] == 10 else {})
+                for each in map(row, points)]
+
+    designs = phase_two(models, Limits(0.5), evaluate=evaluate)
+    chosen, uniform = (designs.rows[at] for at in (designs.chosen, designs.uniform))
+    assert chosen["weight_bits"] != 10
+    assert all(chosen[name] <= uniform[name] for name in ("cycles_per_step", "multipliers", "weight_memory_bits"))
+    assert any(designs.rows[at]["weight_bits"] == 10 for at in designs.runners_up)
+
+
+def test_a_design_whose_logic_does_not_fit_gives_way_to_the_next(models):
+    first = phase_two(models, Limits(0.5), evaluate=evaluator())
+    kind = tuple(first.rows[first.chosen][name] for name in ("weight_bits", "activation_bits"))
+    second = phase_two(models, Limits(0.5), evaluate=evaluator(refused=[kind]))
+    assert tuple(second.rows[second.chosen][name] for name in ("weight_bits", "activation_bits")) != kind
+    with pytest.raises(Refusal, match=r"Some design must be generated, but none of \d+ can: It needs too many look-up"):
+        phase_two(models, Limits(0.5), evaluate=evaluator(
+            refused=[(weights, bits) for weights in range(20) for bits in range(30)]))
+
+
+def test_limits_that_no_design_keeps(models):
+    with pytest.raises(Refusal, match=r"Some design must keep all limits, but none of \d+ does; the nearest one, with "
+                                      r"12 bits of weights, 16 of activations and 28 multipliers, takes \d+ cycles, "
+                                      "and 10 are allowed; relax one of these limits"):
+        phase_two(models, Limits(0.5, cycles=10), evaluate=evaluator())
+
+
+def test_no_design_at_all(models):
+    with pytest.raises(Refusal, match="Some design must fit, but none of 121 does: No room"):
+        phase_two(models, Limits(0.5), evaluate=lambda points, measure: [{"reason": "No room"} for _ in points])

@@ -1,0 +1,82 @@
+"""Phase I of E-RNN: which block sizes are trained, and what follows from each training."""
+from dataclasses import replace
+
+import pytest
+
+from circulant.explore.bounds import Bounds
+from circulant.explore.models import phase_one, points_lost
+from circulant.sim.refusal import Refusal
+
+
+def limits(low, high):
+    return Bounds(low, high, (), ("", ""))
+
+
+def sizes(models):
+    return [(each.step, each.block_size, each.kept) for each in models.decisions]
+
+
+def test_a_block_size_is_doubled_while_the_accuracy_holds(experiment, trainer):
+    train = trainer({("gru", 8): 0.989, ("gru", 16): 0.987, ("gru", 32): 0.97, ("gru", (16, 32)): 0.98}, seen := [])
+    models = phase_one(experiment, limits(1, 64), 0.5, train=train)
+    assert sizes(models) == [(1, "8", True), (2, "16", True), (2, "32", False), (3, "gru=16 linear=32", False)]
+    assert models.chosen.compression.block_size == 16
+    assert [each.compression.block_size for each in models.trained] == [8, 16]
+    assert models.decisions[2].why == ("has accuracy 97.00%, 2.00 points worse than the dense 99.00%, and 0.5 may be "
+                                       "lost")
+    assert len(seen) == 4
+
+
+def test_it_is_halved_where_the_first_one_loses_too_much(experiment, trainer):
+    train = trainer({("gru", 8): 0.97, ("gru", 4): 0.98, ("gru", 2): 0.99, ("gru", (2, 4)): 0.99}, [])
+    models = phase_one(experiment, limits(1, 64), 0.5, train=train)
+    assert sizes(models) == [(1, "8", False), (2, "4", False), (2, "2", True), (3, "gru=2 linear=4", True)]
+    assert models.chosen.compression.block_size == {"gru": 2, "linear": 4}
+
+
+def test_it_starts_at_the_smallest_size_that_fits(experiment, trainer):
+    models = phase_one(experiment, limits(16, 16), 0.5, train=trainer({("gru", 16): 0.99}, []))
+    assert sizes(models)[0] == (1, "16", True)
+    models = phase_one(experiment, limits(1, 4), 0.5, train=trainer({("gru", 4): 0.99}, []))
+    assert sizes(models)[0] == (1, "4", True), "nor is it larger than the largest one that saves cycles"
+
+
+def test_a_gru_takes_the_place_of_an_lstm_if_the_accuracy_holds(experiment, trainer):
+    lstm = replace(experiment, model=replace(experiment.model, kind="lstm", peephole=True, projection=32))
+    train = trainer({("lstm", 8): 0.99, ("lstm", 16): 0.9, ("lstm", (8, 16)): 0.9, ("gru", 8): 0.988}, [])
+    models = phase_one(lstm, limits(1, 64), 0.5, train=train)
+    assert sizes(models)[-1] == (4, "8", True)
+    chosen = models.chosen.model
+    assert (chosen.kind, chosen.peephole, chosen.projection) == ("gru", False, 0)
+    train = trainer({("lstm", 8): 0.99, ("gru", 8): 0.9}, [])
+    assert phase_one(lstm, limits(8, 8), 0.5, train=train).chosen.model.kind == "lstm"
+
+
+def test_a_model_without_a_design_is_not_kept(experiment, trainer):
+    models = phase_one(experiment, limits(8, 64), 0.5, train=trainer({("gru", 8): 0.99}, []))
+    assert [each.why for each in models.decisions[1:]] == ["has no design: It does not fit"] * 2
+    assert models.chosen.compression.block_size == 8
+
+
+def test_no_training_begins_after_the_time_is_over(experiment, trainer):
+    train = trainer({("gru", size): 0.99 for size in (8, 16, 32)}, seen := [])
+    models = phase_one(experiment, limits(8, 32), 0.5, deadline=0.0, train=train)
+    assert len(seen) == 1, "the first one is needed"
+    assert models.ended.startswith("the time was over before rule ")
+
+
+def test_an_accuracy_that_no_block_size_keeps(experiment, trainer):
+    with pytest.raises(Refusal, match=r"Some block size that fits must keep the accuracy, but k = 4 has accuracy "
+                                      r"90\.00%, 9\.00 points worse than the dense 99\.00%, and 0\.5 may be lost; "
+                                      "raise --accuracy-loss, or take a larger --device"):
+        phase_one(experiment, limits(4, 8), 0.5, train=trainer({("gru", 8): 0.9, ("gru", 4): 0.9}, []))
+
+
+def test_a_training_that_fails(experiment):
+    with pytest.raises(Refusal, match="k = 8 fails: The data are missing"):
+        phase_one(experiment, limits(8, 8), 0.5, train=lambda point: {"reason": "The data are missing"})
+
+
+def test_points_are_hundredths_of_the_metric():
+    assert points_lost(0.97, 0.99, higher_is_better=True) == pytest.approx(2)
+    assert points_lost(0.25, 0.2, higher_is_better=False) == pytest.approx(5)
