@@ -45,7 +45,7 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
     found = [layer for layer in network.layers if layer.kind != "argmax"]
     for layer in found:
         if layer.kind not in ("linear", "gru", "lstm"):
-            raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and neither recurrent nor fully connected")
+            raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and not an LSTM, a GRU or fully connected")
     simple: list[Simple] = list(found)  # type: ignore[arg-type]
     sizes = {matrices(layer)[0].product.block_size for layer in simple}
     if len(sizes) > 1 or sizes == {1}:
