@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak users tests lint types docs clean
+.PHONY: help run test soak prove users tests lint types docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,11 +30,17 @@ soak: lint  ## lint, types, and all tests, with many more examples of each prope
 	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
 
 users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/users $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
+
+prove: $(STAMP)  ## proofs of the stream units: every state that they can reach, under every input
+	@$(BIN)/python -m pytest -q tests/hw/test_stream_proofs.py $(ARGS)
+
+# A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
+SHARED := --dist loadfile --no-loadscope-reorder
 
 # Beside mypy, which has one thread; a make that a test starts is none of this one.
 tests: $(STAMP)
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SELECTION) $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SHARED) $(SELECTION) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .

@@ -29,6 +29,7 @@ from benchmarks import (
     stacks,
     synthesis,
     training,
+    verification,
 )
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -211,6 +212,8 @@ def _rnn(path: str | None, **options: Any) -> None:
 @click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
 @click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
+@click.option("--objective", type=click.Choice(["throughput", "latency"]), default="throughput", show_default=True,
+              help="An array for each layer, or one for all.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
 @_json
 def _stacks(path: str | None, **options: Any) -> None:
@@ -299,6 +302,23 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
     _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("verification", epilog="Example: python -m benchmarks verification --json -")
+@click.option("--networks", "drawn", default=60, show_default=True, help="Random networks.")
+@click.option("--hardware", default=6, show_default=True, help="Of them, as Verilog in both simulators.")
+@click.option("--files", default=200, show_default=True, help="Damaged files.")
+@click.option("--mutants", default=300, show_default=True, help="Of each design; 0 for none.")
+@click.option("--design", "designs", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="With mutants; may be repeated.")
+@click.option("--simulated", default=5, show_default=True, help="Random networks whose words are counted.")
+@_json
+def _verification(path: str | None, **options: Any) -> None:
+    """Random networks, damaged files, mutants, words compared and proofs, in one record."""
+    figures = verification.measure(**options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["fuzz"]["failed"] or figures["hostile"]["tracebacks"] or figures["mismatches"]:
+        raise SystemExit(1)
 
 
 @main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")

@@ -55,20 +55,22 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
     layers: list[float_layers.Lstm | float_layers.Gru] = []
     for n in range(shape.layers):
         made = layer(shape.cell, shape.hidden, shape.hidden, projection=0, block=block, seed=n)
-        named: dict[str, Any] = {"name": f"{shape.cell}{n + 1}"} | ({"peephole": None} if shape.cell == "lstm" else {})
-        layers.append(replace(made, **named))
+        made = replace(made, name=f"{shape.cell}{n + 1}")
+        layers.append(replace(made, peephole=None) if isinstance(made, float_layers.Lstm) else made)
     model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", shape.hidden, True, tuple(layers))
     return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, shape.hidden)), weight_bits=weight_bits,
                     activation_bits=activation_bits)
 
 
 def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 4,
-            simulate: bool = True, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            objective: str = "throughput", simulate: bool = True,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of each stack and block size, and a table.
 
     Parameters:
         shapes: numbers of `SHAPES`, from 1; all where there are none.
         levels: of logic between two registers.
+        objective: see `circulant.hw.generate`.
         simulate: whether designs are generated, built and simulated, or planned only.
     """
     stacks, table = [], {}
@@ -76,26 +78,29 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, mult
         for block in blocks:
             title = f"{shape.title}, k = {block}"
             note(title)
-            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, simulate=simulate))
+            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels,
+                                         objective=objective, simulate=simulate))
             table[title] = _line(found)
-    return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "stacks": stacks}
+    return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
+            "stacks": stacks}
 
 
-def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, simulate: bool) -> dict[str, Any]:
+def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str,
+           simulate: bool) -> dict[str, Any]:
     made = network(shape, block)
     with unelaborated():
-        plans = plan(made, multipliers, levels=levels)
+        plans = plan(made, multipliers, levels=levels, objective=objective)
         latency = sample_latency(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
     found: dict[str, Any] = {
         "cell": shape.cell, "layers": shape.layers, "inputs": shape.hidden, "hidden": shape.hidden, "block": block,
-        "levels": levels, "multipliers": sum(each.multipliers for each in plans),
+        "levels": levels, "objective": objective, "multipliers": sum(each.multipliers for each in plans),
         "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "latency_predicted": latency,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
     if simulate:
         x = np.random.default_rng(1).normal(0, 0.5, (2, STEPS, shape.hidden))
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-            design = generate(made, multipliers=multipliers, levels=levels)
+            design = generate(made, multipliers=multipliers, levels=levels, objective=objective)
             design.write(Path(folder) / "design")
             result = verify(Path(folder) / "design", made.vectors(x))
         found |= {"multipliers": design.multipliers, "cycles_per_step": result.cycles_per_step,

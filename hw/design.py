@@ -97,7 +97,8 @@ class Design:
 
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
-             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS, family: str = "generic") -> Design:
+             reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
+             objective: str = "throughput", family: str = "generic") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -110,6 +111,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
+        objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
+            which a single sample has to itself; "area": that one with the best period, for small budgets.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -129,8 +132,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
+    if reloadable and objective != "throughput":
+        raise Refusal(f"A reloadable design must have an array for each layer, but hardware.objective is "
+                      f"{objective!r}; set it to 'throughput', or hardware.reloadable to false")
     with fast_elaboration():
-        plans = plan(network, multipliers, streams=streams, levels=levels)
+        plans = plan(network, multipliers, streams=streams, levels=levels, objective=objective)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)

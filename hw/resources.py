@@ -57,8 +57,7 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         Refusal: as `circulant.hw.top.Top`, for a network over images.
     """
     with unelaborated():
-        return sum((unit.parts for unit in Top(
-            network, plans, max_steps=max_steps, reloadable=reloadable).units), Parts())
+        return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

@@ -6,8 +6,11 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.array.parts import Parts
+from circulant.hw.array.plans import LayerPlan
+from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
-from circulant.hw.emit.target import Platform
+from circulant.hw.emit.target import Platform, separate_module
 from circulant.hw.layers import activation, bidirectional, flatten, linear, pool, recurrent, residual, scale
 from circulant.hw.layers.conv import ConvPlan
 from circulant.hw.layers.reduce import argmax, over_time
@@ -92,6 +95,8 @@ class Top(wiring.Component):
         self.max_steps = max_steps if limited else None
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
+        sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+        self.shared = [SharedArray(sharing[0].programs[0].whole, count=len(sharing))] if sharing else []
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
@@ -112,9 +117,14 @@ class Top(wiring.Component):
         })
 
     @property
+    def parts(self) -> Parts:
+        """Every memory and every product."""
+        return sum((unit.parts for unit in (*self.units, *self.shared)), Parts())
+
+    @property
     def images(self) -> dict[str, str]:
         """Texts of the memory images by file name, those that elaboration collects."""
-        return texts([image for unit in self.units for image in unit.images])
+        return texts([image for unit in (*self.units, *self.shared) for image in unit.images])
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -122,6 +132,12 @@ class Top(wiring.Component):
 
         # The layers, each behind the one before.
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
+
+        # The array that layers share.
+        for shared in self.shared:
+            m.submodules.shared = separate_module(platform, shared, "circulant_shared_array")
+            for port, unit in zip(shared.ports, [unit for unit in units if hasattr(unit, "array")], strict=True):
+                wiring.connect(m, unit.array, port)
 
         # What guards the way in: sequences that are not too long, frames that end where they may.
         head, tail = units[0].i, units[-1].o

@@ -18,6 +18,12 @@ hypothesis.settings.register_profile("soak", max_examples=1000, deadline=None)
 COMPILED = ("c", "objects", "verilator")
 """Stores of the cache whose keys are hashes of all that was compiled, so that they serve later runs as well."""
 
+DEAREST = ("test_bidirectional.py", "test_end_to_end.py", "circulant/test_readme.py", "test_docs.py",
+           "sim/cosim/test_verification.py", "hw/layers/test_recurrent.py", "test_reload.py",
+           "circulant/sweep/test_run.py", "test_lengths.py", "hw/test_resources.py", "training/loop/test_trainer.py",
+           "circulant/test_project.py", "hw/plan/test_plan.py", "test_zoo.py", "test_four_state.py")
+"""Files that take longest, which run first: a worker takes a file at a time, and the last one would run alone."""
+
 _left_out = pytest.StashKey[int]()
 
 
@@ -41,6 +47,11 @@ def pytest_configure(config):
     """Few cycles of each circuit are simulated, so the compiler need not optimise; in a soak it does, as for users."""
     if config.getoption("--hypothesis-profile") != "soak":
         os.environ.setdefault("CIRCULANT_OPT_FAST", "-O0")
+
+
+def pytest_collection_modifyitems(config, items):
+    rank = {config.rootpath / "tests" / name: n for n, name in enumerate(DEAREST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_collection_finish():

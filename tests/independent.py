@@ -130,6 +130,14 @@ def gru(e, arrays, xs):
     return ys if e["returns"] == "sequence" else h
 
 
+def rnn(e, arrays, xs):
+    ys, h = [], [0] * e["hidden"]
+    for x in xs:
+        h = activated(e, arrays, "tanh", product(e, arrays, input_product=x, recurrent_product=h)[:e["hidden"]])
+        ys.append(h)
+    return ys if e["returns"] == "sequence" else h
+
+
 def lstm(e, arrays, xs):
     p, s, cell, size = e["input_product"]["output"], e["recurrent_product"]["input"], e["cell"], e["hidden"]
     weights = arrays.get(f"{e['name']}.peephole", [[0] * size] * 3)
@@ -226,7 +234,8 @@ def scale(e, arrays, x):
                              arrays[f"{e['name']}.scale"], x, arrays[f"{e['name']}.shift"]))
 
 
-KINDS = {f.__name__: f for f in (linear, gru, lstm, bidirectional, over_time, conv, pool, flatten, scale, residual)} | {
+LAYERS = linear, gru, lstm, rnn, bidirectional, over_time, conv, pool, flatten, scale, residual
+KINDS = {f.__name__: f for f in LAYERS} | {
     "activation": lambda e, arrays, x: activated(e, arrays, "table", x),
     "argmax": lambda e, arrays, x: [x.index(max(x))]}
 

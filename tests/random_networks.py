@@ -30,6 +30,12 @@ class Random:
             bias_ih=self.normal(3, hidden), bias_hh=self.normal(3, hidden), returns=returns, reset=reset, hard=hard,
             nonlinearity=nonlinearity)
 
+    def rnn(self, name, inputs, hidden, k, returns="last", nonlinearity="tanh"):
+        return float_model.Rnn(
+            name, inputs=inputs, hidden=hidden, weight_ih=self.columns(k, hidden, inputs, 1),
+            weight_hh=self.columns(k, hidden, hidden, 1),
+            bias_ih=self.normal(1, hidden), bias_hh=self.normal(1, hidden), returns=returns, nonlinearity=nonlinearity)
+
     def lstm(self, name, inputs, hidden, k, returns="last", projection=0, peephole=False):
         outputs = projection or hidden
         return float_model.Lstm(

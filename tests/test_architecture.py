@@ -234,6 +234,8 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
+    "tests/users/test_users.py",  # Three users with the wheel.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
@@ -360,7 +362,7 @@ def test_constraints_pin_every_dependency():
 
 
 LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "ignore_patterns", "reshape",
-          "save_for_backward", "tensors",
+          "save_for_backward", "set_memory", "tensors",
           "torchrun",
           "transpose"}
 """Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""

@@ -16,6 +16,7 @@ from circulant.cli import main
 from circulant.report import report
 from circulant.sim import artifact, design
 from circulant.sim.arith import fft
+from circulant.sim.cosim.toolchain import OPT_FAST
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 
@@ -41,8 +42,16 @@ def call(*arguments):
     return stopped.value.code
 
 
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory):
+@pytest.fixture(scope="module", autouse=True)
+def optimised():
+    """One simulator that plays more than any other of the tests is worth what users have it compiled with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(OPT_FAST, "-O1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(optimised, tmp_path_factory):
     """The run folder of `circulant run`, made once for all tests of this file. Nobody writes into it."""
     folder = tmp_path_factory.mktemp("end-to-end")
     (folder / "tiny.toml").write_text(TINY)

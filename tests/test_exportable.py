@@ -34,6 +34,8 @@ MODELS = {
         "rnn": gru(), "a": nn.Linear(4, 4), "b": nn.Linear(4, 3)}),
     "sum around a recurrent layer": (STEPS, False, lambda m, x: m.a(x) + m.rnn(x)[0], {
         "rnn": gru(), "a": nn.Linear(6, 4)}),
+    "plain": (STEPS, True, lambda m, x: m.a(m.rnn(x)[1][-1]), {
+        "rnn": nn.RNN(6, 4, nonlinearity="relu", batch_first=True), "a": nn.Linear(4, 3)}),
     "steps": (STEPS, True, lambda m, x: F.hardtanh(m.a(m.rnn(x)[0]), -0.5, 0.5), {"rnn": gru(), "a": nn.Linear(4, 3)}),
     "before": (STEPS, True, lambda m, x: m.a(torch.relu(m.rnn(x)[0])[:, -1]), {
         "rnn": ResetBeforeGru(6, 4, batch_first=True), "a": nn.Linear(4, 3)}),

@@ -9,6 +9,7 @@ from torch import nn
 
 import circulant
 from circulant.hw.c import Emulator
+from circulant.training import ResetBeforeGru
 from circulant.training.conversion import reference
 
 ROOT = Path(__file__).parents[1]
@@ -50,11 +51,54 @@ def test_it_exports_exactly(name):
 
 
 @pytest.mark.soak
-def test_an_example_runs(tmp_path, monkeypatch, capsys):
-    """The smallest one, to its end, under Verilator."""
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_exact_under_verilator(name, tmp_path, monkeypatch, capsys):
+    """From the model to its end, as a reader would run it; ResNet-8 takes the longest."""
     monkeypatch.chdir(tmp_path)
-    loaded("dpd_gru").main("design")
+    loaded(name).main("design")
     assert " words compared, 0 mismatches, " in capsys.readouterr().out
+
+
+class Called(nn.Module):
+    """A model whose forward method is a function of its modules."""
+
+    def __init__(self, run, **modules):
+        super().__init__()
+        self.run = run
+        for name, module in modules.items():
+            self.add_module(name, module)
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+STEPS = (12, 6, 5)
+KINDS = {
+    "mean": (STEPS, lambda m, x: m.out(m.rnn(x)[0].mean(1)), {"rnn": nn.GRU(5, 6, batch_first=True),
+                                                              "out": nn.Linear(6, 3)}),
+    "maximum": (STEPS, lambda m, x: m.out(x).amax(1), {"out": nn.Linear(5, 3)}),
+    "plain": (STEPS, lambda m, x: m.rnn(x)[0], {"rnn": nn.RNN(5, 6, 2, nonlinearity="relu", batch_first=True)}),
+    "rectified": (STEPS, lambda m, x: m.rnn(x)[0], {"rnn": ResetBeforeGru(5, 6, nonlinearity="relu",
+                                                                          batch_first=True)}),
+    "sum of steps": (STEPS, lambda m, x: m.rnn(x + m.down(torch.relu(m.up(x))))[0][:, -1], {
+        "up": nn.Linear(5, 8), "down": nn.Linear(8, 5), "rnn": nn.LSTM(5, 4, batch_first=True)}),
+    "rows": ((8, 2, 5, 4), lambda m, x: m.out(m.rnn(m.conv(x).permute(0, 2, 1, 3).flatten(2))[0]), {
+        "conv": nn.Conv2d(2, 1, 1), "rnn": nn.GRU(4, 4, batch_first=True, bidirectional=True), "out": nn.Linear(8, 3)}),
+    "positions": ((8, 3, 9), lambda m, x: m.out(torch.relu(m.conv(x)).transpose(1, 2)), {
+        "conv": nn.Conv1d(3, 4, 3), "out": nn.Linear(4, 3)}),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_exact_under_verilator(name, tmp_path):
+    shape, run, modules = KINDS[name]
+    torch.manual_seed(0)
+    model, x = Called(run, **modules).eval(), torch.randn(shape)
+    network = circulant.export(model, x, activation_bits=12, weight_bits=9)
+    circulant.generate(network, multipliers=40).write(tmp_path / "design")
+    check = circulant.verify(tmp_path / "design", network.vectors(x.numpy()))
+    assert (check.mismatches, check.words) == (0, network.vectors(x.numpy()).outputs.size)
 
 
 def test_activations_under_verilator(tmp_path):

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from circulant.training.data import Dataset, load_data
     from circulant.training.loop.curves import Curves
     from circulant.training.loop.finetune import finetune
+    from circulant.training.loop.learning_rate_search import try_rates
     from circulant.training.loop.loop import evaluate, fit
     from circulant.training.loop.muon import Muon
-    from circulant.training.loop.rates import try_rates
     from circulant.training.loop.runtime import machine
     from circulant.training.loop.train import Trained, TrainingResult, train, train_admm, train_direct
     from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
@@ -73,7 +73,7 @@ _HOME = {
     "loop.finetune": ("finetune",),
     "loop.loop": ("evaluate", "fit"),
     "loop.muon": ("Muon",),
-    "loop.rates": ("try_rates",),
+    "loop.learning_rate_search": ("try_rates",),
     "loop.runtime": ("machine",),
     "loop.train": ("Trained", "TrainingResult", "train", "train_admm", "train_direct"),
     "models.cells": ("PeepholeLstm", "ResetBeforeGru"),

@@ -34,7 +34,10 @@ def cells(sources: Sequence[str], top: str, images: Sequence[str] = ()) -> dict[
         names = " ".join(sorted({Path(path).name for path in sources}))
         (work / "run.ys").write_text("\n".join([
             f"read_verilog -defer -sv {names}", f"hierarchy -top {top}", "proc", "flatten", "opt_expr", "opt_clean",
-            "tee -q -o memories.json stat -json", "select -list t:$mul", "tee -q -o cells.json stat -json", ""]))
+            "tee -q -o cells.json stat -json", "select t:$mul", "write_json -selected products.json", ""]))
         run([tool, "-q", "-s", "run.ys"], folder=work, step=f"counting the cells of {top}")
         found: dict[str, Any] = json.loads((work / "cells.json").read_text())["design"]
-    return {"multipliers": found["num_cells_by_type"].get("$mul", 0), "memory_bits": found["num_memory_bits"]}
+        products = json.loads((work / "products.json").read_text())["modules"][top]["cells"].values()
+    variable = [all(any(isinstance(bit, int) for bit in cell["connections"][port]) for port in "AB")
+                for cell in products]
+    return {"multipliers": sum(variable), "memory_bits": found["num_memory_bits"]}

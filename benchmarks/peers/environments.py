@@ -13,7 +13,7 @@ from circulant.sim.files.cache import store
 __all__ = ["PEERS", "Peer", "ask", "environment"]
 
 HERE = Path(__file__).parent
-SECONDS = 1800.0
+SECONDS = 1200.0
 """Limit of an installation, and of a model in a generator."""
 
 
@@ -82,6 +82,9 @@ def ask(peer: Peer, model: str, folder: Path) -> dict[str, Any]:
         python = environment(peer)
         done = subprocess.run([python, HERE / peer.script, model, folder], cwd=folder, env=_variables(folder),
                               capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired as error:
+        known = (error.stdout or b"").decode().strip().splitlines()
+        return (json.loads(known[-1]) if known else {}) | {"reason": f"not finished in {SECONDS / 60:g} minutes"}
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:
         return {"reason": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
     lines = done.stdout.strip().splitlines()

@@ -91,6 +91,11 @@ def error(outputs: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.abs(outputs.reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
 
 
+def so_far(found: dict[str, Any]) -> None:
+    """Print the figures that are known before a step that may exceed its time."""
+    print("\n" + json.dumps(found), flush=True)
+
+
 def main(measure: Callable[[str, Path], dict[str, Any]]) -> None:
     """Measure the model that the command line names in the folder that it names; the last line printed is JSON."""
     _, name, folder = sys.argv

@@ -1,4 +1,4 @@
-"""alkaid: traces torch, unrolls all products into adders; C++ interpreter, Verilog, Verilator of its own accord."""
+"""alkaid: traces torch, unrolls all products into adders; C++ interpreter, Verilog, and a binding to Verilator."""
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from alkaid.codegen import RTLModel
 from alkaid.converter import trace_model
 from alkaid.trace import FVArrayInput, trace
-from shapes import MODELS, error, exact, main, model, rate, samples, timed
+from shapes import MODELS, error, exact, main, model, rate, samples, so_far, timed
 
 COUNT, SIMULATED = 4000, 200
 
@@ -14,7 +14,7 @@ COUNT, SIMULATED = 4000, 200
 def measure(name: str, folder: Path) -> dict[str, Any]:
     def converted() -> Any:
         inputs = FVArrayInput((1, *MODELS[name][1])).quantize(1, 1, 5)
-        return trace(*trace_model(model(name), inputs=inputs))
+        return trace(*trace_model(model(name), inputs=inputs, framework="torch"))
 
     logic, converting = timed(converted)
     x = samples(name, COUNT)
@@ -27,6 +27,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     _, found["generate_s"] = timed(rtl.write)
     found |= {"sources": [str(path) for path in sorted((folder / "rtl" / "src").rglob("*.v"))], "top": "net",
               "simulator": "Verilator"}
+    so_far(found)
     _, found["simulation_build_s"] = timed(lambda: rtl.compile(openmp=False, nproc=1))
     simulated, found["simulation_s"] = timed(lambda: rtl.predict(flat[:SIMULATED], n_threads=1))
     found["mismatches"] = int(np.count_nonzero(simulated != outputs[:SIMULATED]))

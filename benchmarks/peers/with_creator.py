@@ -15,6 +15,9 @@ from elasticai.creator.nn.fixed_point.lstm.layer import FixedPointLSTMWithHardAc
 from shapes import error, exact, main, model, rate, samples, timed
 
 COUNT = 200
+TOPS = {"perceptron": "network", "lstm": "lstm_network"}
+"""The entities that its designs are."""
+
 BITS = {"total_bits": 16, "frac_bits": 8}
 
 
@@ -37,7 +40,7 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
         place = OnDiskPath(target.name, str(folder))
         _, found["generate_s"] = timed(lambda: net.create_design("network").save_to(place))
     sources = sorted(str(path) for path in target.rglob("*.vhd"))
-    return found | {"sources": sources, "reason": analysed(sources, folder)}
+    return found | {"sources": sources, "reason": analysed(sources, TOPS[name], folder)}
 
 
 def network(name: str) -> Any:
@@ -57,20 +60,20 @@ def network(name: str) -> Any:
     return made
 
 
-def analysed(sources: list[str], folder: Path) -> str:
-    """What GHDL says against the files, the first line; that it is missing; or that it only was analysed."""
+def analysed(sources: list[str], top: str, folder: Path) -> str:
+    """The first error that GHDL reports, that GHDL is missing, or that the design was elaborated."""
     ghdl = shutil.which("ghdl")
     if ghdl is None:
         return "VHDL, and GHDL is not installed"
     work = folder / "work"
     work.mkdir(exist_ok=True)
-    subprocess.run([ghdl, "-i", "--std=08", f"--workdir={work}", *sources], check=True, capture_output=True)
-    done = subprocess.run([ghdl, "-m", "--std=08", f"--workdir={work}", "network"], capture_output=True, text=True,
-                          cwd=work)
+    options = ["--std=08", "-fsynopsys", f"--workdir={work}"]
+    subprocess.run([ghdl, "-i", *options, *sources], check=True, capture_output=True)
+    done = subprocess.run([ghdl, "-m", *options, top], capture_output=True, text=True, cwd=work)
     if done.returncode == 0:
         return "VHDL, elaborated by GHDL; not simulated"
-    lines = [line for line in done.stderr.splitlines() if "error" in line]
-    return f"VHDL that GHDL refuses: {(lines or ['?'])[0].rpartition('/')[2][:160]}"
+    lines = [line for line in done.stderr.splitlines() if ".vhd:" in line] or done.stderr.splitlines()
+    return f"VHDL that GHDL refuses: {lines[0].rpartition('/')[2][:160]}"
 
 
 if __name__ == "__main__":

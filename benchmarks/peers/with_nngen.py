@@ -87,9 +87,9 @@ def simulated(target: Any, inputs: Any, outputs: Any, x: np.ndarray, golden: np.
     variables = above(inputs.addr + inputs.memory_size)
     check = above(variables + len(parameters))
     memory = np.zeros([2 ** 20], dtype=np.int64)
-    axi.set_memory(memory, x[None], WORD, 16, inputs.addr, 2)
-    axi.set_memory(memory, parameters, WORD, 8, variables)
-    axi.set_memory(memory, golden[None], WORD, 16, check, 2)
+    axi.set_memory(memory, x[None], WORD, 16, mem_offset=inputs.addr, num_align_words=2)
+    axi.set_memory(memory, parameters, WORD, 8, mem_offset=variables)
+    axi.set_memory(memory, golden[None], WORD, 16, mem_offset=check, num_align_words=2)
 
     bench = vg.Module("test")
     bench.copy_params(target)

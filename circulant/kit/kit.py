@@ -19,6 +19,7 @@ CLOCK_MHZ = 200.0
 FILES = {
     "README.md": "readme.md.j2",
     "tb_circulant_top.sv": "bench.sv.j2",
+    "axi_stream_rules.sv": "axi_stream_rules.sv.j2",
     "circulant_top.core": "fusesoc.core.j2",
     "component.xml": "component.xml.j2",
     "circulant_top.xdc": "clock.xdc.j2",

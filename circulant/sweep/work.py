@@ -229,7 +229,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
     plans = design.plans if design else _plans(
-        network, *(options[name] for name in ("multipliers", "streams", "levels")))
+        network, *(options[name] for name in ("multipliers", "streams", "levels", "objective")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
@@ -257,9 +257,11 @@ _KNOWN: dict[Any, Any] = {}
 """Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
 
 
-def _plans(network: Network, multipliers: int, streams: int, levels: int) -> Any:
+def _plans(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> Any:
     from circulant.hw.plan.plan import plan
 
+    if objective != "throughput":  # Such plans know their layers.
+        return plan(network, multipliers, streams=streams, levels=levels, objective=objective)
     key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)

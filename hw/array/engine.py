@@ -18,6 +18,7 @@ from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer
+from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import connect
@@ -40,6 +41,7 @@ class Engine(wiring.Component):
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         own: see `Banks`.
         o: rows of each chain, see `chain_output`.
+        array: where the array is shared, see `array_port`.
         steps, fetched, ends, skipped, leaves: see `Dispatch`.
         busy, turn, resuming, restart, resume: of a reloadable design, see `Dispatch` and `Banks`.
     """
@@ -53,7 +55,8 @@ class Engine(wiring.Component):
         super().__init__({
             "i": self._banks.signature.members["i"],
             "own": self._banks.signature.members["own"],
-            "o": Out(chain_output(program)).array(program.shape.chains),
+            "o": Out(chain_output(program.whole)).array(program.shape.chains),
+            **({"array": Out(array_port(program.whole))} if program.whole is not program else {}),
             "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
             **(reload_members(banks.streams) if reloadable else {}),
@@ -71,7 +74,11 @@ class Engine(wiring.Component):
         program, banks, dispatch = self._program, self._banks, self._dispatch
         shape = banks.shape
         m.submodules.banks, m.submodules.dispatch = banks, dispatch
-        m.submodules.array = array = LaneArray(name=self._name, program=program, config=self._config)
+        if program.whole is program:
+            m.submodules.array = array = LaneArray(name=self._name, program=program, config=self._config)
+            chains = list(array.o)
+        else:
+            array, chains = self.array, [getattr(self.array, f"o_{c}") for c in range(program.shape.chains)]
         m.submodules.sequencer = sequencer = Sequencer(
             program, depth=max(2, shape.depth), most=shape.most, image=f"{self._name}_program")
 
@@ -79,9 +86,12 @@ class Engine(wiring.Component):
         connect(m, wiring.flipped(self.i), banks.i)
         wiring.connect(m, wiring.flipped(self.own), banks.own)
         wiring.connect(m, dispatch.go, sequencer.go)
-        wiring.connect(m, sequencer.issue, array.issue)
-        for chain, given in zip(array.o, self.o, strict=True):
-            wiring.connect(m, chain, wiring.flipped(given))
+        for name in sequencer.issue.signature.members:
+            m.d.comb += getattr(array.issue, name).eq(getattr(sequencer.issue, name))
+        for chain, given in zip(chains, self.o, strict=True):
+            m.d.comb += [getattr(given, name).eq(getattr(chain, name)) for name in given.signature.members]
+        if program.whole is not program:
+            m.d.comb += [sequencer.grant.eq(array.grant), sequencer.free.eq(array.free)]
 
         # What each of them knows of the others: vectors that have come, columns to read, readings that end.
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
@@ -96,7 +106,7 @@ class Engine(wiring.Component):
             banks.zero.eq(sequencer.zero & (sequencer.command == MAIN)),
             banks.done_input.eq(ends[MAIN if program.commands[MAIN] else AHEAD]),
             banks.done_h.eq(ends[MAIN] & ~sequencer.zero), banks.done_second.eq(ends[SECOND]),
-            array.spectra.eq(banks.spectra),
+            *(array.spectra[c][j].eq(banks.spectra[c][j]) for c in range(shape.columns) for j in range(shape.k)),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
         ]
 

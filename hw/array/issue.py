@@ -2,7 +2,9 @@
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-__all__ = ["SPECTRA", "issue_signature"]
+from circulant.hw.array.program import Program
+
+__all__ = ["SPECTRA", "issue_signature", "issues_of"]
 
 SPECTRA = 2
 """Cycles from an issue to the spectra of its columns: the memory that holds them, a register."""
@@ -30,3 +32,9 @@ def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1) 
         "weight": Out(range(max(2, cycles))), "number": Out(range(max(2, passes))), "slot": Out(range(max(2, slots))),
         "first": Out(1), "ends": Out(1),
     })
+
+
+def issues_of(program: Program) -> wiring.Signature:
+    """The bundle for the array of a program."""
+    return issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
+                           fold=program.shape.fold)

@@ -10,7 +10,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.issue import SPECTRA, issue_signature
+from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Program
@@ -89,8 +89,7 @@ class LaneArray(wiring.Component):
         spectrum = data.ArrayLayout(signed(self.row.data_width), self.row.k)
         super().__init__(
             {
-                "issue": In(issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
-                                            fold=shape.fold)),
+                "issue": In(issues_of(program)),
                 "second": In(1),
                 "spectra": In(data.ArrayLayout(spectrum, shape.columns)),
                 "o": Out(chain_output(program)).array(shape.chains),

@@ -8,6 +8,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import GATES, Lstm
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.refusal import Refusal
 
 __all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "spacings", "vector_cycles",
@@ -50,6 +51,11 @@ def _(layer: Lstm) -> list[Matrix]:
 
 
 @matrices.register
+def _(layer: Rnn) -> list[Matrix]:
+    return [Matrix(parts(layer.gates, 0, layer.gates.parts[0].columns // layer.gates.block_size), ("n",))]
+
+
+@matrices.register
 def _(layer: Gru) -> list[Matrix]:
     x = layer.gates.parts[0].columns // layer.gates.block_size
     if isinstance(layer.candidate, JointProduct):
@@ -61,7 +67,7 @@ def _(layer: Gru) -> list[Matrix]:
             Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
 
 
-def layer_program(layer: Linear | Gru | Lstm, shape: ArrayShape, spacing: tuple[int, int, int]) -> Program:
+def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: tuple[int, int, int]) -> Program:
     """The passes of a layer, those of the same blocks side by side, and the completing one behind the others."""
     found = matrices(layer)
     order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)

@@ -78,7 +78,7 @@ def array_parts(program: Program) -> Parts:
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
     """The parts of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
     program, which is fixed even where images are ``loadable``."""
-    found = array_parts(program)
+    found = array_parts(program) if program.whole is program else Parts()
     k, chains = program.matrices[0].product.block_size, program.shape.chains
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
     for matrix in program.matrices:
@@ -91,7 +91,8 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
 
 def engine_images(name: str, program: Program) -> list[Image]:
     """The memories with given contents of a `circulant.hw.array.engine.Engine`."""
-    return [*array_images(name, program), program_image(program, f"{name}_program")]
+    own = array_images(name, program) if program.whole is program else []
+    return [*own, program_image(program, f"{name}_program")]
 
 
 def queue_memory(queue: Queue) -> Memory:

@@ -1,16 +1,20 @@
 """Shares of layers: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import ArrayShape, Program
+from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
-__all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Simple", "StreamPlan"]
+__all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
+           "StreamPlan"]
 
-Simple = Linear | Gru | Lstm
+Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
 
 
@@ -30,6 +34,35 @@ class Plan(Protocol):
         """Sequences that are interleaved."""
 
 
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """Layers that share an array.
+
+    Parameters:
+        shape: the array.
+        spacings: of each layer, see `Program`.
+    """
+
+    layers: tuple[Simple, ...]
+    shape: ArrayShape
+    spacings: tuple[tuple[int, int, int], ...]
+
+    @property
+    def limit(self) -> str:
+        """The limit of these layers, in words."""
+        return f"sharing: one array serves {len(self.layers)} layers in turn"
+
+    @cached_property
+    def programs(self) -> list[Program]:
+        """The programs of the layers, each with its place in that of the array.
+
+        Raises:
+            Refusal: as `circulant.hw.array.shared.merged.Merged`.
+        """
+        return placed([layer_program(layer, self.shape, spacing)
+                       for layer, spacing in zip(self.layers, self.spacings, strict=True)])
+
+
 @dataclass(frozen=True)
 class LayerPlan:
     """Array and multipliers of a layer with one array.
@@ -42,6 +75,7 @@ class LayerPlan:
             an estimate, exact in what `plan` gives. Interleaved streams may take part of a cycle more on the average.
         spacing: of the passes' ends, see `Program`.
         streams: sequences that are interleaved.
+        sharing: with other layers; the multipliers of the array then are those of the first of them.
     """
 
     shape: ArrayShape
@@ -50,6 +84,7 @@ class LayerPlan:
     cycles: float
     spacing: tuple[int, int, int] = (1, 1, 1)
     streams: int = 1
+    sharing: Sharing | None = None
     _programs: dict[int, tuple[Simple, Program]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -58,6 +93,8 @@ class LayerPlan:
 
     def program(self, layer: Simple) -> Program:
         """The program of a layer with this array, computed once."""
+        if self.sharing is not None:
+            return self.sharing.programs[[id(each) for each in self.sharing.layers].index(id(layer))]
         if id(layer) not in self._programs:
             self._programs[id(layer)] = layer, layer_program(layer, self.shape, self.spacing)
         return self._programs[id(layer)][1]

@@ -19,7 +19,7 @@ from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Program", "parts"]
+__all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Place", "Program", "parts"]
 
 AHEAD, MAIN, SECOND = range(3)
 """Commands."""
@@ -162,6 +162,17 @@ class Issue:
     ends: bool
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a program begins among those of the layers that share its array: the first of its cycles in the memories of
+    weights, of its passes, of its slots, of its matrices."""
+
+    cycles: int = 0
+    passes: int = 0
+    slots: int = 0
+    matrices: int = 0
+
+
 class Program:
     """The issues of a step, by command.
 
@@ -177,7 +188,12 @@ class Program:
         passes: where they come from, and their slots. Those that sum up in AHEAD and in SECOND have
             ``joined`` ≤ slot < 2 · ``joined``, and in every second step the slot ``joined`` below.
         slots: of the accumulators.
+        whole, place: the program of the array, and where this one is in it: itself and its start, unless the array is
+            shared, see `circulant.hw.array.shared.merged`.
     """
+
+    whole: "Program"
+    place: Place
 
     def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
                  spacing: tuple[int, int, int]) -> None:
@@ -186,6 +202,7 @@ class Program:
                 raise ValueError("The chains and the gates of a matrix must divide one another, not "
                                  f"{shape.chains} and {len(matrix.kinds)}")
         self.shape, self.matrices, self._inputs = shape, list(matrices), inputs
+        self.whole, self.place = self, Place()
         work = [self._work(self.matrices[index]) for index, _ in order]
         last = [max(command for command in range(3) if groups[command]) for groups in work]
         arranged = [

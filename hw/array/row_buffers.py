@@ -40,13 +40,14 @@ class RowBuffers(wiring.Component):
 
     def __init__(self, program: Program, *, stage: int) -> None:
         self._program = program
-        self._chosen = [(n, matrix) for n, matrix in enumerate(program.matrices) if matrix.stage == stage]
+        self._chosen = [(n, matrix) for n, matrix in enumerate(program.matrices, program.place.matrices)
+                        if matrix.stage == stage]
         product = self._chosen[0][1].product
         self._row = data.ArrayLayout(signed(product.output.width), product.block_size)
         self.blocks = max(matrix.blocks for _, matrix in self._chosen)
         super().__init__(
             {
-                "i": In(chain_output(program)).array(program.shape.chains),
+                "i": In(chain_output(program.whole)).array(program.shape.chains),
                 "fetch": In(1),
                 "block": Out(range(max(2, self.blocks))),
                 "waiting": Out(range(2 * self.blocks + 1)),

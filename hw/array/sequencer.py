@@ -3,7 +3,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.issue import issue_signature
+from circulant.hw.array.issue import issues_of
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom
@@ -20,8 +20,8 @@ def program_word(program: Program) -> data.StructLayout:
     """An issue as the memory holds it."""
     issues = [issue for issues in program.commands for issue in issues]
     return data.StructLayout({
-        "number": range(max(2, len(program.passes))),
-        "slot": range(max(2, program.slots)),
+        "number": range(max(2, len(program.whole.passes))),
+        "slot": range(max(2, program.whole.slots)),
         "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
         "first": 1, "ends": 1, "done": 1,
@@ -34,7 +34,8 @@ def program_image(program: Program, image: str) -> Image:
     for issues in program.commands:
         for n, issue in enumerate(issues):
             word = layout.const({
-                "number": issue.number, "slot": program.passes[issue.number].slot, "group": issue.group,
+                "number": issue.number + program.place.passes,
+                "slot": program.passes[issue.number].slot + program.place.slots, "group": issue.group,
                 "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
@@ -57,6 +58,8 @@ class Sequencer(wiring.Component):
         group, address: the group of columns of this cycle, and where the banks have it.
         issue: for the array, see `issue_signature`.
         done: the issue ends the command.
+        grant, free: of a shared array: the issue is taken in this cycle; an issue of the next one that ends a pass will
+            find the drain free.
     """
 
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
@@ -70,9 +73,9 @@ class Sequencer(wiring.Component):
             "command": Out(layout.members["command"]),
             "zero": Out(1),
             "address": Out(range(depth)), "group": Out(self._word.members["group"]),
-            "issue": Out(issue_signature(cycles=program.cycles, passes=len(program.passes), slots=program.slots,
-                                         fold=program.shape.fold)),
+            "issue": Out(issues_of(program.whole)),
             "done": Out(1),
+            **({} if program.whole is program else {"grant": In(1), "free": In(1)}),
         })
 
     def elaborate(self, platform: Platform) -> Module:
@@ -97,14 +100,17 @@ class Sequencer(wiring.Component):
         starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
         begins, thirds, fourths = (
-            Array([Const(place, issue.weight.shape()) for place in places[n]]) for n in (0, 2, 3))
+            Array([Const(place + offset, issue.weight.shape()) for place in places[n]])
+            for n, offset in ((0, program.place.cycles), (2, 0), (3, 0)))
+        shared = program.whole is not program
+        granted = self.grant if shared else Const(1)
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
 
         # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
             issue.valid.eq(active & ((issue.phase != 0) | clear)),
             whole.eq(issue.phase == fold - 1),
-            moves.eq(issue.valid & whole),
+            moves.eq(issue.valid & whole & granted),
             issue.ends.eq(moves & word.ends),
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
@@ -117,7 +123,8 @@ class Sequencer(wiring.Component):
             issue.slot.eq(word.slot),
         ]
         if program.joined:
-            turned = (word.slot >= program.joined) & (word.slot < 2 * program.joined)
+            turned = ((word.slot >= program.place.slots + program.joined)
+                      & (word.slot < program.place.slots + 2 * program.joined))
             with m.If(turned & self.second.bit_select(self.command, 1)):
                 m.d.comb += issue.slot.eq(word.slot - program.joined)
 
@@ -131,19 +138,20 @@ class Sequencer(wiring.Component):
             ]
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
-        m.d.comb += drained.eq(Mux(issue.ends, slots <= fold, draining <= fold))
+        m.d.comb += drained.eq(self.free if shared else Mux(issue.ends, slots <= fold, draining <= fold))
         ending = Array([Const(int(bool(issues) and issues[0].ends), 1) for issues in program.commands])[given.command]
         m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(
             moves, *(self._enough(next_word.need) & (drained | ~next_word.ends) for next_word in (behind, word)))))
 
         # Counters: the phase of a fold, the cycles for which the drain is taken.
         if fold > 1:
-            with m.If(issue.valid):
+            with m.If(issue.valid & granted):
                 m.d.sync += issue.phase.eq(Mux(whole, 0, issue.phase + 1))
-        with m.If(draining != 0):
-            m.d.sync += draining.eq(draining - 1)
-        with m.If(issue.ends):
-            m.d.sync += draining.eq(slots - 1)
+        if not shared:
+            with m.If(draining != 0):
+                m.d.sync += draining.eq(draining - 1)
+            with m.If(issue.ends):
+                m.d.sync += draining.eq(slots - 1)
 
         # The command at work.
         with m.If(self.done):

@@ -17,11 +17,12 @@ from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import GATES, Lstm
+from circulant.sim.golden.rnn import Rnn
 
-__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "cells_of"]
+__all__ = ["CandidateCell", "Cell", "GruCell", "LstmCell", "ResetCell", "RnnCell", "cells_of"]
 
 
-L = TypeVar("L", Gru, Lstm)
+L = TypeVar("L", Gru, Lstm, Rnn)
 """Kind of the layer that a cell belongs to."""
 
 
@@ -80,7 +81,7 @@ class Cell(wiring.Component, ABC, Generic[L]):
     @staticmethod
     def outputs(layer: L) -> dict[str, int]:
         """Results, with their widths; the layer's or the second vector is ``y``."""
-        return {"y": layer.sigmoid.output.width}
+        return {"y": layer.tanh.output.width}
 
     @staticmethod
     def _more(layer: L) -> dict[str, wiring.Member]:
@@ -109,6 +110,11 @@ def _(layer: Gru) -> list[type[Cell]]:
     return [GruCell] if layer.reset == "after" else [ResetCell, CandidateCell]
 
 
+@cells_of.register
+def _(layer: Rnn) -> list[type[Cell]]:
+    return [RnnCell]
+
+
 def _kept(levels: int) -> tuple[int, int]:
     """Registers, one or none, of what is rounded at once, such as a result, and of what goes into another activation or
     product."""
@@ -119,6 +125,37 @@ def _register(m: Module, value: ValueLike, width: int, name: str) -> Signal:
     register = Signal(signed(width), name=name, reset_less=True)
     m.d.sync += register.eq(value)
     return register
+
+
+class RnnCell(Cell[Rnn]):
+    """A plain recurrent layer; y is h, which the engine keeps."""
+
+    rows = ("n",)
+    own = ""
+
+    @staticmethod
+    def tables(layer: Rnn) -> list[tuple[str, Pwl]]:
+        return [("tanh", layer.tanh)]
+
+    @staticmethod
+    def factors(layer: Rnn) -> list[tuple[int, int]]:
+        """None."""
+        return []
+
+    @staticmethod
+    def latency(layer: Rnn, levels: int = LEVELS) -> int:
+        """Cycles of the function."""
+        return activation_latency(levels)
+
+    @staticmethod
+    def memories(layer: Rnn) -> dict[str, int]:
+        """None."""
+        return {}
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        m.d.comb += self.y.eq(self._activation(m, self._layer.tanh, self.n, name="tanh_n", table="tanh"))
+        return m
 
 
 class GruCell(Cell[Gru]):
@@ -141,11 +178,11 @@ class GruCell(Cell[Gru]):
     def latency(layer: Gru, levels: int = LEVELS) -> int:
         """Reset gate, its product, the sum; candidate, difference, update, sum."""
         few, some = _kept(levels)
-        return 2 * activation_latency(levels) + 2 + 2 * few + some
+        return 2 * activation_latency(levels) + 2 + few + 2 * some
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        layer, a, few = self._layer, activation_latency(self._levels), _kept(self._levels)[0]
+        layer, a, some = self._layer, activation_latency(self._levels), _kept(self._levels)[1]
         width, state = layer.pre_format.width, layer.output_format
 
         # The gates.
@@ -155,11 +192,11 @@ class GruCell(Cell[Gru]):
         # The candidate: n = tanh(nx + r · nh).
         reset = _register(m, r * delay(m, self.nh, a, name="nh_late"), state.width + width, "reset")
         total = delay(m, self.nx, a + 1, name="nx_late") + round_shift(reset, state.frac)
-        pre = when(m, saturate(total, width), signed(width), kept=bool(few), name="pre")
+        pre = when(m, saturate(total, width), signed(width), kept=bool(some), name="pre")
         n = self._activation(m, layer.tanh, pre, name="tanh_n", table="tanh")
 
         # The update: h' = n + z · (h - n).
-        wait = a + 1 + few
+        wait = a + 1 + some
         value = _updated(m, n, delay(m, z, wait, name="z_wait"), delay(m, self.state, a + wait, name="h_late"),
                          state=state, levels=self._levels)
         m.d.comb += [self.y.eq(value), self.next.eq(value)]
@@ -249,7 +286,7 @@ class CandidateCell(Cell[Gru]):
 
 def _peek(layer: Lstm, levels: int) -> int:
     """Cycles of a peephole: its product, the sum."""
-    return 0 if layer.peephole is None else 1 + _kept(levels)[0]
+    return 0 if layer.peephole is None else 1 + _kept(levels)[1]
 
 
 class LstmCell(Cell[Lstm]):
@@ -317,5 +354,5 @@ class LstmCell(Cell[Lstm]):
             product = _register(m, weight * c, form.width + layer.cell.width, f"peephole_{gate}")
             seen = round_shift(product, form.frac + layer.cell.frac - layer.pre_format.frac)
             pre = when(m, saturate(delay(m, pre, 1, name=f"{gate}_pre") + seen, width), signed(width),
-                       kept=bool(_kept(self._levels)[0]), name=f"peeked_{gate}")
+                       kept=bool(_kept(self._levels)[1]), name=f"peeked_{gate}")
         return self._activation(m, layer.sigmoid, pre, name=f"sigmoid_{gate}", table="sigmoid")

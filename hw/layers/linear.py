@@ -10,6 +10,7 @@ from circulant.hw.array.layer_programs import spare_blocks
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import Program
+from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
@@ -31,6 +32,7 @@ class LinearLayer(wiring.Component):
     Members:
         i: stream of blocks of x; of a dense layer some values, see `spare_blocks`.
         o: stream of blocks of y; what lies behind the last output is zero.
+        array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a vector is under way.
     """
 
@@ -39,7 +41,7 @@ class LinearLayer(wiring.Component):
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
-        self._program = program
+        self.program = program
         self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
                                 levels=program.shape.levels)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
@@ -47,17 +49,18 @@ class LinearLayer(wiring.Component):
         super().__init__({
             "i": self._engine.signature.members["i"],
             "o": Out(stream.Signature(block(product.block_size, product.output.width))),
+            **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}),
         })
 
     @property
     def parts(self) -> Parts:
-        return engine_parts(self._program, self._banks, loadable=self._config is not None) + Parts(
+        return engine_parts(self.program, self._banks, loadable=self._config is not None) + Parts(
             [queue_memory(self._queue)])
 
     @property
     def images(self) -> list[Image]:
-        return engine_images(self._layer.name, self._program)
+        return engine_images(self._layer.name, self.program)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -66,6 +69,8 @@ class LinearLayer(wiring.Component):
 
         # Rows leave their buffer as soon as they are whole, and the queue has room for all of them.
         connect(m, wiring.flipped(self.i), engine.i)
+        if self.program.whole is not self.program:
+            wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
         valid, final, ends = Signal(), Signal(), Signal()
         finished, step = Signal(range(PLACES)), Signal(step_layout(1))

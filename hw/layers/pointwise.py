@@ -19,11 +19,12 @@ from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["Pointwise", "peephole_image", "pointwise_images", "pointwise_latency", "pointwise_parts"]
 
 
-def pointwise_latency(cell: type[Cell], layer: Gru | Lstm, elements: int, levels: int = LEVELS) -> int:
+def pointwise_latency(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, levels: int = LEVELS) -> int:
     """Cycles from ``fetch`` to the result: memories, elements in turn, a register, the cell, the block's register; the
     first register is left out where the levels of logic allow three steps between two of them."""
     return (row_buffers.FETCH + (layer.gates.block_size // elements - 1) + _registered(levels)
@@ -51,14 +52,14 @@ def _(layer: Lstm) -> Image | None:
     return Image(packed(table.swapaxes(0, 1).reshape(blocks, -1), width), 3 * k * width, f"{layer.name}_peephole")
 
 
-def pointwise_images(cell: type[Cell], layer: Gru | Lstm) -> list[Image]:
+def pointwise_images(cell: type[Cell], layer: Gru | Lstm | Rnn) -> list[Image]:
     """The memories with given contents of a unit: tables, peepholes."""
     tables = {name: table_image(pwl, f"{layer.name}_{name}") for name, pwl in cell.tables(layer)}
     peephole = peephole_image(layer)
     return [*tables.values(), *([] if peephole is None else [peephole])]
 
 
-def pointwise_parts(cell: type[Cell], layer: Gru | Lstm, elements: int, streams: int) -> Parts:
+def pointwise_parts(cell: type[Cell], layer: Gru | Lstm | Rnn, elements: int, streams: int) -> Parts:
     """Parts of a unit: its states, a table and a product for each activation, the products of gates."""
     k = layer.gates.block_size
     blocks = -(-layer.hidden // k)
@@ -97,7 +98,7 @@ class Pointwise(wiring.Component):
         o: a block of each output of the cell, with its number and its step; ``valid`` for one cycle.
     """
 
-    def __init__(self, cell: type[Cell], layer: Gru | Lstm, *, elements: int, streams: int,
+    def __init__(self, cell: type[Cell], layer: Gru | Lstm | Rnn, *, elements: int, streams: int,
                  levels: int = LEVELS, config: Config | None = None, state: MemoryWindow | None = None) -> None:
         k = layer.gates.block_size
         if elements < 1 or k % elements:

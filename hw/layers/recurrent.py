@@ -20,6 +20,7 @@ from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
 from circulant.hw.array.restore import Restore
 from circulant.hw.array.row_buffers import RowBuffers
+from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
@@ -30,11 +31,12 @@ from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["RecurrentLayer", "bank_shape"]
 
 
-def bank_shape(layer: Gru | Lstm, *, columns: int, streams: int = 1, levels: int = LEVELS) -> BankShape:
+def bank_shape(layer: Gru | Lstm | Rnn, *, columns: int, streams: int = 1, levels: int = LEVELS) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
     second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
@@ -56,11 +58,12 @@ class RecurrentLayer(wiring.Component):
     Members:
         i: stream of blocks of x; a step takes as many as the inputs fill, the last one of a sequence is marked.
         o: stream of blocks of h (or y), of the last or of every step, in the same turns.
+        array: where the array is shared, see `array_port`.
         busy: of a reloadable design: a step is under way.
         resuming: with ``keeps``: streams whose next step is not the first of its sequence.
     """
 
-    def __init__(self, layer: Gru | Lstm, *, program: Program, elements: int, streams: int = 1,
+    def __init__(self, layer: Gru | Lstm | Rnn, *, program: Program, elements: int, streams: int = 1,
                  config: Config | None = None, keeps: bool = False) -> None:
         self._layer, self._streams, self.program, self._config = layer, streams, program, config
         self.keeps = keeps
@@ -88,6 +91,7 @@ class RecurrentLayer(wiring.Component):
         self._state = block(k, layer.output_format.width)
         super().__init__({
             "i": In(stream.Signature(block(k, layer.input_format.width))), "o": Out(stream.Signature(self._state)),
+            **({} if program.whole is program else {"array": Out(array_port(program.whole))}),
             **({} if config is None else {"busy": Out(1)}), **({"resuming": Out(streams)} if keeps else {})})
 
     @property
@@ -128,6 +132,8 @@ class RecurrentLayer(wiring.Component):
 
         # Inputs to the engine, outputs from the queue.
         connect(m, wiring.flipped(self.i), engine.i)
+        if self.program.whole is not self.program:
+            wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
 
         # The results of a step, block after block, and what the engine has to know of them.
@@ -244,11 +250,11 @@ def _give(m: Module, o: wiring.PureInterface, results: data.View) -> None:
 
 
 @unit.register
-def _(layer: Gru | Lstm, plan: LayerPlan, site: Site) -> RecurrentLayer:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, site: Site) -> RecurrentLayer:
     return RecurrentLayer(layer, program=plan.program(layer), elements=plan.elements, streams=plan.streams,
                           config=site.config, keeps=site.keeps)
 
 
 @loadable.register
-def _(layer: Gru | Lstm) -> bool:
+def _(layer: Gru | Lstm | Rnn) -> bool:
     return True

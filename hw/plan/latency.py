@@ -11,10 +11,11 @@ from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
-from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, StreamPlan
+from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
+from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.step_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
@@ -25,6 +26,7 @@ from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["leaving", "reblocked", "sample_latency"]
@@ -45,12 +47,22 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         return None
     first = -(-network.inputs // blocks[0][0])
     cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs
-    for layer, plan, (come, leave) in zip(network.layers, plans, blocks, strict=True):
+    sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
+    if sharing:
+        last = len(sharing) - 1
+        cycles, k, size = list(_shared(sharing[0], plans)), blocks[last][1], network.layers[last].outputs
+    for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[len(sharing):]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
             return None
         cycles, k, size = found, leave, layer.outputs
     return cycles[-1]
+
+
+def _shared(sharing: Sharing, plans: Sequence[Plan]) -> tuple[int, ...]:
+    """Cycles in which the blocks of a result leave layers that share an array."""
+    elements = [plan.elements for plan in plans if isinstance(plan, LayerPlan)]
+    return shared_cost(sharing.layers, sharing.programs, elements[:len(sharing.layers)]).results
 
 
 def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:
@@ -75,7 +87,7 @@ def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | N
 
 
 @leaving.register
-def _(layer: Gru | Lstm, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
     return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
 

@@ -25,6 +25,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Layer
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
@@ -75,7 +76,7 @@ def _(layer: Linear, found: list[Matrix], shape: ArrayShape, elements: int, stre
 
 
 @_estimate.register
-def _(layer: Gru | Lstm, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
+def _(layer: Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
     issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
                 for matrix in found)
     k = layer.gates.block_size
@@ -112,7 +113,7 @@ def _(layer: Linear, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
 
 
 @_timed.register
-def _(layer: Gru | Lstm, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Iterator[tuple[LayerPlan, int]]:
     for spacing in spacings(plan.shape):
         found = replace(plan, spacing=spacing)
         yield found.taking(_period(layer, found)), found.program(layer).slots
@@ -125,16 +126,16 @@ def _averaged(layer: Simple, plan: LayerPlan) -> LayerPlan:
 
 
 @_averaged.register
-def _(layer: Gru | Lstm, plan: LayerPlan) -> LayerPlan:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> LayerPlan:
     return plan.taking(_period(layer, plan, TURNS))
 
 
-def _period(layer: Gru | Lstm, plan: LayerPlan, turns: int = 1) -> float:
+def _period(layer: Gru | Lstm | Rnn, plan: LayerPlan, turns: int = 1) -> float:
     return step_timeline(layer, plan.program(layer), plan.elements, streams=plan.streams, turns=turns).period
 
 
 @ladder.register
-def _(layer: Linear | Gru | Lstm, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
+def _(layer: Linear | Gru | Lstm | Rnn, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     found = list(candidates(layer, streams, levels))
     return Ladder([(each,) for each in useful(found)],
                   lambda rung, spare: exact(layer, found, rung[0].multipliers + spare))
@@ -162,7 +163,7 @@ def _(layer: Linear, count: int = 1, plan: LayerPlan | None = None) -> int:
 
 
 @layer_multiplications.register
-def _(layer: Gru | Lstm, count: int = 1, plan: LayerPlan | None = None) -> int:
+def _(layer: Gru | Lstm | Rnn, count: int = 1, plan: LayerPlan | None = None) -> int:
     return sum(product.multiplications for product in layer.products.values()) + (
         element_multiplications(layer) * layer.hidden)
 
@@ -174,7 +175,10 @@ def _(layer: Bidirectional, count: int = 1, plan: PairPlan | None = None) -> int
 
 def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     """The entry of a layer with one array, all but what limits it; its floor in cycles."""
-    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, plan.multipliers))
+    multipliers = plan.multipliers
+    if plan.sharing is not None:
+        multipliers = plan.shape.multipliers(matrices(layer)[0].product.block_size)
+    shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, multipliers))
     return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
             "floor": floor}, floor
@@ -183,12 +187,16 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
 @layer_entry.register
 def _(layer: Linear, plan: LayerPlan) -> Json:
     entry, floor = _array_entry(layer, plan)
+    if plan.sharing is not None:
+        return entry | {"limit": plan.sharing.limit}
     return entry | {"limit": vector_limit(matrices(layer), plan.shape, plan.cycles, floor)}
 
 
 @layer_entry.register
-def _(layer: Gru | Lstm, plan: LayerPlan) -> Json:
+def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
     (entry, floor), program = _array_entry(layer, plan), plan.program(layer)
+    if plan.sharing is not None:
+        return entry | {"limit": plan.sharing.limit}
     return entry | {"limit": limit(layer, program, plan.elements, plan.cycles, floor),
                     "chart": chart(layer, program, plan.elements, plan.streams)}
 

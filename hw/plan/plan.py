@@ -6,6 +6,7 @@ from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
+from circulant.hw.plan.shared_plan import OBJECTIVES, least_shared, shareable, shared_plans
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -44,7 +45,8 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
-def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS) -> list[Plan]:
+def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+         objective: str = "throughput") -> list[Plan]:
     """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
 
     Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
@@ -54,6 +56,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
             every step of an LSTM overlaps with those of others.
         levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
+        objective: one of `OBJECTIVES`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
@@ -64,18 +67,33 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
              for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
     _check(network, streams)
+    if objective not in OBJECTIVES:
+        raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
+    if objective != "throughput":
+        one, _ = shared_plans(shareable(network, streams), multipliers, levels=levels, objective=objective)
+        return [*one, *(each.rungs[0][0] for each in found[len(one):])]
     times = repeats(network)
     ladders: Ladders = [each.rungs for each in found]
     least = sum(_multipliers(rungs[0]) for rungs in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
-                      f"{multipliers}; raise hardware.multipliers or choose a smaller block size")
+                      f"{multipliers}; raise hardware.multipliers or choose a smaller block size"
+                      f"{_one_array(network, streams, levels)}")
     shared = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
     ladders, chosen, left = min(
         (each for each in shared if each is not None),
         key=lambda each: max(_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
     slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]) * times[at])
     return [each.settle(ladders[at][chosen[at]], left if at == slowest else 0) for at, each in enumerate(found)]
+
+
+def _one_array(network: Network, streams: int, levels: int) -> str:
+    """A way out of a budget that is too small for an array for each layer; none where layers cannot share one."""
+    try:
+        least = least_shared(shareable(network, streams), levels)
+    except Refusal:
+        return ""
+    return f", or set hardware.objective to 'area': one array for all layers needs {least}"
 
 
 Ladders = list[Sequence[Rung]]

@@ -6,16 +6,20 @@ for the Gantt chart. Held to the simulated hardware by its tests.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from circulant.hw.array import row_buffers
 from circulant.hw.array.banks import write_latency
 from circulant.hw.array.lanes import array_latency
+from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Program
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import pointwise_latency
 from circulant.sim.artifact import Json
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["TURNS", "Timeline", "chain_latency", "chart", "limit", "sample_results", "sequence_cycles", "step_timeline",
            "vector_limit"]
@@ -51,16 +55,21 @@ class Stage:
     latency: int
 
 
-def stages(layer: Gru | Lstm, elements: int, levels: int) -> list[Stage]:
-    """The pointwise units of a layer, or behind the first one the rows of its projection."""
-    found = [Stage(layer.gates.block_size // elements, pointwise_latency(cell, layer, elements, levels))
-             for cell in cells_of(layer)]
+def stages(layer: Simple, elements: int, levels: int) -> list[Stage]:
+    """The pointwise units of a layer, or behind the first one the rows of its projection; the rows of a layer without a
+    state."""
+    cells = cells_of(layer)
+    if not cells:
+        return [Stage(1, row_buffers.FETCH)]
+    recurrent = cast("Gru | Lstm | Rnn", layer)
+    found = [Stage(recurrent.gates.block_size // elements, pointwise_latency(cell, recurrent, elements, levels))
+             for cell in cells]
     return [*found, Stage(1, row_buffers.FETCH)] if getattr(layer, "projection", None) is not None else found
 
 
-def chain_latency(layer: Gru | Lstm, shape: ArrayShape, elements: int) -> int:
+def chain_latency(layer: Simple, shape: ArrayShape, elements: int) -> int:
     """Cycles from the last issue of a step to what the next one can read, at the least."""
-    k = layer.gates.block_size
+    k = matrices(layer)[0].product.block_size
     return sum(array_latency(k, shape) + row_buffers.LATENCY + stage.latency + write_latency(k, shape.levels)
                for stage in stages(layer, elements, shape.levels))
 
@@ -78,7 +87,8 @@ def commands(program: Program, streams: int, steps: int) -> Iterator[tuple[int, 
         yield from [*order, (MAIN, step)]
 
 
-def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams: int = 1, turns: int = 1) -> Timeline:
+def step_timeline(layer: Gru | Lstm | Rnn, program: Program, elements: int, *, streams: int = 1,
+                  turns: int = 1) -> Timeline:
     """The timeline of streams whose inputs are always there and whose outputs are always taken.
 
     Parameters:
@@ -91,7 +101,7 @@ def step_timeline(layer: Gru | Lstm, program: Program, elements: int, *, streams
     return _normalised(lines[-behind], starts[-behind], starts[-1] - starts[-1 - over], over)
 
 
-def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps: int | Sequence[int],
+def sequence_cycles(layer: Gru | Lstm | Rnn, program: Program, elements: int, *, steps: int | Sequence[int],
                     streams: int = 1) -> float:
     """Cycles from sequence to sequence of ``steps`` each, or from turn to turn of them, one behind the other; the mean
     of those of sequences that have several numbers of steps and follow each other again and again.
@@ -105,7 +115,7 @@ def sequence_cycles(layer: Gru | Lstm, program: Program, elements: int, *, steps
     return _whole(starts[(2 + TURNS) * each] - starts[2 * each], TURNS * len(lengths))
 
 
-def sample_results(layer: Gru | Lstm, program: Program, elements: int, start: int) -> list[int]:
+def sample_results(layer: Gru | Lstm | Rnn, program: Program, elements: int, start: int) -> list[int]:
     """The cycle in which each block of a single step's output is there, its first issue being in cycle ``start``: the
     state of the step before has been there for long, and nothing else is under way."""
     past, line = Timeline(), Timeline()
@@ -115,7 +125,7 @@ def sample_results(layer: Gru | Lstm, program: Program, elements: int, start: in
     return line.results
 
 
-def _steps(layer: Gru | Lstm, program: Program, elements: int, *, streams: int, steps: int,
+def _steps(layer: Gru | Lstm | Rnn, program: Program, elements: int, *, streams: int, steps: int,
            lengths: Sequence[int]) -> tuple[list[Timeline], list[int]]:
     """Timelines of ``steps`` steps from an empty array on, those of sequences of these lengths again and again, and the
     cycles in which their MAIN commands start."""
@@ -125,8 +135,8 @@ def _steps(layer: Gru | Lstm, program: Program, elements: int, *, streams: int, 
                        going_on=going_on, streams=streams)
 
 
-def _run(layer: Gru | Lstm, program: Program, elements: int, *, order: Iterable[tuple[int, int]], lines: list[Timeline],
-         going_on: Sequence[bool], streams: int = 1, now: int = 0) -> list[int]:
+def _run(layer: Gru | Lstm | Rnn, program: Program, elements: int, *, order: Iterable[tuple[int, int]],
+         lines: list[Timeline], going_on: Sequence[bool], streams: int = 1, now: int = 0) -> list[int]:
     """Fills the timelines of steps; returns the cycles in which their MAIN commands start.
 
     Parameters:
@@ -246,7 +256,7 @@ def array_limit(matrices: Sequence[Matrix], shape: ArrayShape, issues: int, abov
     return "multipliers: the array works in every cycle, those of transforms and activations do not"
 
 
-def limit(layer: Gru | Lstm, program: Program, elements: int, period: float, floor: int) -> str:
+def limit(layer: Gru | Lstm | Rnn, program: Program, elements: int, period: float, floor: int) -> str:
     """The limit of a step's time: the array, the pointwise unit, the drain, or the path of the state.
 
     Parameters:
@@ -273,7 +283,7 @@ def vector_limit(matrices: Sequence[Matrix], shape: ArrayShape, cycles: float, f
     return "inverse FFTs: rows leave in every cycle"
 
 
-def chart(layer: Gru | Lstm, program: Program, elements: int, streams: int) -> Json:
+def chart(layer: Gru | Lstm | Rnn, program: Program, elements: int, streams: int) -> Json:
     """A step in steady state, for a Gantt chart: its ``period``, and by unit the [first, last + 1] cycles at work."""
     line = step_timeline(layer, program, elements, streams=streams, turns=1 if streams == 1 else TURNS)
     units = stages(layer, elements, program.shape.levels)

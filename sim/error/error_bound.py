@@ -34,6 +34,7 @@ from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.argmax import Argmax
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
@@ -150,6 +151,17 @@ def _(layer: Gru, exact: Any, trace: Trace, known: Known) -> Known:
 
 
 @propagate.register
+def _(layer: Rnn, exact: Any, trace: Trace, known: Known) -> Known:
+    rows = _gate_rows(layer, exact, "h")["h"]
+
+    def advance(step: Step, real: Real, given: PropagatedError, *before: PropagatedError) -> list[PropagatedError]:
+        argument = real("gates.output")
+        return [step.renamed(real("h"), step.bent(layer.tanh, argument, step.product(argument, rows, given, *before)))]
+
+    return _over_time(layer, [("h", layer.hidden)], trace, known, advance)
+
+
+@propagate.register
 def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
     rows = _gate_rows(layer, exact, "ifgo")
     if layer.projection is not None:
@@ -162,7 +174,7 @@ def _(layer: Lstm, exact: Any, trace: Trace, known: Known) -> Known:
     return _over_time(layer, [("y", layer.outputs), ("c", layer.hidden)], trace, known, advance)
 
 
-def _over_time(layer: Gru | Lstm, states: list[tuple[str, int]], trace: Trace, known: Known,
+def _over_time(layer: Gru | Lstm | Rnn, states: list[tuple[str, int]], trace: Trace, known: Known,
                advance: Callable[..., list[PropagatedError]]) -> Known:
     """The outputs of a recurrent layer: products of the steps' derivatives are kept from each step before on.
 
@@ -205,7 +217,8 @@ def _gate(product: Product, gate: int, gates: int) -> Product:
                    bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
 
 
-def _gate_rows(layer: Gru | Lstm, exact: float_layers.Gru | float_layers.Lstm, gates: str) -> dict[str, Rows]:
+def _gate_rows(layer: Gru | Lstm | Rnn, exact: float_layers.Gru | float_layers.Lstm | float_layers.Rnn,
+               gates: str) -> dict[str, Rows]:
     """By gate."""
     sizes = (layer.inputs, layer.outputs)
     return {gate: Rows.of(layer.hidden, *(

@@ -26,6 +26,7 @@ from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.kinds import unknown
@@ -212,6 +213,15 @@ def _(layer: Gru, peak: float, steps: int) -> Iterator[tuple[str, float]]:
         of_h = _sums(f"{layer.name}.candidate_recurrent", [(recurrent, h)])
         yield from (*of_x, *of_h, (f"{layer.name}.tanh.input", of_x[-1][1] + gate * of_h[-1][1]))
     yield from ((f"{layer.name}.{tensor}", value) for tensor, value in (("r", gate), ("z", gate), ("n", n), ("h", h)))
+
+
+@layer_worst_cases.register
+def _(layer: Rnn, peak: float, steps: int) -> Iterator[tuple[str, float]]:
+    h = min(_reached(layer.tanh), _reach(layer.output_format))
+    for role, product in layer.products.items():
+        yield from _vector(f"{layer.name}.{role}", product, peak if role == "input_product" else h)
+    yield from _sums(f"{layer.name}.gates", zip(layer.gates.parts, (peak, h), strict=True))
+    yield f"{layer.name}.h", h
 
 
 @layer_worst_cases.register

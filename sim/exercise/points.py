@@ -20,6 +20,7 @@ from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.shape.kinds import leaves
 
 __all__ = ["KINDS", "Coverage", "Points", "arguments", "reached"]
@@ -69,6 +70,11 @@ def _(layer: Lstm, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
     yield f"{layer.name}.sigmoid", layer.sigmoid, trace[f"{layer.name}.sigmoid.input"].integers
     yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.gates.output"].integers[..., 2, :]
     yield f"{layer.name}.tanh_cell", layer.tanh_cell, trace[f"{layer.name}.c"].integers
+
+
+@arguments.register
+def _(layer: Rnn, trace: Trace) -> Iterator[tuple[str, Pwl, Integers]]:
+    yield f"{layer.name}.tanh", layer.tanh, trace[f"{layer.name}.gates.output"].integers
 
 
 @arguments.register

@@ -9,6 +9,7 @@ from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.serial import Arrays, layer_arrays, layer_as_json, layer_fields, layer_from_json, reader
 from circulant.sim.shape.recurrent import check_directions, check_formats
 from circulant.sim.shape.sequences import Lengths, backward
@@ -29,8 +30,8 @@ class Bidirectional:
     """
 
     name: str
-    forward: Gru | Lstm
-    backward: Gru | Lstm
+    forward: Gru | Lstm | Rnn
+    backward: Gru | Lstm | Rnn
 
     kind = "bidirectional"
 
@@ -45,11 +46,11 @@ class Bidirectional:
                 for role, product in layer.products.items()}
 
     @property
-    def directions(self) -> dict[str, Gru | Lstm]:
+    def directions(self) -> dict[str, Gru | Lstm | Rnn]:
         return {"forward": self.forward, "backward": self.backward}
 
     @property
-    def within(self) -> tuple[Gru | Lstm, ...]:
+    def within(self) -> tuple[Gru | Lstm | Rnn, ...]:
         """The layers that it is made of."""
         return self.forward, self.backward
 

@@ -10,14 +10,16 @@ from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 
 __all__ = ["Cell", "Layer", "Recurrent"]
 
-Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime | Argmax
+Layer = (Linear | Gru | Lstm | Rnn | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
+         | Argmax)
 
-Recurrent = Gru | Lstm | Bidirectional | OverTime
+Recurrent = Gru | Lstm | Rnn | Bidirectional | OverTime
 """Layers that take a sequence, and have a state."""
 
-Cell = Gru | Lstm
+Cell = Gru | Lstm | Rnn
 """Layers that take a sequence from its first step on."""

@@ -52,6 +52,8 @@ _CELLS = {
     "lstm": _layer("lstm", {**_RECURRENT, "tanh_cell": _PWL, "cell": FORMAT, "peephole_format": FORMAT,
                             "outputs": SIZE}, {"projection": _PRODUCT}),
 }
+_CELLS["rnn"] = _layer("rnn", {"input_product": _PRODUCT, "recurrent_product": _PRODUCT, "tanh": _CANDIDATE,
+                               "hidden": SIZE, "returns": Choice(RETURNS)})
 _CELL = Kinds("kind", _CELLS)
 _CHAIN = Listing(Later(lambda: LAYER), most=1000)
 

@@ -6,10 +6,11 @@ from circulant.sim.arith.circulant import JointProduct, Product
 from circulant.sim.arith.fixed import Format, Reals
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.quantize.formats import Spectral
 from circulant.sim.real import float_model
 
-__all__ = ["assemble_gru", "assemble_lstm"]
+__all__ = ["assemble_gru", "assemble_lstm", "assemble_rnn"]
 
 
 def assemble_gru(layer: float_model.Gru, shared: Spectral, pre: Format, sigmoid: Pwl, tanh: Pwl) -> Gru:
@@ -48,3 +49,14 @@ def assemble_lstm(layer: float_model.Lstm, shared: Spectral, pre: Format, projec
     return Lstm(layer.name, inputs=layer.inputs, hidden=layer.hidden, outputs=layer.outputs, returns=layer.returns,
                 gates=gates, projection=projection, peephole=weights, peephole_format=peephole, cell=cell,
                 sigmoid=sigmoid, tanh=tanh, tanh_cell=tanh_cell)
+
+
+def assemble_rnn(layer: float_model.Rnn, shared: Spectral, pre: Format, tanh: Pwl) -> Rnn:
+    """
+    Parameters:
+        shared: formats of both matrices, that of the input first.
+        pre: of the pre-activations.
+    """
+    gates = JointProduct((shared.part(layer.weight_ih, layer.bias_ih + layer.bias_hh, pre, 0),
+                          shared.part(layer.weight_hh, None, pre, 1)))
+    return Rnn(layer.name, layer.inputs, layer.hidden, returns=layer.returns, gates=gates, tanh=tanh)

@@ -15,6 +15,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.quantize.quantize import matrices
@@ -168,7 +169,7 @@ def _(layer: Scale) -> int:
 
 
 @layer_bits.register
-def _(layer: Linear | Conv | Gru) -> int:
+def _(layer: Linear | Conv | Gru | Rnn) -> int:
     products = layer.products.values()
     return sum(product.weights.size for product in products) * max(each.weight.width for each in products)
 

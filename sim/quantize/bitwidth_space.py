@@ -15,6 +15,7 @@ from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.bitwidths import RULES
 from circulant.sim.refusal import Refusal, nearest
@@ -84,7 +85,7 @@ def _(layer: Linear | Conv) -> list[str]:
 
 
 @bitwidth_fields.register
-def _(layer: Gru) -> list[str]:
+def _(layer: Gru | Rnn) -> list[str]:
     return [*PRODUCT, "state_bits", *_twiddles(layer)]
 
 
@@ -93,7 +94,7 @@ def _(layer: Lstm) -> list[str]:
     return [*PRODUCT, "state_bits", "cell_bits", *_twiddles(layer)]
 
 
-def _twiddles(layer: Linear | Conv | Gru | Lstm) -> list[str]:
+def _twiddles(layer: Linear | Conv | Gru | Lstm | Rnn) -> list[str]:
     """Smaller transforms only add."""
     return ["twiddle_bits"] if max(product.block_size for product in layer.products.values()) > 4 else []
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circulant.sim.arith.activation import FUNCTIONS, activation_names
+from circulant.sim.arith.activation import FUNCTIONS, Pwl, activation_names
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_lines
@@ -23,8 +23,9 @@ from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
-from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
+from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -92,7 +93,7 @@ def _(layer: Pool | Flatten | Scale | Activation | OverTime | Argmax) -> dict[st
 
 
 @matrices.register
-def _(layer: Linear | Conv | Gru | Lstm) -> dict[str, Product]:
+def _(layer: Linear | Conv | Gru | Lstm | Rnn) -> dict[str, Product]:
     return {f"{layer.name}.{role}": product for role, product in layer.products.items()
             if not role.startswith("candidate_")}
 
@@ -187,7 +188,7 @@ def _(layer: float_model.Bidirectional, input: Format, peaks: Peaks, bits: Width
 
 
 @quantize_layer.register
-def _(layer: float_model.Gru | float_model.Lstm, input: Format, peaks: Peaks, bits: Widths) -> Layer:
+def _(layer: float_model.Gru | float_model.Lstm | float_model.Rnn, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     return _one_way(layer, input, _state(layer, peaks, bits), peaks, bits)
 
 
@@ -202,23 +203,24 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
 
 
 @singledispatch
-def _one_way(layer: float_model.Gru | float_model.Lstm, input: Format, state: Format, peaks: Peaks,
-             bits: Widths) -> Gru | Lstm:
+def _one_way(layer: float_model.Gru | float_model.Lstm | float_model.Rnn, input: Format, state: Format, peaks: Peaks,
+             bits: Widths) -> Gru | Lstm | Rnn:
     """The golden layer whose gates and outputs have the format ``state``."""
     raise unknown(layer, "quantized")
 
 
-def _state(layer: float_model.Gru | float_model.Lstm, peaks: Peaks, bits: Widths) -> Format:
+def _state(layer: float_model.Gru | float_model.Lstm | float_model.Rnn, peaks: Peaks, bits: Widths) -> Format:
     """The format of gates and of what comes out: from -1 to 1, or further where a projection or a ReLU goes further."""
     unit = Format(bits.state, bits.state - 1)
     if getattr(layer, "nonlinearity", "tanh") == "relu":
-        return no_finer(peaks.fit(bits.state, f"{layer.name}.n", f"{layer.name}.h"), unit.frac)
+        seen = ("n", "h") if layer.kind == "gru" else ("h",)
+        return no_finer(peaks.fit(bits.state, *(f"{layer.name}.{each}" for each in seen)), unit.frac)
     if getattr(layer, "projection", None) is None:
         return unit
     return no_finer(peaks.fit(bits.state, f"{layer.name}.y"), unit.frac)
 
 
-def _block_sizes(layer: float_model.Gru | float_model.Lstm) -> dict[str, int]:
+def _block_sizes(layer: float_model.Gru | float_model.Lstm | float_model.Rnn) -> dict[str, int]:
     return {"input": layer.weight_ih.shape[-1], "recurrent": layer.weight_hh.shape[-1]}
 
 
@@ -233,8 +235,23 @@ def _(layer: float_model.Gru, input: Format, state: Format, peaks: Peaks, bits: 
         (("input_product",), layer.weight_ih, input),
         (("recurrent_product", "candidate_recurrent"), layer.weight_hh, state)])
     sigmoid, tanh = activation_names(layer.hard, layer.nonlinearity)
-    bend = table(tanh, pre, state, bits) if tanh in FUNCTIONS else fit_lines(tanh, (), pre, state)
-    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), bend)
+    return assemble_gru(layer, shared, pre, table(sigmoid, pre, state, bits), _bend(tanh, pre, state, bits))
+
+
+def _bend(function: str, pre: Format, state: Format, bits: Widths) -> Pwl:
+    """The table of a tanh, or of a ReLU in its place."""
+    return table(function, pre, state, bits) if function in FUNCTIONS else fit_lines(function, (), pre, state)
+
+
+@_one_way.register
+def _(layer: float_model.Rnn, input: Format, state: Format, peaks: Peaks, bits: Widths) -> Rnn:
+    check_one_block_size(layer.name, _block_sizes(layer))
+    pre = peaks.fit(bits.output, f"{layer.name}.gates.output", bias=layer.bias_ih + layer.bias_hh,
+                    clip=bits.output_clip)
+    shared = spectral(layer.name, peaks, bits, ("gates",), [
+        (("input_product",), layer.weight_ih, input), (("recurrent_product",), layer.weight_hh, state)])
+    _, tanh = activation_names(False, layer.nonlinearity)
+    return assemble_rnn(layer, shared, pre, _bend(tanh, pre, state, bits))
 
 
 @_one_way.register

@@ -21,9 +21,10 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.structure import check_structure
-from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm
+from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import Spectral
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
@@ -151,9 +152,16 @@ def _(rule: Lstm, layer: Any) -> Layer:
                          tables=(rule.sigmoid, rule.tanh, rule.tanh_cell))
 
 
-def _check_activations(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm) -> None:
-    due, found = (rule.sigmoid.function, rule.tanh.function), activation_names(
-        layer.hard, getattr(layer, "nonlinearity", "tanh"))
+@quantize_layer_like.register
+def _(rule: Rnn, layer: Any) -> Layer:
+    _check_activations(rule, layer)
+    _check(layer.name, _numbers_of_gates(rule, layer, slice(None)))
+    return assemble_rnn(layer, _shared(rule.gates), rule.pre_format, rule.tanh)
+
+
+def _check_activations(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_model.Lstm | float_model.Rnn) -> None:
+    found = activation_names(layer.hard, getattr(layer, "nonlinearity", "tanh"))
+    due = (rule.sigmoid.function if not isinstance(rule, Rnn) else found[0], rule.tanh.function)
     if due != found:
         raise Refusal(f"Layer {layer.name!r} must have the activations {' and '.join(due)} of the other network, "
                       f"not {' and '.join(found)}; quantize it with formats of its own")
@@ -177,7 +185,8 @@ def _numbers(weight: Reals, bias: Reals, rule: Product) -> Iterator[Numbers]:
     yield "biases", rule.output, bias
 
 
-def _numbers_of_gates(rule: Gru | Lstm, layer: float_model.Gru | float_model.Lstm, gates: slice) -> Iterator[Numbers]:
+def _numbers_of_gates(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_model.Lstm | float_model.Rnn,
+                      gates: slice) -> Iterator[Numbers]:
     """The numbers of both matrices, and the biases of the gates that have one sum."""
     x, h = rule.gates.parts
     yield "input weights", x.weight, float_model.spectra(layer.weight_ih)

@@ -13,7 +13,7 @@ from circulant.sim.shape.recurrent import check_directions, check_nonlinearity, 
 from circulant.sim.shape.reduction import STEPS, check_mode
 from circulant.sim.shape.sequences import Ended, Lengths, backward, counts, valid
 
-__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "OverTime", "Tap", "ignore", "spectra"]
+__all__ = ["Activation", "Bidirectional", "Gru", "Linear", "Lstm", "OverTime", "Rnn", "Tap", "ignore", "spectra"]
 
 Tap = Callable[[str, Reals], None]
 """Called with the name and the values of every tensor on the way: "gru.recurrent_product.output", …"""
@@ -280,6 +280,56 @@ class Lstm:
 
 
 @dataclass(frozen=True, eq=False)
+class Rnn:
+    """torch.nn.RNN: see `sim.golden.rnn`.
+
+    Parameters:
+        weight_ih, weight_hh: first columns (1, P, q, k), over x and over h.
+        bias_ih, bias_hh: (1, hidden).
+        returns: "last" or "sequence".
+        nonlinearity: "tanh" or "relu".
+    """
+
+    name: str
+    inputs: int
+    hidden: int
+    weight_ih: Reals
+    weight_hh: Reals
+    bias_ih: Reals
+    bias_hh: Reals
+    returns: str = "last"
+    nonlinearity: str = "tanh"
+
+    kind = "rnn"
+    hard = False
+
+    @property
+    def outputs(self) -> int:
+        """Length of what comes out: the state."""
+        return self.hidden
+
+    def __post_init__(self) -> None:
+        _check_first_columns(self.name, weight_ih=(self.weight_ih, (1, self.hidden, self.inputs)),
+                             weight_hh=(self.weight_hh, (1, self.hidden, self.hidden)))
+        _check(self.name, bias_ih=(self.bias_ih, (1, self.hidden)), bias_hh=(self.bias_hh, (1, self.hidden)))
+        check_returns(self.name, self.returns)
+        check_nonlinearity(self.name, self.nonlinearity)
+
+    def __call__(self, x: Reals, tap: Tap = ignore, lengths: Lengths | None = None) -> Reals:
+        h, ended = np.zeros((x.shape[0], self.hidden)), Ended(0)
+        states = np.zeros((*x.shape[:2], self.hidden))
+        _, bend = _functions(False, self.nonlinearity)
+        for t, n in enumerate(counts(lengths, *x.shape[:2])):
+            h, = ended.cut((h,), n)
+            rows = _product(f"{self.name}.gates", self.bias_ih + self.bias_hh, tap, {
+                f"{self.name}.input_product": (self.weight_ih, x[:n, t]),
+                f"{self.name}.recurrent_product": (self.weight_hh, h)})
+            h = states[:n, t] = bend(rows[:, 0])
+            tap(f"{self.name}.h", h)
+        return states if self.returns == "sequence" else ended.whole((h,))[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Bidirectional:
     """Two recurrent layers over a whole sequence, one from its first step on and one from its last: see torch.nn.GRU.
 
@@ -289,8 +339,8 @@ class Bidirectional:
     """
 
     name: str
-    forward: Gru | Lstm
-    backward: Gru | Lstm
+    forward: Gru | Lstm | Rnn
+    backward: Gru | Lstm | Rnn
 
     kind = "bidirectional"
 
@@ -298,7 +348,7 @@ class Bidirectional:
         check_directions(self.name, self.forward, self.backward)
 
     @property
-    def within(self) -> tuple[Gru | Lstm, ...]:
+    def within(self) -> tuple[Gru | Lstm | Rnn, ...]:
         """The layers that it is made of."""
         return self.forward, self.backward
 

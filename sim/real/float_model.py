@@ -9,15 +9,26 @@ from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real.float_image_layers import Conv, Flatten, Pool, Residual, Scale
-from circulant.sim.real.float_layers import Activation, Bidirectional, Gru, Linear, Lstm, OverTime, Tap, ignore, spectra
+from circulant.sim.real.float_layers import (
+    Activation,
+    Bidirectional,
+    Gru,
+    Linear,
+    Lstm,
+    OverTime,
+    Rnn,
+    Tap,
+    ignore,
+    spectra,
+)
 from circulant.sim.shape.chain import chained, check_chain, check_data, entry
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
 from circulant.sim.shape.window import Flow
 
 __all__ = ["Activation", "Bidirectional", "Conv", "Flatten", "Gru", "Layer", "Linear", "Lstm", "Model", "OverTime",
-           "Pool", "Residual", "Scale", "Tap", "spectra"]
+           "Pool", "Residual", "Rnn", "Scale", "Tap", "spectra"]
 
-Layer = Linear | Gru | Lstm | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
+Layer = Linear | Gru | Lstm | Rnn | Bidirectional | Conv | Pool | Flatten | Scale | Activation | Residual | OverTime
 
 
 @dataclass(frozen=True, eq=False)

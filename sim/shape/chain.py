@@ -23,7 +23,7 @@ LONGEST = 100
 
 LAYER_NAME = rf"[A-Za-z0-9_]{{1,{LONGEST}}}"
 
-RECURRENT = ("bidirectional", "gru", "lstm", "over_time")
+RECURRENT = ("bidirectional", "gru", "lstm", "over_time", "rnn")
 """Kinds of layers that take a sequence."""
 
 IMAGES = ("conv", "flatten", "pool", "residual")

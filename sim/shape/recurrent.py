@@ -24,7 +24,7 @@ RESETS = ("after", "before")
 
 
 NONLINEARITIES = ("tanh", "relu")
-"""Functions of the candidate of a GRU."""
+"""Functions of the candidate of a GRU, and of a plain recurrent layer."""
 
 
 def padded(size: int, k: int) -> int:
@@ -53,7 +53,7 @@ def check_reset(name: str, reset: object) -> None:
 def check_nonlinearity(name: str, nonlinearity: object) -> None:
     """
     Raises:
-        Refusal: when the candidate of a GRU has neither function.
+        Refusal: when the candidate of a GRU, or a plain layer, has neither function.
     """
     if nonlinearity not in NONLINEARITIES:
         raise Refusal(f"Layer {name!r} must have 'tanh' or 'relu' as its nonlinearity, not {nonlinearity!r}; choose "

@@ -1,5 +1,6 @@
 """A finished run without torch, Amaranth or Verilator: real records around a small random network."""
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -92,15 +93,26 @@ def make_simulated(run, mismatches=0):
         "seconds_build": 1.0, "seconds_simulate": 1.0}})
 
 
+SMALL = Experiment("small", model=ModelSettings(hidden=8))
+
+
 @pytest.fixture
 def fresh(tmp_path):
-    return Run(tmp_path / "runs" / "small", Experiment("small", model=ModelSettings(hidden=8)))
+    return Run(tmp_path / "runs" / "small", SMALL)
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory):
+    """A run with all its records, made once; `finished` is a copy for each test."""
+    run = Run(tmp_path_factory.mktemp("finished") / "small", SMALL)
+    for make in (make_trained, make_quantized, make_generated, make_simulated):
+        make(run)
+    return run.folder
 
 
 @pytest.fixture
-def finished(fresh):
-    for make in (make_trained, make_quantized, make_generated, make_simulated):
-        make(fresh)
+def finished(fresh, whole_run):
+    shutil.copytree(whole_run, fresh.folder, dirs_exist_ok=True)
     return fresh
 
 

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from benchmarks import digits, golden
+from benchmarks.__main__ import main
 from circulant.sim.refusal import Refusal
 
 ROOT = Path(__file__).parents[2]
@@ -68,8 +70,8 @@ def test_shell_commands_of_the_documents_exist():
 
 
 def test_the_benchmarks_name_themselves():
-    done = subprocess.run([sys.executable, "-m", "benchmarks", "digit"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2
+    done = CliRunner().invoke(main, ["digit"])
+    assert done.exit_code == 2
     assert "No such command 'digit'" in done.stderr and "digits" in done.stderr
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from amaranth.hdl import Cat, ClockDomain, Fragment, Shape
 from amaranth.hdl._ast import Assign, Switch
 from amaranth.hdl._mem import MemoryInstance
-from amaranth.hdl._xfrm import DomainLowerer, LHSMaskCollector
+from amaranth.hdl._xfrm import LHSMaskCollector
 
 from tests.hw.circuit_text import Text, Values
 
@@ -31,13 +31,11 @@ class Circuit:
     def __init__(self, module: Any, domain: ClockDomain, signals: Sequence[Any]) -> None:
         with _no_garbage():
             fragment = Fragment.get(module, platform=None)
-            fragment._propagate_domains(lambda name: domain)
-            fragment = DomainLowerer()(fragment)
             self._places: dict[int, int] = {}
             self._signals: list[Any] = []
             self._memories: dict[int, int] = {}
             self._images: list[Any] = []
-            self._reset = domain.rst
+            self._domain, self._reset = domain.name, domain.rst
             for signal in signals:
                 self._place(signal)
             self._parts = [part for each in _flat(fragment) for part in self._of(each)]
@@ -115,9 +113,9 @@ class Circuit:
 
     def _of(self, fragment: Any) -> Iterator["_Part"]:
         """Processes of a fragment: its logic and its registers."""
-        domains = dict.fromkeys(fragment.statements)
         ports = (*fragment._read_ports, *fragment._write_ports) if isinstance(fragment, MemoryInstance) else ()
-        for domain in dict.fromkeys([*domains, *(port._domain for port in ports)]):
+        for domain in dict.fromkeys([*fragment.statements, *(port._domain for port in ports)]):
+            assert domain in ("comb", self._domain), f"A circuit under test must have one clock, not also {domain!r}"
             yield _Part(self, fragment, domain)
 
     def _compile(self) -> None:

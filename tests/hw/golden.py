@@ -55,7 +55,8 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
 
 def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 0, peephole: bool = False,
               returns: str = "sequence", seed: int = 0, **widths: int) -> Any:
-    """A quantized LSTM ("lstm"), or a GRU with its reset gate "after" or "before" the matrix; behind that a "relu".
+    """A quantized LSTM ("lstm"), a plain layer ("rnn"), or a GRU with its reset gate "after" or "before" the matrix;
+    behind that there may be a "relu".
 
     Raises:
         Refusal: when the widths contradict each other.
@@ -76,6 +77,10 @@ def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 
             weight_hh=first_columns(hidden, outputs, 4), bias_ih=random(4, hidden), bias_hh=random(4, hidden),
             projection=first_columns(outputs, hidden) if projection else None,
             peephole=random(3, hidden) if peephole else None, returns=returns)
+    elif kind == "rnn":
+        layer = float_model.Rnn("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 1),
+                                weight_hh=first_columns(hidden, hidden, 1), bias_ih=random(1, hidden),
+                                bias_hh=random(1, hidden), returns=returns)
     else:
         reset, _, nonlinearity = kind.partition(" ")
         layer = float_model.Gru("layer", inputs=inputs, hidden=hidden, weight_ih=first_columns(hidden, inputs, 3),
@@ -92,6 +97,8 @@ def pre_step(layer: Any, pre: dict[str, Integers], state: Integers) -> dict[str,
     A GRU with its reset gate before the matrix gives r * h too, ``second``, and z, ``gate``. That the layer's `step`
     does this with what its products give has a test of its own.
     """
+    if layer.kind == "rnn":
+        return {"y": layer.tanh(pre["n"])}
     one, state_width, width = layer.output_format.frac, layer.output_format.width, layer.pre_format.width
     if layer.kind == "lstm":
         cell = layer.cell

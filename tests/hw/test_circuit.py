@@ -144,3 +144,16 @@ def test_runs_begin_anew():
     dut = Statements()
     simulation, drives = Fast(dut), drawn(dut, 30)
     assert shown(simulation, drives) == shown(simulation, drives)
+
+
+def test_a_second_clock_is_refused():
+    class Two(wiring.Component):
+        o: Out(1)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.slow += self.o.eq(~self.o)
+            return m
+
+    with pytest.raises(AssertionError, match=r"must have one clock, not also 'slow'"):
+        Fast(Two())

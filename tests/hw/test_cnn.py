@@ -164,8 +164,8 @@ def test_rows_that_are_steps_give_an_output_each(cell):
     grid = (5, 1) if cell == "none" else (5, 4)
     rows = window.outputs("", grid)[1] * 3
     steps = [r.gru("gru", rows, 6, 2, "sequence")] if cell == "gru" else []
-    network = r.network([r.conv("conv", 2, 3, 1, grid, window), float_model.Flatten("rows", 3, window.outputs("", grid),
-                                                                                    "pixels", True),
+    network = r.network([r.conv("conv", 2, 3, 1, grid=grid, window=window),
+                         float_model.Flatten("rows", 3, window.outputs("", grid), "pixels", True),
                          *steps, r.linear("out", 6 if steps else rows, 3, 2)], 2, shape=(2, *grid)[:2 + bool(steps)])
     dut, images = Beats(network, 30), np.random.default_rng(0).uniform(-1, 1, (3, *network.shape))
     vectors = network.vectors(images)

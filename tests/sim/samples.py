@@ -80,6 +80,15 @@ def perceptron(*sizes, k=(4, 2), shape=(), scale=0.6, seed=0):
     return float_model.Model("perceptron", sizes[0], False, tuple(layers), shape)
 
 
+def rnn(inputs=5, hidden=6, *, k=4, name="rnn", returns="sequence", nonlinearity="tanh", scale=0.6, seed=0):
+    """A plain recurrent layer in float64."""
+    rng, p = np.random.default_rng(seed), -(-hidden // k)
+    return float_model.Rnn(
+        name, inputs=inputs, hidden=hidden, weight_ih=rng.normal(0, scale, (1, p, -(-inputs // k), k)),
+        weight_hh=rng.normal(0, scale, (1, p, p, k)), bias_ih=rng.normal(0, scale, (1, hidden)),
+        bias_hh=rng.normal(0, scale, (1, hidden)), returns=returns, nonlinearity=nonlinearity)
+
+
 def lstm(inputs=5, hidden=6, *, k=4, projection=0, peephole=False, name="lstm", returns="sequence", scale=0.6, seed=0):
     """An LSTM in float64."""
     rng, outputs = np.random.default_rng(seed), projection or hidden

@@ -138,7 +138,7 @@ def _path(name: str, matrix: Matrix) -> str:
     side, level, reverse = recurrent.groups()
     layers, both = getattr(matrix.module, "num_layers", 1), getattr(matrix.module, "bidirectional", False)
     gates = matrix.groups if side != "hr" else 4
-    layer = _layer(f"{module}_l{level}" if layers > 1 else module, "gru" if gates == 3 else "lstm")
+    layer = _layer(f"{module}_l{level}" if layers > 1 else module, {1: "rnn", 3: "gru", 4: "lstm"}[gates])
     return f"{layer}{('.backward' if reverse else '.forward') if both else ''}.{ROLES[side]}"
 
 

@@ -102,7 +102,7 @@ def getitem(call: Call) -> Value:
         return replace(source, kind="tensor")
     module = call.module_of(source.node)
     if source.kind == "result" and key in (0, 1):
-        states = "states" if isinstance(module, nn.GRU | ResetBeforeGru) else "cells"
+        states = "states" if isinstance(module, nn.GRU | nn.RNN | ResetBeforeGru) else "cells"
         return replace(source, kind=states if key else "tensor")
     if source.kind == "cells" and key == 0:
         return replace(source, kind="states")

@@ -6,7 +6,7 @@ A node has inputs by name, so branches and residual sums fit. Operations, and wh
     linear                 first columns (1, p, q, k), their constraint, bias; over the last axis
     conv                   the same over the channels, axis 1, one group for each position; stride, padding
     both, scale, add       relu, when a ReLU has become part of them
-    gru, lstm              the module; returns "sequence" or "last" (with two directions, the end of each)
+    gru, lstm, rnn         the module; returns "sequence" or "last" (with two directions, the end of each)
     scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
     relu, add              nothing
     activation             function, parameters, as `circulant.sim.arith.activation.exact_function` has them
@@ -48,7 +48,7 @@ class Node:
         name: differs from that of every other node; the path of a module where it is one.
         kind: what the user wrote: "Conv2d", "add".
         shape: of the result, None for the axis of the batch.
-        module: the recurrent layer of "gru" and "lstm".
+        module: the recurrent layer of "gru", "lstm" and "rnn".
     """
 
     name: str
@@ -98,7 +98,7 @@ def _compute(node: Node, given: list[Tensor], x: Tensor) -> Tensor:
             return functional.linear(first, weight, bias)
         convolve = functional.conv2d if weight.ndim == 4 else functional.conv1d
         return convolve(first, weight, bias, options["stride"], options["padding"])
-    if node.op in ("gru", "lstm"):
+    if node.op in ("gru", "lstm", "rnn"):
         assert node.module is not None
         return _recurrent(node.module, options["returns"], first)
     if node.op == "scale":
@@ -207,11 +207,11 @@ def _fold(graph: Graph, node: Node) -> tuple[Graph, str]:
 def _to_recurrent(graph: Graph, node: Node) -> list[Node]:
     """The recurrent layer that may give its last step alone, and what lies between; empty where it may not."""
     path = [node]
-    while path[0].op not in ("gru", "lstm"):
+    while path[0].op not in ("gru", "lstm", "rnn"):
         source = graph[path[0].inputs[0]]
         path.insert(0, source)
         passes = source.op in STEPWISE and node.op == "last_step"
-        if source.op in ("gru", "lstm"):
+        if source.op in ("gru", "lstm", "rnn"):
             passes = getattr(source.module, "bidirectional", False) == (node.op == "ends")
         if not passes or len(graph.users(source.name)) != 1:
             return []

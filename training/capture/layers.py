@@ -10,7 +10,7 @@ from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 
 __all__ = ["RECURRENT", "adaptive", "batch_norm", "conv", "linear", "pool", "recurrent"]
 
-RECURRENT = (nn.GRU, nn.LSTM, PeepholeLstm, ResetBeforeGru)
+RECURRENT = (nn.GRU, nn.LSTM, nn.RNN, PeepholeLstm, ResetBeforeGru)
 
 
 def linear(call: Call) -> Value:
@@ -66,7 +66,7 @@ def recurrent(call: Call) -> Value:
         raise Unsupported(f"it must take {wanted} with batch_first={module.batch_first}, but the batch comes on axis "
                           f"{source.batch}; build it with batch_first={not module.batch_first}, or transpose the axes "
                           "before it")
-    op = "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm"
+    op = "rnn" if isinstance(module, nn.RNN) else "gru" if isinstance(module, nn.GRU | ResetBeforeGru) else "lstm"
     axes = ("batch", "time", "feature") if module.batch_first else ("time", "batch", "feature")
     value = call.emit(op, (source.node,), axes, module, {"returns": "sequence"})
     return Value("result", value.node, value.axes, value.sizes)

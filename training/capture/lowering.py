@@ -189,7 +189,7 @@ class Lowering:
 
     def _one(self, node: Node, flow: Flow | None) -> Made:
         """The layers of a node that computes something."""
-        if node.op in ("gru", "lstm"):
+        if node.op in ("gru", "lstm", "rnn"):
             return self._recurrent(node, flow)
         if node.op == "last_step":
             return self._problem(

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from circulant.sim.real.float_model import Bidirectional, Gru, Layer, Lstm
+from circulant.sim.real.float_model import Bidirectional, Gru, Layer, Lstm, Rnn
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.models.cells import PeepholeLstm, Recurrent, ResetBeforeGru
 
@@ -21,7 +21,7 @@ def level(name: str, module: Any, level: int, returns: str) -> Layer:
                          _direction(f"{name}.backward", module, level, f"{suffix}_reverse", returns))
 
 
-def _direction(name: str, module: Any, level: int, suffix: str, returns: str) -> Gru | Lstm:
+def _direction(name: str, module: Any, level: int, suffix: str, returns: str) -> Gru | Lstm | Rnn:
     hidden, outputs = module.hidden_size, getattr(module, "proj_size", 0) or module.hidden_size
     inputs = outputs * (1 + module.bidirectional) if level else module.input_size
     gates = _gates(module)
@@ -35,6 +35,9 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
         if not ours or side == "ih":
             bias = getattr(module, f"bias{suffix}" if ours else f"bias_{side}{suffix}")
             fields[f"bias_{side}"] = as_numpy(bias).reshape(gates, hidden)
+    if gates == 1:
+        del fields["hard"]
+        return Rnn(name, nonlinearity=module.nonlinearity, **fields)
     if gates == 3:
         fields["nonlinearity"] = getattr(module, "nonlinearity", "tanh")
         return Gru(name, reset="before" if isinstance(module, ResetBeforeGru) else "after", **fields)
@@ -46,7 +49,7 @@ def _direction(name: str, module: Any, level: int, suffix: str, returns: str) ->
 
 
 def _gates(module: nn.Module) -> int:
-    return 3 if isinstance(module, nn.GRU | ResetBeforeGru) else 4
+    return 1 if isinstance(module, nn.RNN) else 3 if isinstance(module, nn.GRU | ResetBeforeGru) else 4
 
 
 def _first_columns(matrix: Matrix) -> NDArray[np.float64]:

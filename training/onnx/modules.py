@@ -20,7 +20,7 @@ def made(graph: OnnxGraph, node: OnnxNode) -> nn.Module | None:
     Raises:
         Refusal: when its weights are no constants, or it has what torch has not.
     """
-    if node.op in ("LSTM", "GRU"):
+    if node.op in ("LSTM", "GRU", "RNN"):
         return recurrent(graph, node)
     if node.op in ("Gemm", "MatMul"):
         return _linear(graph, node)

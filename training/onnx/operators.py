@@ -62,7 +62,7 @@ class Call:
         if came is None:
             came = next(self.batch[name] for name in node.inputs if name in self.batch)
         axis = came
-        if node.op in ("LSTM", "GRU"):
+        if node.op in ("LSTM", "GRU", "RNN"):
             self.batch.update(zip(node.outputs, (2, 1, 1), strict=False))
             return
         if node.op == "Transpose":
@@ -203,7 +203,7 @@ def _called(function: Callable[..., Any]) -> Operator:
 OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("Gemm", "MatMul", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
                      "BatchNormalization"), _module),
-    **dict.fromkeys(("LSTM", "GRU"), _recurrent),
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
     **dict.fromkeys(("Identity", "Dropout"), _same),
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),

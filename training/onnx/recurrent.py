@@ -12,10 +12,10 @@ from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 
 __all__ = ["Ends", "Steps", "recurrent"]
 
-GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2)}
+GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in torch's order its place in ONNX: i, o, f, c there are i, f, c, o here; z, r, n are r, z, n."""
 
-FUNCTIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"]}
+FUNCTIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,8 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         raise node.refused(f"its direction must be forward or bidirectional, not {direction}; reverse the data")
     ways, gates = 1 + (direction == "bidirectional"), len(GATES[node.op])
     functions, due = list(options.get("activations", FUNCTIONS[node.op] * ways)), FUNCTIONS[node.op] * ways
-    rectified = node.op == "GRU" and functions == ["Sigmoid", "Relu"] * ways and not options.get("linear_before_reset")
+    rectified = functions == [*due[:len(due) // ways - 1], "Relu"] * ways and not options.get("linear_before_reset")
+    rectified = rectified and node.op != "LSTM"
     if (functions != due and not rectified) or options.get("clip") or options.get("input_forget"):
         raise node.refused(f"its activations must be {', '.join(FUNCTIONS[node.op])} without a clip, not "
                            f"{', '.join(functions)}; train it with those")
@@ -69,9 +70,9 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         raise node.refused(f"its sizes contradict each other: B must be {(ways, 2 * gates * hidden)}, not {b.shape}; "
                            "export it with another exporter")
     _check_start(graph, node, names[4:7])
-    kind: Any = {"LSTM": nn.LSTM, "GRU": nn.GRU}[node.op]
+    kind: Any = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}[node.op]
     peephole = _weights(graph, node, names[7]) if node.op == "LSTM" and names[7] else None
-    after = node.op == "LSTM" or bool(options.get("linear_before_reset", 0))
+    after = node.op != "GRU" or bool(options.get("linear_before_reset", 0))
     if peephole is not None or not after:
         kind = ResetBeforeGru if node.op == "GRU" else PeepholeLstm
     more = {"nonlinearity": "relu"} if rectified else {}

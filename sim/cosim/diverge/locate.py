@@ -200,4 +200,5 @@ def _difference(tap: Tap, carried: dict[Signal, Integers], place: tuple[int, str
     at = int(np.argmax(got != values))
     return Divergence(sequence=0, layer=tap.layer, step=step, unit=tap.unit, tensor=f"{tap.layer}.{name}",
                       element=start + at, expected=int(values[at]), got=int(got[at]), format=form,
-                      signal=f"{signal.module}.{signal.name}", cycle=cycle + 1, run="")
+                      signal=f"{signal.module}.{signal.name}",
+                      cycle=cycle // tap.abreast(signal) + 1, run="")

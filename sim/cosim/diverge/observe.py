@@ -41,9 +41,8 @@ def blocks(tap: Tap, values: Mapping[Signal, list[int]]) -> dict[Signal, Integer
         turns = max(1, tap.block // cells)
         windows = np.lib.stride_tricks.sliding_window_view(each, turns, axis=0)  # (cycles, cells, turns)
         return {first: windows.swapaxes(1, 2).reshape(len(windows), -1)}
-    mark = tap.unit in ("input", "output")  # A layer's streams have the mark of the last block above their data.
-    return {signal: _elements(values[signal], tap.block, (signal.width - mark) // tap.block)
-            for signal in tap.signals}
+    return {signal: _elements(values[signal], signal.width // width, width).reshape(-1, tap.block)
+            for signal in tap.signals if (width := tap.width_in(signal))}
 
 
 def _elements(words: list[int], count: int, width: int) -> Integers:

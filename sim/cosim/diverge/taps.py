@@ -18,6 +18,9 @@ VECTOR = re.compile(r"\b(?:wire|reg|input|output)\s+\[(\d+):0\]\s+([\w\s,]+?)\s*
 UNITS = ("input", "transform", "accumulator", "pre-activation", "gate", "state", "output")
 """Units of a layer in the order in which a step passes them."""
 
+STREAMS = ("input", "output")
+"""Units that are streams between layers."""
+
 PLACES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("input", "", r"i__payload", ("input_product.input", "product.input")),
     ("transform", r"_engine_banks", r"fft_\w+?__o__payload",
@@ -71,6 +74,17 @@ class Tap:
     def parallel(self) -> bool:
         """Whether a block comes over several cycles, an element from each signal at a time."""
         return self.unit == "gate"
+
+    def width_in(self, signal: Signal) -> int:
+        """Bits of an element in a signal of whole blocks. A layer's streams have the mark of the last block above
+        their data, and may have several blocks side by side."""
+        if self.unit not in STREAMS:
+            return signal.width // self.block
+        return max(tensor.format.width for tensor in self.tensors.values())
+
+    def abreast(self, signal: Signal) -> int:
+        """Blocks side by side in a signal."""
+        return signal.width // self.width_in(signal) // self.block if self.unit in STREAMS else 1
 
     def expected(self) -> Iterator[tuple[int, str, int, Integers, Format]]:
         """Step, tensor, first element and values of each block, step by step."""
@@ -126,10 +140,16 @@ def taps_of(layers: Sequence[str], trace: Mapping[str, Tensor], verilog: str) ->
                 elif unit == "output" and not held and "product.output" in own:
                     held = {"product.output": own["product.output"]}
                 least = max((tensor.format.width for tensor in held.values()), default=0)
-                carried = [each for each in carried if each.width >= least * (1 if gate else block)]
+                if held:
+                    carried = [each for each in carried if _holds(unit, each.width, least, 1 if gate else block)]
                 if held and carried:
                     found.append(Tap(layer, unit, held, tuple(carried), block))
     return sorted(found, key=lambda tap: (list(layers).index(tap.layer), UNITS.index(tap.unit)))
+
+
+def _holds(unit: str, width: int, element: int, block: int) -> bool:
+    """Whether a signal carries whole blocks of elements that are so wide."""
+    return not (width - 1) % (element * block) if unit in STREAMS else width >= element * block
 
 
 def _stepwise(name: str, tensor: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from circulant.hw import generate
 from circulant.kit import write_kit
 from circulant.kit.kit import FILES
 from circulant.sim.cosim import icarus
+from circulant.sim.cosim.toolchain import find
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
@@ -188,3 +189,41 @@ def test_wrong_clock(made, folder, clock):
 def test_no_vectors(made, folder):
     with pytest.raises(Refusal, match="must play at least one sequence"):
         write_kit(folder, Vectors(made[2].inputs[:0], made[2].outputs[:0], made[2].network))
+
+
+RULES_BENCH = """\
+module bench;
+  reg clk = 0, rst = 1, valid = 0, ready = 0, last = 0;
+  reg [7:0] data = 0;
+  axi_stream_rules #(.BITS(8), .NAME("port")) rules (.clk(clk), .rst(rst), .tdata(data), .tvalid(valid),
+    .tready(ready), .tlast(last));
+  always #5 clk = !clk;
+  initial begin
+    @(negedge clk) rst = 1; @(negedge clk) rst = 0; @(negedge clk) valid = 0;
+    @(negedge clk) valid = 1; @(negedge clk) @STEP@ @(negedge clk) @(negedge clk) $finish;
+  end
+endmodule
+"""
+
+
+@pytest.mark.skipif(not icarus.available(), reason="Icarus Verilog is not installed")
+@pytest.mark.parametrize(("step", "said"), [
+    ("ready = 1;", ""), ("valid = 0;", "an offer must stay until it is taken"),
+    ("data = 5;", "an offer must not change"), ("last = 1;", "an offer must not change"),
+    ("ready = 1'bx;", "tvalid and tready must be 0 or 1"), ("data = 8'bx;", "every bit of an offer must be 0 or 1")])
+def test_assertions_of_the_stream_tell_a_broken_rule(folder, step, said):
+    (folder / "bench.sv").write_text(RULES_BENCH.replace("@STEP@", step))
+    subprocess.run(["iverilog", "-g2012", "-s", "bench", "-o", "rules", "bench.sv", "axi_stream_rules.sv"], cwd=folder,
+                   check=True)
+    shown = subprocess.run(["vvp", "-n", "rules"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    assert (said in shown if said else "port:" not in shown), shown
+
+
+def test_assertions_are_bound_to_both_ports(folder):
+    tools = find()
+    shown = subprocess.run(
+        ["verilator", "--lint-only", "--assert", "-Wno-fatal", "--top-module", "circulant_top", "top.v",
+         "axi_stream_rules.sv"], cwd=folder, capture_output=True, text=True, env=tools.environment())
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r"^bind circulant_top .* (\w+_rules)", text(folder, "axi_stream_rules.sv"), re.M) == [
+        "s_axis_rules", "m_axis_rules"]

@@ -175,6 +175,13 @@ def over_time(mode: str) -> Network:
     return Network("sequences", steps.inputs, True, (*steps.layers, pool, last))
 
 
+def plain() -> Network:
+    """Plain recurrent layers, one behind the other."""
+    r = Random(7)
+    return r.network([r.rnn("first", 5, 9, 4, "sequence"), r.rnn("second", 9, 6, 1, nonlinearity="relu"),
+                      r.linear("out", 6, 4, 2)], 5, sequence=True)
+
+
 def sums() -> Network:
     """Residual sums of vectors, one within the other, with and without a layer beside it."""
     r = Random(6)

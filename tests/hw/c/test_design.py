@@ -14,7 +14,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from tests.hw.c.conftest import STRICT
-from tests.hw.c.networks import WIDE, inputs, over_time, sequences, sums, vectors
+from tests.hw.c.networks import WIDE, inputs, over_time, plain, sequences, sums, vectors
 from tests.hw.golden import network
 
 NETWORKS = {
@@ -25,6 +25,7 @@ NETWORKS = {
     "choice": vectors().with_argmax(),
     "mean": over_time("mean"),
     "maximum": over_time("max"),
+    "plain": plain(),
     "sums": sums(),
     "wide": sequences(8, (16, "lstm peephole projection"), outputs=3, outputs_k=64, widths=WIDE, seed=3),
 }

@@ -22,10 +22,10 @@ def test_clock_and_reset_come_first_then_ports_with_comments_then_inputs():
 
 
 def test_wires_of_one_kind_share_a_line_and_attributes_for_tools_stay():
-    made, found = declarations(
-        Notes(source=lambda place: place.upper()), "<clk:1 <a:4 >y:4 p:4 q:4 r:4 unread:4",
-        cell("$not", "$6", A="\\a", Y="\\p"), cell("$not", "$7", A="\\p", Y="\\q"),
-        cell("$dff", "$8", D="\\q", CLK="\\clk", Q="\\r"), "connect \\y \\r")
+    cells = [cell("$not", "$6", A="\\a", Y="\\p"), cell("$not", "$7", A="\\p", Y="\\q"),
+             cell("$dff", "$8", D="\\q", CLK="\\clk", Q="\\r")]
+    made, found = declarations(Notes(source=lambda place: place.upper()), "<clk:1 <a:4 >y:4 p:4 q:4 r:4 unread:4",
+                               *cells, "connect \\y \\r")
     found.wires["\\r"].attributes |= {"src": '"a.py:3"', "keep": "1", "init": "4'0000"}
     assert list(made.within()) == ["  wire [3:0] p, q;", '  (* src = "A.PY:3", keep = 1 *) reg [3:0] r;']
     assert list(made.source({"src": '"b.py:1"'}, "    ")) == ['    (* src = "B.PY:1" *)']

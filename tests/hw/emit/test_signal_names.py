@@ -17,9 +17,9 @@ def test_ports_come_first_and_a_wire_of_the_same_name_gets_a_number():
 
 
 def test_a_value_without_a_name_is_called_by_what_makes_it_or_where_it_goes():
-    found = names("<clk:1 <a:4 >y:4 state:4 1:4 2:4 3:4", cell("$not", "$6", A="\\a", Y="$1"),
-                  cell("$add", "$7", A="\\a", B="$1", Y="$2"), cell("$dff", "$8", D="$2", CLK="\\clk", Q="\\state"),
-                  cell("$xor", "$9", A="\\state", B="$2", Y="$3"), "connect \\y $3")
+    cells = [cell("$not", "$6", A="\\a", Y="$1"), cell("$add", "$7", A="\\a", B="$1", Y="$2"),
+             cell("$dff", "$8", D="$2", CLK="\\clk", Q="\\state"), cell("$xor", "$9", A="\\state", B="$2", Y="$3")]
+    found = names("<clk:1 <a:4 >y:4 state:4 1:4 2:4 3:4", *cells, "connect \\y $3")
     assert [found.of(wire) for wire in ("$1", "$2", "$3", "$1")] == ["inverse_1", "state_next", "parity_1", "inverse_1"]
     assert found.part("$1", 0, 4) == "inverse_1"
     assert (found.part("$1", 2, 1), found.part("$1", 1, 2)) == ("inverse_1[2]", "inverse_1[2:1]")

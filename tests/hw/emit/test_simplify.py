@@ -42,10 +42,11 @@ def test_an_operation_that_does_something_stays_and_so_does_a_product(made):
 
 
 def test_the_same_operation_twice_is_done_once_wherever_it_is_read():
+    cells = [cell("$xor", "$11", A="\\a", B="\\b", Y="$1"), cell("$xor", "$12", A="\\a", B="\\b", Y="$2"),
+             cell("$mul", "$13", A="\\a", B="\\b", Y="$3"), cell("$mul", "$14", A="\\a", B="\\b", Y="$4"),
+             cell("$xor", "$15", A="$3", B="$4", Y="\\w")]
     found = module(
-        "<a:4 <b:4 >y:4 >z:4 >w:8 1:4 2:4 3:8 4:8", cell("$xor", "$11", A="\\a", B="\\b", Y="$1"),
-        cell("$xor", "$12", A="\\a", B="\\b", Y="$2"), cell("$mul", "$13", A="\\a", B="\\b", Y="$3"),
-        cell("$mul", "$14", A="\\a", B="\\b", Y="$4"), cell("$xor", "$15", A="$3", B="$4", Y="\\w"),
+        "<a:4 <b:4 >y:4 >z:4 >w:8 1:4 2:4 3:8 4:8", *cells,
         "process $16\n  assign \\z [3:0] 4'0000\n  switch $2 [0]\n    case 1'1\n      assign \\z [3:0] $2\n  end\nend",
         "connect \\y $2")
     simplify(found)

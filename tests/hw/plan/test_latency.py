@@ -35,6 +35,7 @@ NETWORKS = {
     "a last state, and blocks that are split": lambda: network(4, 8, 6, outputs=6, k_out=2),
     "each state, and blocks that are gathered": lambda: network(2, 8, 6, outputs=6, k_out=4, returns="sequence"),
     "a class": lambda: network(4, 8, 6, outputs=6, k_out=1).with_argmax(),
+    "a plain layer": lambda: single("rnn"),
     "a maximum over time": lambda: over_time("max"),
     "a mean over time": lambda: over_time("mean"),
 }
@@ -74,7 +75,7 @@ def closed_loop(top, net, x):
 
 
 @pytest.mark.parametrize(("name", "levels"), [
-    *zip(NETWORKS, (4, 9, 6, 4, 9, 6, 4, 9), strict=True),
+    *zip(NETWORKS, (4, 9, 6, 4, 9, 6, 6, 4, 9), strict=True),
     *(pytest.param(name, levels, marks=pytest.mark.soak) for name in NETWORKS for levels in (4, 6, 9))])
 def test_it_is_that_of_the_hardware(name, levels):
     net = NETWORKS[name]()

@@ -27,6 +27,7 @@ def relu(model):
     return float_model.Model("perceptron", model.inputs, False, (dataclasses.replace(first, relu=True), last))
 
 
+LAYERS["plain"] = samples.chain(samples.rnn(scale=0.3))
 LAYERS |= {f"{mode} over time": samples.chain(samples.lstm(scale=0.3), float_model.OverTime("pool", 6, mode))
            for mode in ("max", "mean")}
 LAYERS["a ReLU"] = relu(LAYERS["vectors"])
@@ -112,6 +113,16 @@ def test_another_model_is_refused():
     with pytest.raises(Refusal, match=r"^The model must be what network 'sample' was quantized from, with its layers "
                                       r"\['gru', 'last'\], not \['first', 'last'\]; give that one$"):
         error_bound(quantize(model, x), LAYERS["vectors"], x)
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_holds_for_rectified_states(steps):
+    """Where a unit is silent, neither golden nor the bound is off."""
+    model = samples.chain(samples.rnn(nonlinearity="relu", scale=0.3))
+    bound, error = compare(model, samples.data(model, count=10, steps=steps))
+    assert ((bound == 0) <= (error == 0)).all()
+    assert (error[bound > 0] / bound[bound > 0]).max() > 0.14
+    assert bound.max() < 0.02
 
 
 def test_a_choice_at_the_end_is_refused():

@@ -377,9 +377,9 @@ def test_load_wrong_kind_of_layer(folder):
     body["layers"][0]["kind"] = "attention"
     artifact.write_json(folder / "network.json", "circulant-network", Network.VERSION, body)
     assert refusal(Network.load, folder) == (
-        f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'bidirectional', 'conv', "
-        "'pool', 'flatten', 'scale', 'activation', 'residual', 'over_time' or 'argmax', not 'attention'; the file was "
-        "changed or damaged: run the step that writes it again")
+        f"{folder / 'network.json'}: field 'layers[0].kind' must be 'linear', 'gru', 'lstm', 'rnn', 'bidirectional', "
+        "'conv', 'pool', 'flatten', 'scale', 'activation', 'residual', 'over_time' or 'argmax', not 'attention'; "
+        "the file was changed or damaged: run the step that writes it again")
 
 
 def test_load_wrong_weights(folder, tmp_path):

@@ -112,7 +112,8 @@ def recurrent(path, op, *, hidden=4, w=None, peephole=False, batch=2, **options)
 
 @pytest.mark.parametrize(("op", "options", "kind"), [
     ("GRU", {"linear_before_reset": 1}, nn.GRU), ("GRU", {}, ResetBeforeGru), ("LSTM", {}, nn.LSTM),
-    ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm)])
+    ("GRU", {"activations": ["Sigmoid", "Relu"]}, ResetBeforeGru), ("LSTM", {"peephole": True}, PeepholeLstm),
+    ("RNN", {}, nn.RNN), ("RNN", {"activations": ["Relu"]}, nn.RNN)])
 def test_both_grus_and_peepholes(op, options, kind, tmp_path):
     """`from_onnx` compares with the evaluator of the package."""
     model = from_onnx(recurrent(tmp_path / "cell.onnx", op, **options))
@@ -149,8 +150,8 @@ def test_refusals(tmp_path):
     path.write_bytes(b"no model")
     with pytest.raises(Refusal, match=r"must be a valid ONNX model, but it is not"):
         from_onnx(path)
-    with pytest.raises(Refusal, match=r"^Nodes of an ONNX file must be of the operators Add, .*, not RNN \(cell\); r"):
-        from_onnx(recurrent(path, "RNN"))
+    with pytest.raises(Refusal, match=r"^Nodes of an ONNX file must be of the operators Add, .*, not Det \(d\); repl"):
+        from_onnx(written(path, [helper.make_node("Det", ["x"], ["y"], name="d")], ["n", 4, 4], ["n"]))
     gelu = [helper.make_node("Erf", ["x"], ["y"], name="bell")]
     with pytest.raises(Refusal, match=r"not Erf \(bell\); replace them before the export$"):
         from_onnx(written(path, gelu, ["n", 4], ["n", 4]))

@@ -1,6 +1,6 @@
 """Three users on a fresh environment that has the wheel and its dependencies alone: `make users`.
 
-Each starts in an empty folder with the files that stand beside this one, follows its `steps.sh` without a network, and
+Each starts in an empty folder with the files in tests/users, follows its `steps.sh` without a network, and
 ends with a design whose every output word was compared.
 """
 import json
@@ -16,8 +16,8 @@ from tests.test_distribution import made_wheel
 
 pytestmark = pytest.mark.soak
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[1]
+FILES = ROOT / "tests" / "users"
 USERS = {"classifier": "gestures", "regression": "meter", "onnx": "vibration"}
 """Each user's folder, and the name of the run."""
 
@@ -61,7 +61,7 @@ def follow(steps, folder, environment):
 
 @pytest.mark.parametrize("user", USERS)
 def test_a_user_reaches_a_verified_design(user, environment, tmp_path):
-    for path in (HERE / user).iterdir():
+    for path in (FILES / user).iterdir():
         shutil.copy(path, tmp_path)
     follow(tmp_path / "steps.sh", tmp_path, environment)
     run = tmp_path / "runs" / USERS[user]

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from circulant.sim.refusal import Refusal
 from circulant.training import data as datasets
-from circulant.training.loop.rates import try_rates
+from circulant.training.loop.learning_rate_search import try_rates
 from circulant.training.loop.train import train
 from circulant.training.models.models import ModelSettings
 from circulant.training.settings.training import TrainingSettings

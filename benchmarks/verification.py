@@ -1,0 +1,57 @@
+"""Evidence of right circuits in one record: random networks, damaged files, mutants, words compared, and proofs."""
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from benchmarks import fuzz, mutation, networks
+
+__all__ = ["measure", "proofs"]
+
+
+def proofs(note: Callable[[str], None] = lambda text: None) -> dict[str, str]:
+    """By stream unit how it was proved: all states that can be reached, under every input, hold its properties.
+
+    Raises:
+        AssertionError: when a property breaks.
+    """
+    explore = import_module("tests.hw.prove").explore  # The units under proof are those of the tests.
+    found = {}
+    for name, make in import_module("tests.hw.test_stream_proofs").UNITS.items():
+        proof = explore(make())
+        assert proof.broken is None, f"{name}: {proof.broken}"
+        found[name] = f"all {proof.states:,} states"
+        note(f"{name}: {found[name]}")
+    return found
+
+
+def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tuple[str, ...], simulated: int,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Figures of everything, and a table.
+
+    Parameters:
+        drawn, hardware, files: random networks, how many of them become Verilog, and damaged files: see `fuzz.measure`.
+        mutants: of each of ``designs``.
+        simulated: random recurrent networks under Verilator, whose words are counted.
+        note: told what is done.
+    """
+    random = fuzz.measure(networks=drawn, hardware=hardware, files=files, note=note)
+    proved = proofs(note)
+    planted = mutation.measure(designs, count=mutants, note=note)["designs"] if mutants else {}
+    played = networks.measure(count=simulated, first=0, note=note)["networks"] if simulated else []
+    words, wrong = (sum(row[name] for row in played) for name in ("words", "mismatches"))
+    table = {
+        "random networks": f"{random['networks']}: {random['exact']} exact, {random['refused']} refused, "
+                           f"{random['failed']} failed",
+        "damaged files": f"{random['files']}: {random['hostile']['refused']} refused, "
+                         f"{random['tracebacks']} tracebacks",
+        **{f"mutants of {name}": f"{row['planted']}: {row['caught']} caught, {row['equivalent']} equivalent"
+           for name, row in planted.items()},
+        "words under Verilator": f"{words:,}, {wrong} mismatches",
+        "proofs": f"{len(proved)} units, each in every state that it can reach"}
+    return {"benchmark": "verification", "table": table,
+            "fuzz": {name: random[name] for name in ("networks", "exact", "refused", "failed")},
+            "hostile": {"files": random["files"], "refused": random["hostile"]["refused"],
+                        "tracebacks": random["tracebacks"]},
+            "mutation": {name: {key: row[key] for key in ("planted", "caught", "equivalent")}
+                         for name, row in planted.items()},
+            "words": words, "mismatches": wrong, "proofs": proved}

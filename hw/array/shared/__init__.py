@@ -1,0 +1,1 @@
+"""One array for several layers: their programs behind each other, and the arbiter."""

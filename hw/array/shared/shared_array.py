@@ -1,0 +1,113 @@
+"""An array that several layers share: each has a sequencer of its own, and in each cycle one of them gets the array.
+
+Who is furthest behind in the network goes first, so that a sample that is under way is done before the next one begins;
+what others have to do fills the gaps. A block product over several cycles is not interrupted.
+"""
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from circulant.hw.array.issue import SPECTRA, issues_of
+from circulant.hw.array.lanes import LaneArray, array_images, row_shape
+from circulant.hw.array.output_pipeline import chain_output
+from circulant.hw.array.parts import Parts, array_parts
+from circulant.hw.array.program import Program
+from circulant.hw.emit.image import Image
+from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import delay
+
+__all__ = ["NAME", "SharedArray", "array_port"]
+
+NAME = "shared"
+"""The name in front of those of the memory images of a shared array."""
+
+
+def array_port(program: Program) -> wiring.Signature:
+    """Interface from the engine of a layer to the array that it shares.
+
+    Parameters:
+        program: of the array.
+
+    Members:
+        issue, second, spectra: see `LaneArray`; ``issue.valid`` asks.
+        o_…: rows of each chain, those of all layers, see `chain_output`.
+        grant, free: see `Sequencer`.
+    """
+    row = row_shape(program)
+    spectrum = data.ArrayLayout(signed(row.data_width), row.k)
+    return wiring.Signature({
+        "issue": Out(issues_of(program)), "second": Out(1),
+        "spectra": Out(data.ArrayLayout(spectrum, program.shape.columns)),
+        "grant": In(1), "free": In(1),
+        **{f"o_{chain}": In(chain_output(program)) for chain in range(program.shape.chains)}})
+
+
+class SharedArray(wiring.Component):
+    """The array and its arbiter.
+
+    Parameters:
+        program: see `circulant.hw.array.shared.merged.Merged`.
+        count: of layers.
+
+    Members:
+        port_…: of the layers, in the order of the network, see `array_port`.
+    """
+
+    def __init__(self, program: Program, *, count: int) -> None:
+        self._program, self._count = program, count
+        super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
+
+    @property
+    def ports(self) -> list[wiring.PureInterface]:
+        """Ports of all layers."""
+        return [getattr(self, f"port_{n}") for n in range(self._count)]
+
+    @property
+    def parts(self) -> Parts:
+        return array_parts(self._program)
+
+    @property
+    def images(self) -> list[Image]:
+        return array_images(NAME, self._program)
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        m.submodules.array = array = LaneArray(name=NAME, program=self._program)
+        shape, ports = self._program.shape, self.ports
+
+        # Who gets the array: whoever is in the middle of a block product, else the furthest behind of those that ask.
+        inside = Cat(port.issue.phase != 0 for port in ports)
+        asked: Value = Const(0)
+        for port, mine in zip(ports[::-1], list(inside)[::-1], strict=True):
+            m.d.comb += port.grant.eq(port.issue.valid & (mine | ~(asked | inside.any())))
+            asked = asked | port.issue.valid
+
+        # Its issue, and its spectra when they come.
+        late = [delay(m, port.grant, SPECTRA, name=f"granted_{n}") for n, port in enumerate(ports)]
+        fields = [name for name in array.issue.signature.members if name != "valid"]
+        m.d.comb += [array.issue.valid.eq(Cat(port.grant for port in ports).any()),
+                     *(getattr(array.issue, name).eq(getattr(ports[0].issue, name)) for name in fields),
+                     array.second.eq(ports[0].second), Value.cast(array.spectra).eq(Value.cast(ports[0].spectra))]
+        for port, come in zip(ports[1:], late[1:], strict=True):
+            with m.If(port.grant):
+                m.d.comb += [*(getattr(array.issue, name).eq(getattr(port.issue, name)) for name in fields),
+                             array.second.eq(port.second)]
+            with m.If(come):
+                m.d.comb += Value.cast(array.spectra).eq(Value.cast(port.spectra))
+
+        # The drain, which all of them fill.
+        draining, free, ends = Signal(range(max(2, shape.slots))), Signal(), Signal()
+        m.d.comb += [ends.eq(array.issue.valid & array.issue.ends),
+                     free.eq(Mux(ends, shape.slots <= shape.fold, draining <= shape.fold))]
+        with m.If(draining != 0):
+            m.d.sync += draining.eq(draining - 1)
+        with m.If(ends):
+            m.d.sync += draining.eq(shape.slots - 1)
+
+        # Rows go to all of them; each knows its own.
+        for port in ports:
+            m.d.comb += port.free.eq(free)
+            for c, chain in enumerate(array.o):
+                given = getattr(port, f"o_{c}")
+                m.d.comb += [getattr(given, name).eq(getattr(chain, name)) for name in chain.signature.members]
+        return m

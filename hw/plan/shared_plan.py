@@ -1,0 +1,141 @@
+"""One array for all layers of a network: which it can be, and its exact cost beside that of an array for each layer."""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from circulant.hw.array.layer_programs import ROWS, matrices, spacings
+from circulant.hw.array.plans import LayerPlan, Sharing, Simple
+from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.layer_plan import CHAINS, element_multiplications
+from circulant.hw.plan.passes import folds
+from circulant.hw.plan.shared_cost import Cost, shared_cost
+from circulant.hw.plan.step_cost import chain_latency
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["OBJECTIVES", "least_shared", "shareable", "shared_plans"]
+
+OBJECTIVES = ("throughput", "latency", "area")
+"""Aims of a design: the period of a step, with an array for each layer; the latency of a sample, with one array
+for all; the period with one array for all, which needs the fewest multipliers."""
+
+FINALISTS = 6
+"""Arrays whose exact cost is computed, those with the best estimates."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An array, the elements of each pointwise unit, its multipliers, and estimates of its period and latency."""
+
+    shape: ArrayShape
+    elements: int
+    multipliers: int
+    period: int
+    latency: int
+
+
+def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
+    """The layers of a network that can share an array.
+
+    Raises:
+        Refusal: when there are others, or they cannot.
+    """
+    why = "hardware.objective must be 'throughput' where layers cannot share an array, but"
+    found = [layer for layer in network.layers if layer.kind != "argmax"]
+    for layer in found:
+        if layer.kind not in ("linear", "gru", "lstm"):
+            raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and neither recurrent nor fully connected")
+    simple: list[Simple] = list(found)  # type: ignore[arg-type]
+    sizes = {matrices(layer)[0].product.block_size for layer in simple}
+    if len(sizes) > 1 or sizes == {1}:
+        raise Refusal(f"{why} the block sizes of {network.name!r} are {sorted(sizes)}, and not one above 1")
+    if streams > 1:
+        raise Refusal(f"{why} {streams} sequences are interleaved; set hardware.streams to 1")
+    return tuple(simple)
+
+
+def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, objective: str) -> tuple[list[LayerPlan],
+                                                                                                   Cost]:
+    """The plan of each layer, and their cost.
+
+    Raises:
+        Refusal: when the multipliers are too few for one lane.
+    """
+    found = [each for each in _candidates(layers, levels) if each.multipliers <= multipliers]
+    if not found:
+        raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
+                      f"{multipliers}; raise hardware.multipliers")
+    keys = {"latency": lambda each: (each.latency, each.period, each.multipliers),
+            "area": lambda each: (each.period, each.multipliers, each.latency)}
+    finalists = sorted(found, key=keys[objective])[:FINALISTS]
+    first = [(_cost(layers, each, (each.shape.slots, ROWS, each.shape.slots)), each) for each in finalists]
+    best = min(first, key=lambda pair: (_order(pair[0], objective), pair[1].multipliers))[1]
+    costs = [(_cost(layers, best, spacing), spacing) for spacing in spacings(best.shape)]
+    cost, spacing = min(costs, key=lambda pair: _order(pair[0], objective))
+    return _plans(layers, best, spacing, cost.period), cost
+
+
+def least_shared(layers: Sequence[Simple], levels: int) -> int:
+    """The fewest multipliers with which these layers can share an array."""
+    return min(each.multipliers for each in _candidates(layers, levels))
+
+
+def _order(cost: Cost, objective: str) -> tuple[float, float]:
+    return (cost.latency, cost.period) if objective == "latency" else (cost.period, cost.latency)
+
+
+def _plans(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int],
+           period: float) -> list[LayerPlan]:
+    sharing = Sharing(tuple(layers), chosen.shape, (spacing,) * len(layers))
+    k = matrices(layers[0])[0].product.block_size
+    found = [LayerPlan(chosen.shape, chosen.elements if cells_of(layer) else 0,
+                       multipliers=element_multiplications(layer) * chosen.elements, cycles=period, spacing=spacing,
+                       sharing=sharing) for layer in layers]
+    return [replace(found[0], multipliers=found[0].multipliers + chosen.shape.multipliers(k)), *found[1:]]
+
+
+def _cost(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int]) -> Cost:
+    plans = _plans(layers, chosen, spacing, 0)
+    programs = [plan.program(layer) for plan, layer in zip(plans, layers, strict=True)]
+    return shared_cost(layers, programs, [plan.elements for plan in plans])
+
+
+def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
+    """Arrays and pointwise units, with estimates."""
+    each = [matrices(layer) for layer in layers]
+    found = [matrix for some in each for matrix in some]
+    k = found[0].product.block_size
+    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
+    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
+    element = sum(map(element_multiplications, layers))
+    for chains in CHAINS:
+        if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
+            continue
+        for r in {-(-count // chains) * chains for count in rows}:
+            for c in columns:
+                for fold in folds(k, lanes=r * c):
+                    shape = ArrayShape(r, c, chains, fold, levels)
+                    issues = [_issues(some, shape) for some in each]
+                    for elements in (2 ** n for n in range(k.bit_length())):
+                        yield _candidate(layers, shape, issues, elements, element=element)
+
+
+def _issues(found: Sequence[Matrix], shape: ArrayShape) -> int:
+    return sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
+               for matrix in found)
+
+
+def _candidate(layers: Sequence[Simple], shape: ArrayShape, issues: Sequence[int], elements: int, *,
+               element: int) -> Candidate:
+    k = matrices(layers[0])[0].product.block_size
+    ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
+    alone = max(way + max(issue // 2, busy) for (way, busy), issue in zip(ways, issues, strict=True))
+    return Candidate(shape, elements, shape.multipliers(k) + element * elements, max(sum(issues), alone),
+                     sum(way + max(issue, busy) for (way, busy), issue in zip(ways, issues, strict=True)))
+
+
+def _busy(layer: Layer, k: int, elements: int) -> int:
+    """Cycles of the pointwise unit, or of rows that leave."""
+    size = getattr(layer, "hidden", layer.outputs)
+    return -(-size // k) * (k // elements if cells_of(layer) else 1)

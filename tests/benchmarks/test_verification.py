@@ -1,0 +1,21 @@
+"""One record has the figures of all, in the form that is promised."""
+from types import SimpleNamespace
+
+from benchmarks import verification
+
+
+def test_the_record_has_the_figures_of_all(monkeypatch):
+    monkeypatch.setattr(verification.fuzz, "measure", lambda **options: {
+        "networks": 3, "exact": 2, "refused": 1, "failed": 0, "files": 5, "tracebacks": 0, "hostile": {"refused": 4}})
+    monkeypatch.setattr(verification.mutation, "measure", lambda designs, **options: {"designs": {
+        name: {"planted": 10, "caught": 9, "equivalent": 1, "survivors": []} for name in designs}})
+    monkeypatch.setattr(verification.networks, "measure", lambda **options: {
+        "networks": [{"words": 7, "mismatches": 0}, {"words": 5, "mismatches": 0}]})
+    monkeypatch.setattr(verification, "import_module", lambda name: SimpleNamespace(
+        UNITS={"queue": object}, explore=lambda unit: SimpleNamespace(states=50, broken=None)))
+    figures = verification.measure(drawn=3, hardware=1, files=5, mutants=10, designs=("digits-gru",), simulated=2)
+    assert {name: figures[name] for name in ("fuzz", "hostile", "mutation", "words", "mismatches", "proofs")} == {
+        "fuzz": {"networks": 3, "exact": 2, "refused": 1, "failed": 0},
+        "hostile": {"files": 5, "refused": 4, "tracebacks": 0},
+        "mutation": {"digits-gru": {"planted": 10, "caught": 9, "equivalent": 1}}, "words": 12, "mismatches": 0,
+        "proofs": {"queue": "all 50 states"}}

@@ -1,0 +1,143 @@
+"""Random stacks of layers that share an array equal golden, and take the cycles that their plan predicts."""
+import numpy as np
+import pytest
+
+from circulant.hw.array.plans import LayerPlan, Sharing
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.plan.latency import sample_latency
+from circulant.hw.plan.shared_cost import STEPS, TURNS, shared_cost
+from circulant.hw.plan.step_cost import step_timeline
+from circulant.hw.stream.link import values
+from circulant.hw.top import Top
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import quantize
+from circulant.sim.real import float_model
+from tests.hw.golden import recurrent
+from tests.hw.simulate import run
+
+COUNT, FAST = 30, 3
+
+
+def first_columns(rng, rows, columns, k, *gates):
+    return rng.normal(0, 0.7, (*gates, -(-rows // k), -(-columns // k), k)) / np.sqrt(columns) * 2
+
+
+def layer(rng, number, kind, *, k, inputs, outputs):
+    """A layer with random weights: "lstm", "projected", "after", "before" or "linear"."""
+    name, hidden = f"l{number}", outputs + (3 if kind == "projected" else 0)
+    gates = 4 if kind in ("lstm", "projected") else 3
+    if kind == "linear":
+        weight = first_columns(rng, outputs, inputs, k)
+        return float_model.Linear(name, inputs, outputs, weight, rng.normal(0, 1, outputs))
+    shared = {"inputs": inputs, "hidden": hidden, "weight_ih": first_columns(rng, hidden, inputs, k, gates),
+              "weight_hh": first_columns(rng, hidden, outputs, k, gates), "bias_ih": rng.normal(0, 1, (gates, hidden)),
+              "bias_hh": rng.normal(0, 1, (gates, hidden)), "returns": "sequence"}
+    if gates == 3:
+        return float_model.Gru(name, reset=kind, **shared)
+    projection = first_columns(rng, outputs, hidden, k) if kind == "projected" else None
+    peephole = rng.normal(0, 0.5, (3, hidden)) if rng.integers(2) else None
+    return float_model.Lstm(name, outputs=outputs, projection=projection, peephole=peephole, **shared)
+
+
+def stack(seed):
+    """A quantized stack, its plans, which share an array, and shares of stalls."""
+    rng = np.random.default_rng((11, seed))
+    k, kinds = (4, 2, 8)[seed % 3], ("lstm", "after", "before", "projected", "linear")
+    count = int(rng.integers(2, 4 if seed < FAST else 6))
+    sizes = rng.integers(2, 2 * k + 3, count + 1).tolist()
+    chosen = ["lstm" if seed % 2 else "after", *rng.choice(kinds, count - 1)]
+    layers = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=sizes[n + 1]) for n, kind in enumerate(chosen))
+    network = quantize(float_model.Model("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
+    chains = int(rng.choice([1, 2])) if "linear" in chosen or "before" in chosen else int(rng.choice([1, 2, 4]))
+    fold = int(rng.integers(2, 5)) if rng.random() < 0.3 else 1
+    rows, columns, levels = chains * int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.choice([4, 6, 9]))
+    shape = ArrayShape(rows, columns, chains, fold, levels)
+    spacings = tuple((shape.slots, int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in layers)
+    sharing = Sharing(network.layers, shape, spacings)
+    elements = int(rng.choice([1, 2]))
+    plans = [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, sharing=sharing)
+             for each, spacing in zip(network.layers, spacings, strict=True)]
+    return network, plans, float(rng.choice([0.0, 0.5]))
+
+
+def cost(network, plans):
+    return shared_cost(network.layers, plans[0].sharing.programs, [plan.elements for plan in plans])
+
+
+def play(network, top, x, *, stall=0.0, silence=0):
+    """A sequence (T, inputs): outputs, the cycles in which its vectors have come, those in which results have left.
+
+    Parameters:
+        stall: share of cycles without an input, and without an output taken.
+        silence: cycles between vectors, from the last result on.
+    """
+    rng = np.random.default_rng(5)
+    (width, size, block), (out_width, outputs, out_block) = (
+        (8 * -(-network.input_format.width // 8), network.inputs, top.input_block),
+        (8 * -(-network.output_format.width // 8), network.outputs, top.output_block))
+    beats, wanted = -(-size // block), -(-outputs // out_block) * len(x)
+    pending = [(sum((int(value) & (1 << width) - 1) << width * j for j, value in
+                    enumerate(vector[b * block:(b + 1) * block])), int(n == len(x) - 1 and b == beats - 1))
+               for n, vector in enumerate(x) for b in range(beats)]
+    words, came, went = [], [], []
+
+    def agent():
+        cycle, last, valid = 0, -silence, False
+        while len(words) < wanted:
+            whole = not len(came) % beats and silence
+            waits = whole and (len(words) < len(came) // beats * (wanted // len(x)) or cycle - last <= silence)
+            valid = valid or (len(came) < len(pending) and not waits and rng.random() >= stall)
+            ready = rng.random() >= stall
+            drive = {"s_axis_tvalid": int(valid), "m_axis_tready": int(ready)}
+            if valid:
+                drive |= {"s_axis_tdata": pending[len(came)][0], "s_axis_tlast": pending[len(came)][1]}
+            shown = yield drive
+            if valid and shown["s_axis_tready"]:
+                came.append(cycle)
+                valid = False
+            if ready and shown["m_axis_tvalid"]:
+                words.append(shown["m_axis_tdata"])
+                went.append(cycle)
+                last = cycle
+            cycle += 1
+            assert cycle < 100_000, "Deadlock"
+
+    run(top, agent())
+    each = [[(word >> out_width * j) % (1 << out_width) for j in range(out_block)] for word in words]
+    found = np.array(each, dtype=np.int64).reshape(len(x), -1)[:, :outputs]
+    found -= (found >> out_width - 1) << out_width
+    return found, came[beats - 1::beats], went[wanted // len(x) - 1::wanted // len(x)]
+
+
+@pytest.mark.parametrize("seed", [*range(FAST), *(pytest.param(seed, marks=pytest.mark.soak)
+                                                 for seed in range(FAST, COUNT))])
+def test_a_random_stack_equals_golden(seed):
+    network, plans, stall = stack(seed)
+    form = network.input_format
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (1, 4, network.inputs))
+    found, _, _ = play(network, Top(network, plans), x[0], stall=stall)
+    assert (found == network.run_integers(x)[0]).all()
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(FAST, COUNT))])
+def test_a_random_stack_takes_the_predicted_cycles(seed):
+    network, plans, _ = stack(seed)
+    top, predicted = Top(network, plans), cost(network, plans)
+    x = np.random.default_rng(seed).integers(-99, 99, (STEPS, network.inputs))
+    _, came, _ = play(network, top, x)
+    assert (came[-1] - came[-1 - TURNS]) / TURNS == predicted.period
+    _, came, went = play(network, top, x[:2], silence=300)
+    assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 2
+    blocks = [(values(unit.i), values(unit.o)) for unit in top.units]
+    assert sample_latency(network, plans, blocks) == predicted.latency
+
+
+@pytest.mark.parametrize("kind", ["lstm", "after", "before"])
+def test_a_layer_alone_costs_what_a_layer_with_its_own_array_does(kind):
+    golden = recurrent(kind, k=4, inputs=10, hidden=12, projection=8 if kind == "lstm" else 0)
+    plan = LayerPlan(shape := ArrayShape(4, 2, 2), 2, 0, 0, (2, 6, 2))
+    alone = step_timeline(golden, plan.program(golden), 2).period
+    network = Network("alone", 10, True, (golden,))
+    shared = [LayerPlan(shape, 2, 0, 0, (2, 6, 2), sharing=Sharing((golden,), shape, ((2, 6, 2),)))]
+    assert cost(network, shared).period == alone
+    assert sample_latency(network, [plan], [(4, 4)]) == cost(network, shared).latency

@@ -1,0 +1,47 @@
+"""Which layers share an array, what it costs, and what cannot be had."""
+import re
+
+import pytest
+
+from circulant.hw.plan.plan import plan
+from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from tests.hw.golden import network, recurrent
+
+TWO = network(4, 12, 8, outputs=8)
+
+
+def test_one_array_serves_a_network_within_fewer_multipliers_than_an_array_each():
+    least = least_shared(shareable(TWO, 1), 4)
+    assert sum(each.multipliers for each in plan(TWO, 8, objective="area")) <= 8
+    assert least == 6, "five of the pointwise unit, one of the array"
+    with pytest.raises(Refusal, match=re.escape(
+            "needs at least 7 multipliers, the smallest lane per layer, not 6; raise hardware.multipliers or choose a "
+            "smaller block size, or set hardware.objective to 'area': one array for all layers needs 6")):
+        plan(TWO, 6)
+    with pytest.raises(Refusal, match="One array for all layers needs at least 6 multipliers, not 5"):
+        plan(TWO, 5, objective="area")
+
+
+def test_more_multipliers_make_a_shared_array_faster():
+    few, many = (plan(TWO, budget, objective="area") for budget in (12, 60))
+    assert many[0].cycles < few[0].cycles
+    assert many[0].sharing is many[1].sharing and many[0].shape == many[1].shape
+    assert sum(each.multipliers for each in many) <= 60
+
+
+@pytest.mark.parametrize(("made", "options", "rule"), [
+    (network(4, 12, 8, outputs=8, k_out=2), {}, "the block sizes of 'small' are [2, 4], and not one above 1"),
+    (TWO, {"streams": 3}, "3 sequences are interleaved; set hardware.streams to 1")])
+def test_layers_that_cannot_share_are_refused(made, options, rule):
+    rule = f"hardware.objective must be 'throughput' where layers cannot share an array, but {rule}"
+    with pytest.raises(Refusal, match=re.escape(rule)):
+        plan(made, 60, objective="latency", **options)
+
+
+def test_an_unknown_objective_is_refused():
+    layer = recurrent("lstm", k=4, inputs=4, hidden=4)
+    rule = "hardware.objective must be one of throughput, latency, area, not 'speed'"
+    with pytest.raises(Refusal, match=re.escape(rule)):
+        plan(Network("one", 4, True, (layer,)), 60, objective="speed")
