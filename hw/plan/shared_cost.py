@@ -122,8 +122,8 @@ class _Drain:
 
 
 @dataclass
-class _Way:
-    """What comes some cycles later."""
+class _Delay:
+    """Results that come some cycles later."""
 
     cycles: int
     events: deque[tuple[int, bool]] = field(default_factory=deque)
@@ -170,8 +170,8 @@ class _Layer:
         self._under_way, self._unfetched, self._promised, self._fits, self._fresh = 0, 0, 0, True, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         self._pipe = [False] * self._transform
-        self._own = _Way(self._transform)
-        self._soon = _Way(self._transform - 1)
+        self._own = _Delay(self._transform)
+        self._soon = _Delay(self._transform - 1)
         self._held, self._came, self._inputs, self._have = 0, 0, 0, [0, 0]
         self._own_at = [0, 0]
         # Rows that can be fetched, by stage; results on their way; the queue.
