@@ -41,7 +41,7 @@ def build(kind, source, target):
 def made_wheel(folder):
     """Made from the sdist, as on a machine that has no checkout."""
     shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=shutil.ignore_patterns(
-        ".*", "runs", "build", "*.egg-info", "__pycache__", "docs", "tests", "shared"))
+        ".*", "runs", "build", "*.egg-info", "__pycache__", "docs", "tests"))
     sdist = build("sdist", folder / "checkout", folder / "sdist")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder / "source", filter="data")

@@ -282,8 +282,15 @@ def _sizes(layer: Layer) -> Any:
     return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),
-            getattr(layer, "order", ""), getattr(layer, "rows", False),
+            getattr(layer, "order", ""), getattr(layer, "rows", False), _straight(getattr(layer, "table", None)),
             tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
+
+
+def _straight(table: Any) -> bool:
+    """Whether an activation has a table that takes no multipliers, so that its plan is another one."""
+    from circulant.hw.arith.straight_lines import straight
+
+    return table is not None and straight(table)
 
 
 def _simulated(design: Any, vectors: Any) -> float:

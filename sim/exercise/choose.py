@@ -70,8 +70,9 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
     points = _reached(network, pool)
     chosen = _chosen(_matrix(points, len(pool)), count)
     inputs = pool[chosen]
+    lengths = np.full(len(inputs), steps) if network.ragged else None
     vectors = Vectors(inputs.reshape(len(inputs), -1, network.inputs) if network.flow.grid is not None else inputs,
-                      network.run_integers(inputs, None), network.hash)
+                      network.run_integers(inputs, lengths), network.hash, lengths)
     return Exercise(vectors, _coverage(points, chosen), _coverage(points, np.arange(len(pool))), len(pool))
 
 

@@ -27,7 +27,7 @@ def test_commands_experiments_and_devices(complete):
     assert set(shipped()) <= set(complete("run", "")) | {""}
     assert complete("generate", "--device", "xc7z") == ["XC7Z020"]
     assert complete("generate", "--device", "l") == [name for name in devices() if name.startswith("L")]
-    assert complete("sweep", "rec") == ["recurrent"]
+    assert complete("sweep", "rec") == ["recurrent", "recurrent-search"]
     assert "fsdd" in complete("data", "fs") and "fsdd-gru" in complete("data", "fs")
 
 

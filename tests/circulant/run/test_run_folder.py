@@ -27,7 +27,7 @@ def test_a_finished_step_is_found(finished, step):
 
 def test_a_step_that_reads_no_table_obeys_none(finished):
     assert record(finished, "reload", {})["experiment"] == {}
-    assert require(finished, "simulate")["experiment"] == {"simulation": {"samples": 0}}
+    assert require(finished, "simulate")["experiment"] == {"simulation": {"samples": 0, "drawn": 32}}
 
 
 def test_a_record_keeps_the_experiment(finished):

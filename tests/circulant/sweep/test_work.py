@@ -138,11 +138,15 @@ NETWORKS = {
 }
 
 
+def kept_plans(network, multipliers):
+    return work._plans(network, multipliers, 1, levels=4, objective="throughput")
+
+
 @pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
 def test_a_plan_does_not_depend_on_widths(model):
     x = samples.data(model)
     few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
-    assert plan(few, 64) == plan(many, 64) == work._plans(few, 64, 1) == work._plans(many, 64, 1)
+    assert plan(few, 64) == plan(many, 64) == kept_plans(few, 64) == kept_plans(many, 64)
     assert [*map(work._sizes, few.layers)] == [*map(work._sizes, many.layers)]
 
 
@@ -169,7 +173,7 @@ def image_network(k, *, order="pixels", **widths):
 def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order_of_a_vector():
     networks = [image_network(1), image_network(8), image_network(8, order="channels")]
     for network in networks:
-        kept, own = work._plans(network, 100, 1), plan(network, 100)
+        kept, own = kept_plans(network, 100), plan(network, 100)
         assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
     assert len({tuple(map(work._sizes, network.layers)) for network in networks}) == 3
 
@@ -177,7 +181,7 @@ def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order
 def test_kept_plans_of_convolutions_are_of_the_network_that_asks():
     """Its widths count where their memories and products are foreseen."""
     few, many = (image_network(8, weight_bits=bits) for bits in (5, 12))
-    narrow, wide = (work._plans(network, 100, 1) for network in (few, many))
+    narrow, wide = (kept_plans(network, 100) for network in (few, many))
     assert parts(many, wide) == parts(many, plan(many, 100))
     assert parts(few, narrow) == parts(few, plan(few, 100)) != parts(many, wide)
 

@@ -246,7 +246,7 @@ def test_steps_before_the_batch():
     (lambda m, x: torch.cat((m.rnn(x)[0], x), -1), {}, r"cat \(cat: only the ends of both directions may be joined"),
     (lambda m, x: m.rnn(x)[0], {"rnn": nn.GRU(8, 4)}, r"rnn \(GRU: it must take \(T, N, inputs\) with batch_first=F"),
     (lambda m, x: m.rnn(x.transpose(0, 1))[0], {}, r"rnn \(GRU: it must take \(N, T, inputs\) with batch_first=True"),
-    (lambda m, x: m.rnn(x)[0], {"rnn": nn.RNN(8, 4)}, r"rnn \(RNN: the layer is not supported"),
+    (lambda m, x: m.rnn(x)[0], {"rnn": nn.GRUCell(8, 4)}, r"rnn \(GRUCell: the layer is not supported"),
     (lambda m, x: m.rnn(x)[0], {"rnn": type("MyGru", (nn.GRU,), {})(8, 4)}, r"rnn \(MyGru: the layer is not supported"),
     (lambda m, x: m.rnn(x)[0] if x.sum() > 0 else x, {}, r"forward \(it cannot be traced beyond `.*TraceErr"),
     (lambda m, x: m.fc(m.rnn(x)[0] * m.fc.bias), {"fc": nn.Linear(4, 4)}, r"fc_bias \(tensor: fc\.bias is used by its"),
@@ -269,11 +269,11 @@ def test_everything_is_listed_at_once():
         return F.softplus(m.fc(m.gelu(out[:, -1])))
 
     with pytest.raises(Refusal) as refusal:
-        steps(run, conv=nn.Conv1d(5, 5, 1, bias=False, padding_mode="circular"), rnn=nn.RNN(8, 4, bidirectional=True),
+        steps(run, conv=nn.Conv1d(5, 5, 1, bias=False, padding_mode="circular"), rnn=nn.GRUCell(8, 4),
               gelu=nn.GELU(), fc=nn.Linear(8, 2))
     text = str(refusal.value)
     assert text.startswith("4 parts of the model cannot be converted: conv (Conv1d: padding_mode='circular'")
-    for part in ("rnn (RNN: ", "gelu (GELU: ", "softplus (softplus: "):
+    for part in ("rnn (GRUCell: ", "gelu (GELU: ", "softplus (softplus: "):
         assert part in text, f"{part!r} must be in {text}"
 
 
