@@ -1,4 +1,5 @@
 """The command ``circulant explore``: from an accuracy and a device to a design."""
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ from circulant.sim.refusal import Refusal
 __all__ = ["explore"]
 
 KIND, VERSION = "circulant-exploration", 1
+
+WIDE = 140
+"""Characters of a line that is not for a terminal."""
 
 PART = 5
 """One of so many training samples is held out where the experiment does not say how many."""
@@ -82,7 +86,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
     body = _written(given, out, found, models, designs)
     if not as_json:
-        Console().print(_decisions(found, models), _table(models, designs))
+        Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
     say({"file": out / "explore.json", **body}, as_json,
         f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
     return 0

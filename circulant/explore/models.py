@@ -163,8 +163,9 @@ class _PhaseOne:
         better = self._first["higher_is_better"]
         lost = points_lost(score, self._first["dense"], higher_is_better=better)
         metric = self._first["metric"]
-        compared = (f"has {words(metric)} {shown(metric, score)}, {lost:.2f} points worse than the dense "
-                    f"{shown(metric, self._first['dense'])}, and {self._allowed:g} may be lost")
+        compared = (f"has {words(metric)} {shown(metric, score)}, {abs(lost):.2f} points "
+                    f"{'worse' if lost >= 0 else 'better'} than the dense {shown(metric, self._first['dense'])}, and "
+                    f"{self._allowed:g} may be lost")
         if row["reason"]:
             self._decide(step, experiment, score=score, lost=lost, kept=False, why=f"has no design: {row['reason']}")
             return False

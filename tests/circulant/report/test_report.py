@@ -95,8 +95,8 @@ def test_without_a_device_the_smallest_that_holds_the_design_is_named(finished):
     assert found["smallest"]["resources"]["dsps"] == {"used": 26, "held": 28, "share": 26 / 28}
     write(finished)
     text = finished.path("report.html").read_text()
-    assert "XC7A35T (Artix-7), the smallest known device that holds the design; board.device is not set" in text
-    assert "24.4% (22 of 90)" in text and 'style="width: 24.4%"' in text
+    assert "LFE5U-12F (ECP5), the smallest known device that holds the design; board.device is not set" in text
+    assert "92.9% (26 of 28)" in text and 'style="width: 92.9%"' in text
 
 
 def test_confusion_and_error_have_their_place(finished):
