@@ -76,7 +76,7 @@ SOURCES = {path: owner(module_name(path)) for folder in FOLDERS.values() for pat
            if not any(parent.is_symlink() for parent in path.parents)}
 
 
-TEXTS = {path: path.read_text("utf-8") for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))]}
+TEXTS = {path: path.read_text("utf-8") for path in [*SOURCES, *sorted((ROOT / "benchmarks").rglob("*.py"))]}
 
 
 def only_wrong(found: Mapping[Any, list[str]]) -> dict[str, list[str]]:

@@ -32,7 +32,7 @@ def available() -> bool:
 
 
 def equivalent(verilog: str, mutant: Mutant) -> bool:
-    """Whether it is proved that the module of a mutant does the same."""
+    """Proof that the module of a mutant does the same; False where there is none."""
     statement = mutant.statement
     start = verilog.rindex(f"module {statement.module} (", 0, statement.start)
     end = verilog.index("endmodule", start) + len("endmodule")

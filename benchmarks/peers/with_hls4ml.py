@@ -81,7 +81,7 @@ class Projected(nn.Module):
 
 
 def faults(folder: Path) -> dict[str, str]:
-    """What becomes of three models that it converts without a word."""
+    """Outcomes of three models that it converts to something else without a message, by model."""
     found = {}
     for name, net, last in (("input of a GRU, default settings", Recurrent(nn.GRU), "full"),
                             ("GRU that returns all steps", Sequence(), "off"),

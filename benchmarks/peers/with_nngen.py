@@ -79,7 +79,7 @@ def variable(value: np.ndarray, name: str, fraction: int) -> Any:
 
 
 def simulated(target: Any, inputs: Any, outputs: Any, x: np.ndarray, golden: np.ndarray) -> str:
-    """What the test bench prints: a model of the memory, the start over AXI4-Lite, and each word beside golden's."""
+    """Output of the test bench: a model of the memory, the start over AXI4-Lite, and each word beside golden's."""
     def above(address: int) -> int:
         return math.ceil(address / CHUNK) * CHUNK
 

@@ -145,7 +145,7 @@ def _label(experiment: Experiment) -> str:
 
 
 def _is_uniform(point: Point) -> bool:
-    """Whether it has the block size and the bit widths of the usual first design."""
+    """Membership of the usual first design: its block size and bit widths."""
     experiment = point.experiment
     bits = experiment.quantization
     return (experiment.compression.block_size, bits.weight_bits, bits.activation_bits) == UNIFORM

@@ -40,11 +40,9 @@ from circulant.sim.shape.recurrent import (
     check_matrices,
     check_reset,
     check_returns,
-    check_state,
     padded,
-    through,
 )
-from circulant.sim.shape.sequences import Lengths, counts
+from circulant.sim.shape.state_layer import StateLayer
 
 __all__ = ["GATES", "RESETS", "Gru"]
 
@@ -53,7 +51,7 @@ GATES = ("r", "z", "n")
 
 
 @dataclass(frozen=True, eq=False)
-class Gru:
+class Gru(StateLayer):
     """A GRU over sequences that starts from h = 0.
 
     All products have one block size and give pre-activations of one format; r, z, n and r * h share that of h.
@@ -133,64 +131,6 @@ class Gru:
         x, h = self._candidate_parts
         return {"input_product": self.gates.parts[0], "recurrent_product": self.gates.parts[1],
                 "candidate_input": x, "candidate_recurrent": h}
-
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out: the state."""
-        return self.hidden
-
-    @property
-    def input_format(self) -> Format:
-        return self.gates.parts[0].input
-
-    @property
-    def output_format(self) -> Format:
-        """The format of the state and of the gates."""
-        return self.gates.parts[1].input
-
-    @property
-    def pre_format(self) -> Format:
-        """The format of the pre-activations."""
-        return self.gates.output
-
-    def initial(self, count: int) -> Integers:
-        """The state (N, hidden) that ``count`` sequences start from."""
-        return np.zeros((count, self.hidden), np.int64)
-
-    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
-        """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence.
-
-        Parameters:
-            lengths: in descending order; None where all sequences have T steps.
-        """
-        return self.run(x, record=record, lengths=lengths)[0]
-
-    def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None,
-            lengths: Lengths | None = None) -> tuple[Integers, Integers]:
-        """Outputs of sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
-        start = self.initial(len(x))
-        if state is not None:
-            check_state(self.name, state, start)
-            start = state
-        of_x, of_h = self.gates.parts
-        vectors = batch_layout.spread(x, of_x.columns, of_x.block_size)
-        spectra = of_x.spectra(vectors)
-
-        def step(t: int, h: Integers) -> tuple[Integers, ...]:
-            driven = spectra[:, :, t, :h.shape[-1]]
-            if record is not None:
-                record.vector(f"{self.name}.input_product.input", vectors[:, :, t, :h.shape[-1]], self.inputs,
-                              self.input_format)
-                record.spectral(f"{self.name}.input_product.spectrum", driven, of_x.spectrum)
-            return (self._step(driven, h, record),)
-
-        first = batch_layout.spread(start, of_h.columns, of_h.block_size)
-        y, (h,) = through(step, counts(lengths, *x.shape[:2]), (first,), self.returns)
-        return batch_layout.rows(y, self.hidden), batch_layout.rows(h, self.hidden)
-
-    def step(self, x: Integers, h: Integers) -> Integers:
-        """The next state (N, hidden) from x (N, inputs) and the state."""
-        return self.run(x[:, None], h)[1]
 
     def _step(self, spectra: Integers, h: Integers, record: Recorder | None) -> Integers:
         """The next state (k, q, N) from the spectra of x and the state."""

@@ -34,6 +34,7 @@ from circulant.sim.golden.serial import (
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
 from circulant.sim.shape.sequences import Lengths, counts
+from circulant.sim.shape.state_layer import RecurrentLayer
 
 __all__ = ["GATES", "PEEPHOLES", "Lstm"]
 
@@ -42,7 +43,7 @@ PEEPHOLES = ("i", "f", "o")
 
 
 @dataclass(frozen=True, eq=False)
-class Lstm:
+class Lstm(RecurrentLayer):
     """An LSTM over sequences that starts from y = 0, c = 0.
 
     The rows of ``gates`` are i, f, g, o, each padded to whole blocks on its own; its parts are those of x and of y.
@@ -117,34 +118,12 @@ class Lstm:
         return parts | ({} if self.projection is None else {"projection": self.projection})
 
     @property
-    def input_format(self) -> Format:
-        return self.gates.parts[0].input
-
-    @property
-    def output_format(self) -> Format:
-        """The format of y, of m and of the gates."""
-        return self.gates.parts[1].input
-
-    @property
-    def pre_format(self) -> Format:
-        """The format of the pre-activations."""
-        return self.gates.output
-
-    @property
     def _peephole_shift(self) -> int:
         return self.peephole_format.frac + self.cell.frac - self.pre_format.frac
 
     def initial(self, count: int) -> tuple[Integers, Integers]:
         """The states y (N, outputs) and c (N, hidden) that ``count`` sequences start from."""
         return np.zeros((count, self.outputs), np.int64), np.zeros((count, self.hidden), np.int64)
-
-    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
-        """(N, T, inputs) to (N, outputs), or to (N, T, outputs) when the layer returns the sequence.
-
-        Parameters:
-            lengths: in descending order; None where all sequences have T steps.
-        """
-        return self.run(x, record=record, lengths=lengths)[0]
 
     def run(self, x: Integers, state: tuple[Integers, Integers] | None = None, record: Recorder | None = None,
             lengths: Lengths | None = None) -> tuple[Integers, tuple[Integers, Integers]]:

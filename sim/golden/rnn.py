@@ -5,12 +5,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from circulant.sim.arith import batch_layout
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
-from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.arith.fixed import Integers
 from circulant.sim.arith.trace import Recorder
 from circulant.sim.golden.serial import (
     Arrays,
@@ -23,14 +21,14 @@ from circulant.sim.golden.serial import (
     read_pwl,
     reader,
 )
-from circulant.sim.shape.recurrent import check_formats, check_matrices, check_returns, check_state, padded, through
-from circulant.sim.shape.sequences import Lengths, counts
+from circulant.sim.shape.recurrent import check_formats, check_matrices, check_returns, padded
+from circulant.sim.shape.state_layer import StateLayer
 
 __all__ = ["Rnn"]
 
 
 @dataclass(frozen=True, eq=False)
-class Rnn:
+class Rnn(StateLayer):
     """A plain recurrent layer over sequences that starts from h = 0.
 
     Parameters:
@@ -65,67 +63,18 @@ class Rnn:
     def products(self) -> dict[str, Product]:
         return {"input_product": self.gates.parts[0], "recurrent_product": self.gates.parts[1]}
 
-    @property
-    def outputs(self) -> int:
-        """Length of what comes out: the state."""
-        return self.hidden
-
-    @property
-    def input_format(self) -> Format:
-        return self.gates.parts[0].input
-
-    @property
-    def output_format(self) -> Format:
-        """The format of the state."""
-        return self.gates.parts[1].input
-
-    @property
-    def pre_format(self) -> Format:
-        """The format of the pre-activations."""
-        return self.gates.output
-
-    def initial(self, count: int) -> Integers:
-        """The state (N, hidden) that ``count`` sequences start from."""
-        return np.zeros((count, self.hidden), np.int64)
-
-    def __call__(self, x: Integers, record: Recorder | None = None, lengths: Lengths | None = None) -> Integers:
-        """(N, T, inputs) to (N, hidden), or to (N, T, hidden) when the layer returns the sequence.
-
-        Parameters:
-            lengths: in descending order; None where all sequences have T steps.
-        """
-        return self.run(x, record=record, lengths=lengths)[0]
-
-    def run(self, x: Integers, state: Integers | None = None, record: Recorder | None = None,
-            lengths: Lengths | None = None) -> tuple[Integers, Integers]:
-        """Outputs of sequences (N, T, inputs) that go on from a state (N, hidden), and the last state."""
-        start = self.initial(len(x))
-        if state is not None:
-            check_state(self.name, state, start)
-            start = state
-        of_x, of_h = self.gates.parts
-        vectors = batch_layout.spread(x, of_x.columns, of_x.block_size)
-        spectra = of_x.spectra(vectors)
-
-        def step(t: int, h: Integers) -> tuple[Integers, ...]:
-            driven = spectra[:, :, t, :h.shape[-1]]
-            spectra_h = of_h.spectra(h)
-            sums = self.gates.sums(driven, spectra_h)
-            following = self.tanh(self.gates.values(sums, spent=record is None))
-            batch_layout.clear(following, self.hidden)
-            if record is not None:
-                for role, part, vector, spectrum, size in (
-                        ("input_product", of_x, vectors[:, :, t, :h.shape[-1]], driven, self.inputs),
-                        ("recurrent_product", of_h, h, spectra_h, self.hidden)):
-                    record.vector(f"{self.name}.{role}.input", vector, size, part.input)
-                    record.spectral(f"{self.name}.{role}.spectrum", spectrum, part.spectrum)
-                record.product(f"{self.name}.gates", self.gates, sums, self.hidden)
-                record.vector(f"{self.name}.h", following, self.hidden, self.output_format)
-            return (following,)
-
-        first = batch_layout.spread(start, of_h.columns, of_h.block_size)
-        y, (h,) = through(step, counts(lengths, *x.shape[:2]), (first,), self.returns)
-        return batch_layout.rows(y, self.hidden), batch_layout.rows(h, self.hidden)
+    def _step(self, spectra: Integers, h: Integers, record: Recorder | None) -> Integers:
+        recurrent = self.gates.parts[1]
+        spectra_h = recurrent.spectra(h)
+        sums = self.gates.sums(spectra, spectra_h)
+        following = self.tanh(self.gates.values(sums, spent=record is None))
+        batch_layout.clear(following, self.hidden)
+        if record is not None:
+            record.vector(f"{self.name}.recurrent_product.input", h, self.hidden, recurrent.input)
+            record.spectral(f"{self.name}.recurrent_product.spectrum", spectra_h, recurrent.spectrum)
+            record.product(f"{self.name}.gates", self.gates, sums, self.hidden)
+            record.vector(f"{self.name}.h", following, self.hidden, self.output_format)
+        return following
 
 
 layer_arrays.register(Rnn, product_arrays)
