@@ -5,6 +5,7 @@ loses, doubles or changes bytes costs time and no result.
 """
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -186,8 +187,12 @@ class Device:
             elif kind == configuration.READ:
                 words += self._read(first.address, len(run))
             else:
-                self._until(lambda want=first: self._read(want.address, 1)[0] & want.mask == want.value)  # type: ignore[misc]
+                self._until(partial(self._holds, first))
         return words
+
+    def _holds(self, want: configuration.Operation) -> bool:
+        """Whether a word has the bits that are waited for."""
+        return self._read(want.address, 1)[0] & want.mask == want.value
 
     def _read(self, address: int, count: int) -> list[int]:
         data = self._ask(Operation.READ, address.to_bytes(3, "little") + bytes([count]))[1:]

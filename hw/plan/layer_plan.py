@@ -1,5 +1,5 @@
 """The array and the pointwise unit of a layer: which there can be, and how many cycles each takes."""
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
@@ -29,7 +29,8 @@ from circulant.sim.golden.rnn import Rnn
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
-__all__ = ["LayerPlan", "PairPlan", "Simple", "candidates", "element_multiplications", "exact"]
+__all__ = ["LayerPlan", "PairPlan", "Simple", "array_shapes", "candidates", "element_multiplications", "exact",
+           "issue_cycles"]
 
 CHAINS = (1, 2, 4, 8)
 
@@ -46,22 +47,32 @@ def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[La
     """Arrays and pointwise units, with an estimate of their cycles."""
     found = matrices(layer)
     k = found[0].product.block_size
-    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
-    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     recurrent = bool(cells_of(layer))
     each = element_multiplications(layer)
+    for shape in array_shapes(found, levels):
+        for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
+            yield LayerPlan(shape, elements, multipliers=shape.multipliers(k) + each * elements,
+                            cycles=_estimate(layer, found, shape, elements, streams),
+                            spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
+
+
+def array_shapes(found: Sequence[Matrix], levels: int) -> Iterator[ArrayShape]:
+    """Shapes of an array for matrices of one block size, none with a row or a column that no pass fills."""
+    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
+    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     for chains in CHAINS:
         if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
         for r in {-(-count // chains) * chains for count in rows}:
             for c in columns:
-                for fold in folds(k, lanes=r * c):
-                    shape = ArrayShape(r, c, chains, fold, levels)
-                    for elements in (2 ** n for n in range(k.bit_length())) if recurrent else (0,):
-                        used = shape.multipliers(k) + each * elements
-                        yield LayerPlan(shape, elements, multipliers=used,
-                                        cycles=_estimate(layer, found, shape, elements, streams),
-                                        spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
+                for fold in folds(found[0].product.block_size, lanes=r * c):
+                    yield ArrayShape(r, c, chains, fold, levels)
+
+
+def issue_cycles(found: Sequence[Matrix], shape: ArrayShape) -> int:
+    """Cycles in which an array of a shape issues the block products of matrices once."""
+    return sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
+               for matrix in found)
 
 
 @singledispatch
@@ -77,8 +88,7 @@ def _(layer: Linear, found: list[Matrix], shape: ArrayShape, elements: int, stre
 
 @_estimate.register
 def _(layer: Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape, elements: int, streams: int) -> int:
-    issue = sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
-                for matrix in found)
+    issue = issue_cycles(found, shape)
     k = layer.gates.block_size
     busy = max(issue, -(-layer.hidden // k) * k // elements)
     if streams > 1:

@@ -1,13 +1,13 @@
 """One array for all layers of a network: which it can be, and its exact cost beside that of an array for each layer."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from circulant.hw.array.layer_programs import ROWS, matrices, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
-from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.layer_plan import CHAINS, element_multiplications
-from circulant.hw.plan.passes import folds
+from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, issue_cycles
 from circulant.hw.plan.shared_cost import Cost, shared_cost
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
@@ -46,7 +46,7 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
     for layer in found:
         if layer.kind not in ("linear", "gru", "lstm"):
             raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and not an LSTM, a GRU or fully connected")
-    simple: list[Simple] = list(found)  # type: ignore[arg-type]
+    simple = cast("list[Simple]", found)
     sizes = {matrices(layer)[0].product.block_size for layer in simple}
     if len(sizes) > 1 or sizes == {1}:
         raise Refusal(f"{why} the block sizes of {network.name!r} are {sorted(sizes)}, and not one above 1")
@@ -106,24 +106,12 @@ def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
     each = [matrices(layer) for layer in layers]
     found = [matrix for some in each for matrix in some]
     k = found[0].product.block_size
-    rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
-    columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     element = sum(map(element_multiplications, layers))
-    for chains in CHAINS:
-        if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
-            continue
-        for r in {-(-count // chains) * chains for count in rows}:
-            for c in columns:
-                for fold in folds(k, lanes=r * c):
-                    shape = ArrayShape(r, c, chains, fold, levels)
-                    issues = [_issues(some, shape) for some in each]
-                    for elements in (2 ** n for n in range(k.bit_length())):
-                        yield _candidate(layers, shape, issues, elements, element=element)
+    for shape in array_shapes(found, levels):
+        issues = [issue_cycles(some, shape) for some in each]
+        for elements in (2 ** n for n in range(k.bit_length())):
+            yield _candidate(layers, shape, issues, elements, element=element)
 
-
-def _issues(found: Sequence[Matrix], shape: ArrayShape) -> int:
-    return sum(-(-matrix.rows // shape.rows) * max(-(-matrix.columns // shape.columns) * shape.fold, shape.slots)
-               for matrix in found)
 
 
 def _candidate(layers: Sequence[Simple], shape: ArrayShape, issues: Sequence[int], elements: int, *,
