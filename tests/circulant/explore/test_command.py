@@ -1,8 +1,8 @@
 import json
+from functools import partial
 
 import pytest
 
-from circulant.cli import main
 from circulant.experiment import load
 from circulant.explore import command as module
 from circulant.explore.bounds import Bounds
@@ -13,17 +13,9 @@ from circulant.sweep.point import Point
 
 
 @pytest.fixture
-def call(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main(["explore", *map(str, arguments)])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return stopped.value.code, said.out, said.err
-
-    return run
+def call(call):
+    """Runs `circulant explore`."""
+    return partial(call, "explore")
 
 
 @pytest.fixture

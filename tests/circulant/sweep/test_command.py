@@ -1,22 +1,15 @@
+from functools import partial
+
 import pytest
 
-from circulant.cli import main
 from circulant.sim import artifact
 from circulant.sweep import run as module
 
 
 @pytest.fixture
-def call(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stopped:
-            main(["sweep", *map(str, arguments)])
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return stopped.value.code, said.out, said.err
-
-    return run
+def call(call):
+    """Runs `circulant sweep`."""
+    return partial(call, "sweep")
 
 
 @pytest.fixture
