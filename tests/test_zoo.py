@@ -11,6 +11,7 @@ import circulant
 from circulant.hw.c import Emulator
 from circulant.training import ResetBeforeGru
 from circulant.training.conversion import reference
+from tests.modules import Net
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,19 +60,6 @@ def test_an_example_is_exact_under_verilator(name, tmp_path, monkeypatch, capsys
     assert " words compared, 0 mismatches, " in capsys.readouterr().out
 
 
-class Called(nn.Module):
-    """A model whose forward method is a function of its modules."""
-
-    def __init__(self, run, **modules):
-        super().__init__()
-        self.run = run
-        for name, module in modules.items():
-            self.add_module(name, module)
-
-    def forward(self, x):
-        return self.run(self, x)
-
-
 STEPS = (12, 6, 5)
 KINDS = {
     "mean": (STEPS, lambda m, x: m.out(m.rnn(x)[0].mean(1)), {"rnn": nn.GRU(5, 6, batch_first=True),
@@ -94,7 +82,7 @@ KINDS = {
 def test_a_kind_is_exact_under_verilator(name, tmp_path):
     shape, run, modules = KINDS[name]
     torch.manual_seed(0)
-    model, x = Called(run, **modules).eval(), torch.randn(shape)
+    model, x = Net(run, **modules).eval(), torch.randn(shape)
     network = circulant.export(model, x, activation_bits=12, weight_bits=9)
     circulant.generate(network, multipliers=40).write(tmp_path / "design")
     check = circulant.verify(tmp_path / "design", network.vectors(x.numpy()))

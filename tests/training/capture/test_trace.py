@@ -9,19 +9,7 @@ from circulant.training.blocks.constraint import compress
 from circulant.training.capture import capture, inspect
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
 from circulant.training.models.models import MODELS, ModelSettings, build
-
-
-class Net(nn.Module):
-    """A model whose forward method is given as a function of itself and its input."""
-
-    def __init__(self, run, **modules):
-        super().__init__()
-        self.run = run
-        for name, module in modules.items():
-            self.add_module(name, module)
-
-    def forward(self, x):
-        return self.run(self, x)
+from tests.modules import Net
 
 
 def gru(inputs=8, hidden=4, **options):
