@@ -22,8 +22,8 @@ from circulant.hw.unit import unelaborated
 from circulant.sim.cosim import verify
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_layers
 from circulant.sim.real.float_model import Model
+from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 
 __all__ = ["SHAPES", "Shape", "measure", "network"]
 
@@ -52,11 +52,11 @@ SHAPES = (Shape("lstm", 1, 128, 100, 97), Shape("lstm", 1, 352, 188, 141), Shape
 
 def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16) -> Network:
     """The quantized stack with random weights, of torch's cells without peepholes; each layer gives all its steps."""
-    layers: list[float_layers.Lstm | float_layers.Gru] = []
+    layers: list[Lstm | Gru] = []
     for n in range(shape.layers):
         made = layer(shape.cell, shape.hidden, shape.hidden, projection=0, block=block, seed=n)
         made = replace(made, name=f"{shape.cell}{n + 1}")
-        layers.append(replace(made, peephole=None) if isinstance(made, float_layers.Lstm) else made)
+        layers.append(replace(made, peephole=None) if isinstance(made, Lstm) else made)
     model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", shape.hidden, True, tuple(layers))
     return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, shape.hidden)), weight_bits=weight_bits,
                     activation_bits=activation_bits)

@@ -13,7 +13,7 @@ from circulant.sim.configuration import Window as Memory
 from circulant.sim.error.ranges import analyse
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_image_layers, float_layers
+from circulant.sim.real import float_image_layers, float_layers, float_recurrent_layers
 from circulant.sim.real.float_model import Model as Reference
 from circulant.sim.shape.window import Window
 from circulant.training.settings import ModelSettings
@@ -37,15 +37,15 @@ def networks(rng: np.random.Generator) -> dict[str, Network]:
     def bias(*shape: int) -> np.ndarray:
         return rng.normal(0, 0.4, shape)
 
-    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> float_layers.Gru:
-        return float_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 4, 3),
+    def gru(name: str, inputs: int, hidden: int, reset: str = "after") -> float_recurrent_layers.Gru:
+        return float_recurrent_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, 4, 3),
                                 weight_hh=matrix(hidden, hidden, 4, 3),
                                 bias_ih=bias(3, hidden), bias_hh=bias(3, hidden), returns="sequence", reset=reset)
 
     def linear(name: str, inputs: int, outputs: int, k: int = 4) -> float_layers.Linear:
         return float_layers.Linear(name, inputs, outputs, matrix(outputs, inputs, k), bias(outputs))
 
-    lstm = float_layers.Lstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
+    lstm = float_recurrent_layers.Lstm("lstm", inputs=8, hidden=6, outputs=5, weight_ih=matrix(6, 8, 4, 4),
                              weight_hh=matrix(6, 5, 4, 4), bias_ih=bias(4, 6), bias_hh=bias(4, 6),
                              projection=matrix(5, 6, 4), peephole=bias(3, 6), returns="last")
     both = float_layers.Bidirectional("both", gru("both.forward", 4, 6, "before"), gru("both.backward", 4, 6, "before"))

@@ -8,7 +8,7 @@ import pytest
 from circulant.hw import generate
 from circulant.sim.cosim import icarus
 from circulant.sim.quantize.quantize import quantize
-from circulant.sim.real import float_layers, float_model
+from circulant.sim.real import float_layers, float_model, float_recurrent_layers
 from circulant.sim.real.float_model import Model
 from circulant.sim.shape.window import Window
 from tests.hw import golden
@@ -35,13 +35,13 @@ def linear(name, inputs, outputs, k):
 
 def gru(name, inputs, hidden, k, returns):
     bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 3, hidden))
-    return float_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
+    return float_recurrent_layers.Gru(name, inputs=inputs, hidden=hidden, weight_ih=matrix(hidden, inputs, k, 3),
                             weight_hh=matrix(hidden, hidden, k, 3), bias_ih=bias_ih, bias_hh=bias_hh, returns=returns)
 
 
 def lstm(name, inputs, hidden, projection, k):
     bias_ih, bias_hh = RNG.normal(0, 0.5, (2, 4, hidden))
-    return float_layers.Lstm(name, inputs=inputs, hidden=hidden, outputs=projection,
+    return float_recurrent_layers.Lstm(name, inputs=inputs, hidden=hidden, outputs=projection,
                              weight_ih=matrix(hidden, inputs, k, 4), weight_hh=matrix(hidden, projection, k, 4),
                              bias_ih=bias_ih, bias_hh=bias_hh, projection=matrix(projection, hidden, k),
                              peephole=RNG.normal(0, 0.5, (3, hidden)), returns="last")

@@ -35,7 +35,7 @@ from circulant.sim.golden.lstm import PEEPHOLES, Lstm
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.rnn import Rnn
-from circulant.sim.real import float_layers
+from circulant.sim.real import float_recurrent_layers as recurrent
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
@@ -217,7 +217,7 @@ def _gate(product: Product, gate: int, gates: int) -> Product:
                    bias=product.bias[gate * rows * k:(gate + 1) * rows * k])
 
 
-def _gate_rows(layer: Gru | Lstm | Rnn, exact: float_layers.Gru | float_layers.Lstm | float_layers.Rnn,
+def _gate_rows(layer: Gru | Lstm | Rnn, exact: recurrent.Gru | recurrent.Lstm | recurrent.Rnn,
                gates: str) -> dict[str, Rows]:
     """By gate."""
     sizes = (layer.inputs, layer.outputs)
@@ -242,7 +242,7 @@ def _gru(layer: Gru, rows: dict[str, Rows], step: Step, real: Real, x: Propagate
     return n + step.times(z, h - n, state)
 
 
-def _lstm(layer: Lstm, exact: float_layers.Lstm, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
+def _lstm(layer: Lstm, exact: recurrent.Lstm, rows: dict[str, Rows], step: Step, real: Real, x: PropagatedError,
           y: PropagatedError, c: PropagatedError) -> list[PropagatedError]:
     pre, state, cell = layer.pre_format.step, layer.output_format.step, layer.cell.step
     before = {gate: step.product(values, rows[gate], x, y)

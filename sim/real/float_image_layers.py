@@ -7,7 +7,7 @@ import numpy as np
 
 from circulant.sim.arith.circulant import pad
 from circulant.sim.arith.fixed import Reals
-from circulant.sim.real.float_layers import Tap, _check, _check_first_columns, _product, ignore, spectra
+from circulant.sim.real.products import Tap, check, check_first_columns, ignore, product, spectra
 from circulant.sim.shape.geometry import check_order, check_pool, flat, flattened
 from circulant.sim.shape.window import Grid, Window, Windowed
 
@@ -37,8 +37,8 @@ class Conv(Windowed):
     kind = "conv"
 
     def __post_init__(self) -> None:
-        _check_first_columns(self.name, weight=(self.weight, (self.window.positions, self.outputs, self.inputs)))
-        _check(self.name, bias=(self.bias, (self.outputs,)))
+        check_first_columns(self.name, weight=(self.weight, (self.window.positions, self.outputs, self.inputs)))
+        check(self.name, bias=(self.bias, (self.outputs,)))
         self.window.outputs(self.name, self.grid)
 
     @property
@@ -59,7 +59,7 @@ class Conv(Windowed):
         if tap is not ignore:
             tap(f"{name}.input", x[..., :self.inputs])
             tap(f"{name}.spectrum", spectra(x.reshape(*x.shape[:-1], q, k)))
-        y = _product(name, self.bias[None], of_outputs if tap is not ignore else ignore,
+        y = product(name, self.bias[None], of_outputs if tap is not ignore else ignore,
                      {name: (self.matrix[None], seen.reshape(*seen.shape[:3], -1))})[..., 0, :]
         if self.relu:
             tap(f"{self.name}.y", y := np.maximum(y, 0.0))
@@ -133,7 +133,7 @@ class Scale:
     kind = "scale"
 
     def __post_init__(self) -> None:
-        _check(self.name, scale=(self.scale, (self.inputs,)), shift=(self.shift, (self.inputs,)))
+        check(self.name, scale=(self.scale, (self.inputs,)), shift=(self.shift, (self.inputs,)))
 
     @property
     def outputs(self) -> int:

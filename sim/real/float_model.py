@@ -9,18 +9,9 @@ from numpy.typing import ArrayLike
 
 from circulant.sim.arith.fixed import Reals
 from circulant.sim.real.float_image_layers import Conv, Flatten, Pool, Residual, Scale
-from circulant.sim.real.float_layers import (
-    Activation,
-    Bidirectional,
-    Gru,
-    Linear,
-    Lstm,
-    OverTime,
-    Rnn,
-    Tap,
-    ignore,
-    spectra,
-)
+from circulant.sim.real.float_layers import Activation, Bidirectional, Linear, OverTime
+from circulant.sim.real.float_recurrent_layers import Gru, Lstm, Rnn
+from circulant.sim.real.products import Tap, ignore, spectra
 from circulant.sim.shape.chain import chained, check_chain, check_data, entry
 from circulant.sim.shape.sequences import Lengths, check_lengths, descending
 from circulant.sim.shape.window import Flow

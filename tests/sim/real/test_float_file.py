@@ -4,8 +4,9 @@ import pytest
 
 from circulant.sim import artifact
 from circulant.sim.real import float_file
-from circulant.sim.real.float_layers import Bidirectional, Lstm
+from circulant.sim.real.float_layers import Bidirectional
 from circulant.sim.real.float_model import Conv, Flatten, Gru, Linear, Model, Pool, Residual, Scale
+from circulant.sim.real.float_recurrent_layers import Lstm
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Window
 

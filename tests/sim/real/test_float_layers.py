@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from circulant.sim.real.float_layers import Linear, spectra
+from circulant.sim.real.float_layers import Linear
 from circulant.sim.real.float_model import Model
+from circulant.sim.real.products import spectra
 from tests.sim import samples
 from tests.sim.definitions import circulant, dft, whole
 from tests.sim.samples import refusal
