@@ -96,8 +96,8 @@ def _layer(point: Point, rng: np.random.Generator) -> float_layers.Linear | Lstm
     made = layer(point.cell.split()[0], inputs, outputs, point.projection, k)
     if isinstance(made, Gru) and point.cell == "gru before":
         return Gru(made.name, inputs=inputs, hidden=outputs, weight_ih=made.weight_ih,
-                                weight_hh=made.weight_hh, bias_ih=made.bias_ih, bias_hh=made.bias_hh,
-                                returns=made.returns, reset="before")
+                   weight_hh=made.weight_hh, bias_ih=made.bias_ih, bias_hh=made.bias_hh, returns=made.returns,
+                   reset="before")
     return made
 
 

@@ -131,11 +131,10 @@ _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4,
 
 _EIGHTEEN = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)
 
-_LUT6 = {"sums": 0.1, "increments": 0.1, "choices": 0.21, "registers": 0.28, "tables": -2.0}
-_FF6 = {"registers": 0.83, "operands": -1.67}
-_LUT4 = {"sums": 0.3, "increments": 0.3, "choices": 0.52, "thresholds": 0.39, "registers": 0.21, "partial": 0.5,
-         "tables": -2.0}
-_FF4 = {"registers": 0.94, "tables": -3.5}
+_LUT6 = {"sums": 0.11, "increments": 0.4, "choices": 0.13, "registers": 0.28, "operands": 0.45, "tables": -3.6}
+_FF6 = {"registers": 0.81, "operands": -1.44, "tables": -0.46}
+_LUT4 = {"sums": 0.03, "increments": 0.88, "choices": 0.31, "thresholds": 0.12, "registers": 0.52, "tables": -6.44}
+_FF4 = {"registers": 0.97, "operands": -0.7, "tables": -2.94}
 """Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it."""
 
