@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say(text: str) -> None:
-    """A line on stderr; of several processes that train together, one says it for all."""
+    """A line on stderr, printed by one of several processes that train together."""
     if leads():
         click.echo(text, err=True)
     else:

@@ -122,7 +122,7 @@ def float_model(model: Any, data: "Dataset", name: str | None) -> Model:
 
 
 def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """So many training samples at equal distances, and their lengths; all with 0, or where there are no more."""
+    """``count`` training samples at equal distances, and their lengths; all of them for 0, or if there are no more."""
     x, lengths = data.train_x, data.train_lengths
     if not 0 < count < len(x):
         return x, lengths

@@ -195,7 +195,7 @@ def _numbers_of_gates(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_mod
 
 
 def _check(name: str, numbers: Iterable[Numbers]) -> None:
-    """See that no value is further from its integer than rounding brings it, but for the last one of the format."""
+    """Check that no value is further from its integer than rounding brings it, but for the last one of the format."""
     for what, form, values in numbers:
         error = np.abs(form.real(form.quantize(values)) - values)
         if (error > form.step).any():

@@ -29,7 +29,7 @@ ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 
 
 def nearest_quantized(first: Tensor, form: Format) -> Tensor:
-    """First columns (…, k) whose spectra are integers of the format, as near to ``first`` as they are; float64."""
+    """The first columns (…, k) nearest to ``first`` whose spectra are integers of the format; float64."""
     k = first.shape[-1]
     half = torch.fft.rfft(first.double())
     re, im = (integers(part, form).double() * form.step for part in (half.real, half.imag))
@@ -86,7 +86,7 @@ def constrain_to_quantized(model: nn.Module, forms: Mapping[str, Format]) -> nn.
 
 
 def settled(model: nn.Module) -> nn.Module:
-    """A deep copy of what `constrain_to_quantized` gave, with the quantized values as its plain weights."""
+    """A deep copy of a model of `constrain_to_quantized`, with the quantized values as plain weights."""
     model = clone(model)
     for matrix in matrices(model).values():
         constraint = constraint_of(matrix)
