@@ -96,8 +96,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    table = Table(Column("part", no_wrap=True), "found", "for", title="circulant doctor", title_justify="left", title_style="bold",
-                  box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(Column("part", no_wrap=True), "found", "for", title="circulant doctor", title_justify="left",
+                  title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for each in findings:
         mark = "✓" if each.found else "✗" if each.needed else "–"
         style = "" if each.found else "red" if each.needed else "dim"

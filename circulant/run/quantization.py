@@ -188,8 +188,9 @@ def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
     from circulant.training.data.targets import SETS
 
-    how = "estimated" if picking["pick_by"] == "margins" else "lost"
-    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {SETS[picking['pick_on']]}"
+    how = "estimated" if picking["pick_by"] == "margins" else "measured"
+    return (f"{how} loss {picking['lost']:.2f} points on the {SETS[picking['pick_on']]} "
+            f"(budget {picking['budget']:g})")
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:
