@@ -95,13 +95,14 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
               help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
 @click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--plain", is_flag=True, help="With Amaranth's own functions alone, to see what ours save.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
 @_json
-def _generation(path: str | None, names: tuple[str, ...], repeats: int, against: Path | None) -> None:
+def _generation(path: str | None, names: tuple[str, ...], against: Path | None, **options: Any) -> None:
     """Seconds to generate some designs, and hashes that tell whether a design has changed."""
     chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
-    figures = designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True))
+    figures = designs.measure(chosen, **options, note=lambda text: click.echo(text, err=True))
     _show(figures, path)
     if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
         click.echo("\n".join(["Designs that differ:", *changed]), err=True)
