@@ -16,6 +16,7 @@ from benchmarks import (
     cnntable,
     designs,
     digits,
+    estimate,
     fuzz,
     golden,
     logic,
@@ -107,6 +108,22 @@ def _generation(path: str | None, names: tuple[str, ...], against: Path | None, 
     if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
         click.echo("\n".join(["Designs that differ:", *changed]), err=True)
         raise SystemExit(1)
+
+
+@main.command("estimate", epilog="Example: python -m benchmarks estimate --json docs/measured/estimate.json")
+@click.option("--no-routes", "routes", flag_value=False, default=True, help="Leave the clocks out, which take most of "
+              "the time.")
+@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py to other designs, and print them.")
+@_json
+def _estimate(path: str | None, routes: bool, fits: bool) -> None:
+    """Estimates against what Yosys found (docs/measured/logic.json) and what nextpnr reaches."""
+    def note(text: str) -> None:
+        click.echo(text, err=True)
+
+    if fits:
+        click.echo(json.dumps(estimate.fit(note), indent=1))
+        return
+    _show(estimate.measure(routes=routes, note=note), path)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")

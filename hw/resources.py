@@ -15,7 +15,7 @@ from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.golden.network import Layer, Network
 
-__all__ = ["Prediction", "inventory", "memories", "parts", "predict", "products"]
+__all__ = ["Prediction", "counted", "inventory", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,12 @@ def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: 
 def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False,
               profile: str = "generic") -> Inventory:
     """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
-    made, found = parts(network, plans, max_steps=max_steps, reloadable=reloadable), Inventory()
+    return counted(parts(network, plans, max_steps=max_steps, reloadable=reloadable), profile)
+
+
+def counted(made: Parts, profile: str = "generic") -> Inventory:
+    """Products and memories as they are counted in a design of a profile."""
+    found = Inventory()
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
