@@ -8,10 +8,13 @@ from circulant.boards.link.protocol import CRC, ESCAPE, FLAG, FLIP
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.storage import Ram
 
-__all__ = ["BUFFER", "FrameReceiver", "FrameSender"]
+__all__ = ["BUFFER", "LATENCY", "FrameReceiver", "FrameSender"]
 
 BUFFER = 256
 """Bytes of a frame at the most, all but its flags, before anything is escaped."""
+
+LATENCY = 2
+"""Cycles from the address of a buffer's byte to the byte: a block RAM is slow, so nothing but a register reads it."""
 
 
 def checksum() -> crc.Processor:
@@ -26,7 +29,7 @@ class FrameReceiver(wiring.Component):
         i: stream of bytes, each of which is taken at once.
         valid: a frame is there.
         size: its bytes without the check sum.
-        address, data: reads its byte, one cycle later.
+        address, data: reads its byte, `LATENCY` cycles later.
         release: it is done with.
         error: a frame is dropped in this cycle, as it is broken.
     """
@@ -43,12 +46,13 @@ class FrameReceiver(wiring.Component):
         inside, escaped, count = Signal(), Signal(), Signal(range(BUFFER + 2))
         byte, keeps = self.i.payload, Signal()
         m.d.comb += [
-            self.i.ready.eq(1), buffer.r_en.eq(1), buffer.r_addr.eq(self.address), self.data.eq(buffer.r_data),
+            self.i.ready.eq(1), buffer.r_en.eq(1), buffer.r_addr.eq(self.address),
             keeps.eq(self.i.valid & inside & (byte != FLAG) & (byte != ESCAPE) & ~self.valid),
             buffer.w_en.eq(keeps & (count < BUFFER)), buffer.w_addr.eq(count[:8]),
             buffer.w_data.eq(byte ^ Mux(escaped, FLIP, 0)),
             check.valid.eq(keeps), check.data.eq(buffer.w_data),
         ]
+        m.d.sync += self.data.eq(buffer.r_data)
         with m.If(self.release):
             m.d.sync += self.valid.eq(0)
         with m.If(self.i.valid):
@@ -76,7 +80,7 @@ class FrameSender(wiring.Component):
         send: begin, in a cycle without ``busy``.
         busy: a frame is under way.
         size: bytes of the buffer, at least one; constant meanwhile.
-        address, data: reads the buffer, one cycle later.
+        address, data: reads the buffer, `LATENCY` cycles later.
         o: stream of bytes.
     """
 
@@ -106,7 +110,9 @@ class FrameSender(wiring.Component):
                         m.next = "Idle"
                     with m.Else():
                         m.next = "Fetch"
-            with m.State("Fetch"):  # The buffer's register holds the byte that `address` named a cycle before.
+            with m.State("Fetch"):
+                m.next = "Keep"
+            with m.State("Keep"):  # The byte is there that `address` named two cycles before.
                 m.d.sync += [byte.eq(self.data), count.eq(count + 1)]
                 m.d.comb += [check.valid.eq(1), check.data.eq(self.data)]
                 m.next = "Send"

@@ -5,7 +5,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.boards.link.frames import BUFFER, FrameReceiver, FrameSender
+from circulant.boards.link.frames import BUFFER, LATENCY, FrameReceiver, FrameSender
 from circulant.boards.link.protocol import HASH, PAYLOAD, UNKNOWN, VERSION, Operation
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import connect
@@ -77,12 +77,18 @@ class Server(wiring.Component):
         connect(m, self.i, receiver.i)
         connect(m, sender.o, self.o)
 
-        # The request at hand, read byte by byte: at ``at``, and there a cycle later.
-        self._at, self._fresh = at, fresh = Signal(range(BUFFER + 1)), Signal()
-        self._receiver, self._answer = receiver, answer
-        m.d.sync += fresh.eq(1)
-        m.d.comb += [
-            receiver.address.eq(at), sender.data.eq(answer.r_data), answer.r_en.eq(1), answer.r_addr.eq(sender.address)]
+        # The request at hand, read byte by byte: at ``at``, and ``fresh`` when it is there.
+        self._at, self._ages = at, ages = Signal(range(BUFFER + 1)), Signal(LATENCY)
+        self._fresh = fresh = ages[-1]
+        self._receiver = receiver
+        m.d.sync += ages.eq(Cat(1, ages))
+        m.d.comb += receiver.address.eq(at)
+
+        # The buffer of the answer has registers on both sides.
+        self._put_at, self._put_byte, self._puts = put_at, put_byte, puts = Signal(range(BUFFER)), Signal(8), Signal()
+        m.d.comb += [answer.r_en.eq(1), answer.r_addr.eq(sender.address)]
+        m.d.sync += [sender.data.eq(answer.r_data), answer.w_en.eq(puts), answer.w_addr.eq(put_at),
+                     answer.w_data.eq(put_byte)]
 
         # The answer that is written, or was written last.
         self._size = size = Signal(range(BUFFER + 1), init=HEAD)
@@ -93,12 +99,12 @@ class Server(wiring.Component):
 
         with m.FSM():
             with m.State("Idle"):
-                m.d.sync += [at.eq(0), index.eq(0), fresh.eq(receiver.valid)]
+                m.d.sync += [index.eq(0), ages.eq(Cat(receiver.valid, ages))]
                 with m.If(fresh & receiver.valid):
-                    m.d.sync += [number.eq(receiver.data), at.eq(1), fresh.eq(0)]
+                    m.d.sync += [number.eq(receiver.data), at.eq(1), ages.eq(0)]
                     m.next = "Operation"
             with m.State("Operation"), m.If(fresh):
-                m.d.sync += [operation.eq(receiver.data), at.eq(2), fresh.eq(0)]
+                m.d.sync += [operation.eq(receiver.data), at.eq(2), ages.eq(0)]
                 with m.If(known & (number == answered) & (receiver.data != Operation.HELLO)):
                     m.next = "Answer"
                 with m.Else():
@@ -132,17 +138,15 @@ class Server(wiring.Component):
             if self._configures:
                 self._configure(m, *words)
             with m.State("Head"):  # The three bytes in front, now that the status is known.
-                m.d.comb += [answer.w_en.eq(1), answer.w_addr.eq(index),
-                             answer.w_data.eq(Array([number, operation, status])[index])]
+                m.d.comb += [puts.eq(1), put_at.eq(index), put_byte.eq(Array([number, operation, status])[index])]
                 m.d.sync += index.eq(index + 1)
                 with m.If(index == HEAD - 1):
                     m.next = "Answer"
             with m.State("Answer"):
                 m.d.comb += [sender.send.eq(1), receiver.release.eq(1)]  # The next request may come meanwhile.
-                m.d.sync += fresh.eq(0)
                 m.next = "Sending"
             with m.State("Sending"), m.If(~sender.busy):
-                m.d.sync += fresh.eq(0)
+                m.d.sync += [at.eq(0), ages.eq(0)]
                 m.next = "Idle"
         return m
 
@@ -157,12 +161,12 @@ class Server(wiring.Component):
 
     def _put(self, m: Module, value: Value) -> None:
         """Write the next byte of the answer."""
-        m.d.comb += [self._answer.w_en.eq(1), self._answer.w_addr.eq(self._size), self._answer.w_data.eq(value)]
+        m.d.comb += [self._puts.eq(1), self._put_at.eq(self._size), self._put_byte.eq(value)]
         m.d.sync += self._size.eq(self._size + 1)
 
     def _take(self, m: Module) -> None:
         """Go on to the next byte of the request."""
-        m.d.sync += [self._at.eq(self._at + 1), self._fresh.eq(0)]
+        m.d.sync += [self._at.eq(self._at + 1), self._ages.eq(0)]
 
     def _beats(self, m: Module) -> "_Beats":
         """Signals between bytes and beats; what is on its way outlasts a request."""
