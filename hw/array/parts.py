@@ -7,7 +7,7 @@ from amaranth.hdl import Shape
 
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.lanes import array_images, row_shape
-from circulant.hw.array.output_pipeline import route_layout
+from circulant.hw.array.output_pipeline import chain_width
 from circulant.hw.array.program import Program
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
@@ -77,9 +77,8 @@ class Parts:
 def array_parts(program: Program) -> Parts:
     """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
-    leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
     found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
-             Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False)]
+             Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)]
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
     leaving_width = max(matrix.product.product.width for matrix in program.matrices)

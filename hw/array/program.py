@@ -123,6 +123,12 @@ class Matrix:
         """(rows, k), interleaved by gate."""
         return self._interleaved(self.product.bias.reshape(self.rows, -1))
 
+    @cached_property
+    def scales(self) -> list[int]:
+        """For each row, interleaved by gate, by how many bits it is shifted before its last rounding."""
+        scales = np.array(self.product.grid.row_scales or (0,) * self.rows)
+        return [int(each) for each in self._interleaved(scales)]
+
     def banks(self, chains: int) -> int:
         """Chains that carry rows of one and the same gate."""
         return max(1, chains // len(self.kinds))
