@@ -45,6 +45,8 @@ def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
            "measure": measure, "reason": ""}
     if "reason" not in trained:
         row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"]}
+        if trained.get("block_size"):  # What a search has learned.
+            row["block_size"] = str(plain(trained["block_size"]))
         row |= {stage: score for stage, score in trained["scores"].items() if stage in ("dense", "circulant")}
     return row | found
 

@@ -25,6 +25,7 @@ KIND, VERSION = "circulant-point", 1
 
 _FIGURES = Table({"figures": Mapped(Anything())})
 
+
 def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     """The folder of a training, made where it is missing.
 
@@ -36,8 +37,11 @@ def training_folder(tables: Mapping[str, Any], data: str) -> Path:
         Refusal: when the cache cannot be written to.
     """
     from circulant.training.loop.trainer import FREE
+    from circulant.training.settings.training import PHASES
 
-    kept = {name: value for name, value in tables["training"].items() if name not in FREE}
+    # A store from before there was a search stays good.
+    idle = PHASES["search"] if tables["training"]["method"] != "search" else ()
+    kept = {name: value for name, value in tables["training"].items() if name not in (*FREE, *idle)}
     key = artifact.digest({**tables, "training": kept, "digest": data, "circulant": __version__,
                            "torch": importlib.metadata.version("torch")})
     folder = folders.store("trained") / key

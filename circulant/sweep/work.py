@@ -20,6 +20,7 @@ from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
 from circulant.run.sizing import options as hardware_options
+from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
@@ -65,11 +66,15 @@ def epochs(point: Point, *, dense: bool = False) -> int:
     settings = point.experiment.training
     if dense:
         return settings.dense_epochs
-    return settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
+    if settings.method == "direct":
+        return settings.direct_epochs
+    searched = settings.search_epochs if settings.method == "search" else 0
+    return searched + settings.admm_epochs + settings.retrain_epochs
 
 
 def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
-    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
+    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores, and the table of
+    block sizes that a search ended in.
 
     One that was interrupted goes on from its checkpoint.
 
@@ -110,11 +115,13 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
         state = baseline(point.experiment, Path(named))
     trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
                              block_size=tables["compression"]["block_size"], progress=progress,
-                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state)
+                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state,
+                             costs=path_costs(point.experiment))
     training.save_trained(folder / "model.pt", trained)
     artifact.write_json(folder / "training.json", KIND, VERSION, {
         "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
-        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
+        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start,
+        "block_size": trained.table if tables["training"]["method"] == "search" else None})
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return _read(folder)
 
@@ -136,7 +143,8 @@ def _kept(folder: Path) -> Found | None:
 
 def _read(folder: Path) -> Found:
     found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
-    return {"folder": folder} | {name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
+    return {"folder": folder, "block_size": found.get("block_size")} | {
+        name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
 
 
 def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Found]:

@@ -12,7 +12,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
 
-__all__ = ["KINDS", "Plan", "each_step", "layer_multiplications", "plan", "repeats", "require_positive"]
+__all__ = ["KINDS", "Plan", "each_step", "ladder", "layer_multiplications", "plan", "repeats", "require_positive"]
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
