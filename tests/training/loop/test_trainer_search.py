@@ -56,7 +56,8 @@ def test_the_network_is_the_one_that_its_table_gives(searched):
     """What follows the search starts from the dense baseline, so that the table alone can be trained again."""
     again = run(settings=dataclasses.replace(SETTINGS, method="admm"), block_size=sizes(searched), costs=None)
     assert again.scores == searched.scores
-    assert all(torch.equal(value, again.model.state_dict()[name]) for name, value in searched.model.state_dict().items())
+    state = again.model.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in searched.model.state_dict().items())
 
 
 @pytest.mark.parametrize("stop", [2, 4, 5, 6])
