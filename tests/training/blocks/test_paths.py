@@ -26,7 +26,8 @@ def step(paths, model, seed=0):
 
 
 def test_numbers_are_those_of_first_columns():
-    assert numbers(network()) == {"0": {1: 256, 2: 128, 4: 64, 8: 32, 16: 16}, "2": {1: 64, 2: 32, 4: 16, 8: 16, 16: 16}}
+    assert numbers(network()) == {"0": {1: 256, 2: 128, 4: 64, 8: 32, 16: 16},
+                                  "2": {1: 64, 2: 32, 4: 16, 8: 16, 16: 16}}
 
 
 def test_a_sampled_path_is_the_projection_of_the_weight():
