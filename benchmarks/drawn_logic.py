@@ -20,7 +20,7 @@ from circulant.training.settings import CompressionSettings
 __all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
 
 FAMILY = "ecp5"
-FITTED, HELD_OUT = 36, 20
+FITTED, HELD_OUT = 24, 20
 KEPT = Path("docs/measured/drawn-logic.json")
 
 
@@ -41,9 +41,9 @@ def candidates() -> Iterator[Candidate]:
     """Random candidates without end, the same ones each time."""
     rng = random.Random(26)
     while True:
-        yield Candidate(rng.choice(("gru", "lstm")), rng.choice((16, 24, 32, 48)), recurrent=rng.choice((2, 4, 8, 16)),
+        yield Candidate(rng.choice(("gru", "lstm")), rng.choice((16, 24, 32)), recurrent=rng.choice((2, 4, 8)),
                         linear=rng.choice((1, 2, 4, 8)), weight_bits=rng.randint(4, 12),
-                        activation_bits=rng.randint(8, 16), multipliers=rng.randint(9, 48))
+                        activation_bits=rng.randint(8, 16), multipliers=rng.randint(9, 32))
 
 
 def experiment(candidate: Candidate) -> Experiment:

@@ -10,12 +10,14 @@ from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import Plan
+from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.golden.network import Layer, Network
 
-__all__ = ["Prediction", "counted", "inventory", "layer_parts", "memories", "parts", "predict", "products"]
+__all__ = ["Prediction", "counted", "inventory", "latency", "layer_parts", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,13 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
     """
     with unelaborated():
         return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
+
+
+def latency(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> int | None:
+    """The latency of a sample, as `circulant.hw.plan.latency.sample_latency`."""
+    with unelaborated():
+        units = Top(network, plans, max_steps=max_steps).units
+    return sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in units])
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

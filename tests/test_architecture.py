@@ -34,7 +34,7 @@ OURS = {
 has one of its own where it may do less or more."""
 
 THEIRS = {
-    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna"},
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna", "distributed"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},

@@ -19,7 +19,7 @@ from circulant.sim.files.files import discard
 from circulant.sim.files.schema import Anything, Mapped, Table
 from circulant.sim.refusal import Refusal
 
-__all__ = ["figures", "keep", "point_key", "training_folder"]
+__all__ = ["figures", "keep", "point_key", "sources", "training_folder"]
 
 KIND, VERSION = "circulant-point", 1
 
@@ -58,7 +58,7 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
         model: the hash of the file of the trained model.
         tables: quantization, hardware and board of the experiment, and simulation where it is simulated.
     """
-    return artifact.digest({"model": model, **tables, "measure": measure, "sources": _sources()})
+    return artifact.digest({"model": model, **tables, "measure": measure, "sources": sources()})
 
 
 def figures(key: str) -> dict[str, Any] | None:
@@ -86,7 +86,7 @@ def _path(key: str) -> Path:
 
 
 @cache
-def _sources() -> str:
+def sources() -> str:
     """SHA-256 of the sources of `circulant.sim` and `circulant.hw`."""
     sha = hashlib.sha256()
     for package in ("circulant.sim", "circulant.hw"):

@@ -17,8 +17,8 @@ INPUTS, HIDDEN, CLASSES = 6, 8, 5
 
 
 def network(gru, linear, weights, activations):
-    """A GRU and a classifier, of a block size each. A matrix depends on its own one alone, as do the ranges that set how
-    long the tables of activations are."""
+    """A GRU and a classifier, of a block size each. A matrix depends on its own one alone, and so do the ranges, which
+    set how long the tables of activations are."""
     rng = np.random.default_rng(0)
 
     def columns(k, *shape):
