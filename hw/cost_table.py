@@ -126,20 +126,19 @@ class CostTable:
         chosen[~legal] = 0
         pace = self._cycles[sizes, every, chosen]
         spare = np.where((pace.argmax(axis=1)[:, None] == every) & legal[:, None], left[:, None], 0)
-        found = np.zeros((7, len(legal)))
+        found = np.zeros((6, len(legal)))
         for at in every:
-            mine = self._taken(int(at), sizes[:, at], chosen[:, at], spare[:, at],
-                               given.weight_bits[part], given.activation_bits[part])
+            mine = self._taken(int(at), sizes[:, at], chosen[:, at], spare=spare[:, at],
+                               weights=given.weight_bits[part], activations=given.activation_bits[part])
             found[0] = np.maximum(found[0], mine[0] * self._paced[at])
             found[1:] += mine[1:]
         found[:, ~legal] = 0
-        cycles, multipliers, dsps, block_rams, memory, weights = found[:6]
-        return Costs(legal, cycles, *(each.astype(np.int64) for each in (multipliers, dsps)), block_rams,
-                     *(each.astype(np.int64) for each in (memory, weights)))
+        multipliers, dsps, memory, weights = found[[1, 2, 4, 5]].astype(np.int64)
+        return Costs(legal, found[0], multipliers, dsps, block_rams=found[3], memory_bits=memory, weight_bits=weights)
 
-    def _taken(self, at: int, sizes: Ints, chosen: Ints, spare: Ints, weights: Ints, activations: Ints
+    def _taken(self, at: int, sizes: Ints, chosen: Ints, *, spare: Ints, weights: Ints, activations: Ints
                ) -> NDArray[np.float64]:
-        """(7, N): cycles, multipliers, DSP blocks, block RAMs, memory bits and weight bits of a layer."""
+        """(6, N): cycles, multipliers, DSP blocks, block RAMs, memory bits and weight bits of a layer."""
         spare = np.minimum(spare, 0xFFFF)
         plans, which = np.unique(((sizes * 256 + chosen) << 16) | spare, return_inverse=True)
         numbers = np.array([self._plan(at, int(key)) for key in plans])[which]
@@ -173,7 +172,7 @@ class CostTable:
             demand = self._family.demand(counted(parts, self._profile))
             self.entries[known] = (plan.cycles * float(self._times[at]), plan.multipliers, demand.dsps,
                                    demand.block_rams, sum(memory.bits for memory in parts.memories),
-                                   layer_bits(layer), 0.0)
+                                   layer_bits(layer))
         return self.entries[known]
 
     def _network(self, k: int, weights: int, activations: int) -> Network:

@@ -235,6 +235,7 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/training/loop/test_trainer_search.py",  # Trainings whose block sizes are learned.
     "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
     "tests/users/test_users.py",  # Three users with the wheel.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.

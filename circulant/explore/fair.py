@@ -6,6 +6,7 @@ have equal multiplications, or equal weight bits, equally many epochs, and the s
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from circulant.experiment import Experiment
 from circulant.explore.bounds import sized
@@ -85,7 +86,8 @@ def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
     """A dense experiment of so many units, trained for as many epochs as the block-circulant one in all."""
     training = chosen.training
     rest = training.direct_epochs if training.method == "direct" else training.admm_epochs + training.retrain_epochs
-    model = replace(chosen.model, **{key: count, "projection": min(chosen.model.projection, count // 2)})
+    smaller: dict[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
+    model = replace(chosen.model, **smaller)
     return sized(replace(
         chosen, model=model, quantization=replace(chosen.quantization, weight_bits=bits), training=replace(
             training, method="admm", dense_epochs=training.dense_epochs + rest, admm_epochs=0, retrain_epochs=0,

@@ -18,8 +18,8 @@ __all__ = ["COSTS_SAID", "page", "tree"]
 RULES = {1: "a block size to start with", 2: "doubled, or halved", 3: "larger outside the recurrent layers",
          4: "a GRU for the LSTM"}
 
-COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. The energy "
-              "counts products and weights read, at 45 nm, and compares designs alone.")
+COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. The "
+              "energy counts products and weights read, at 45 nm, and compares designs alone.")
 
 
 def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, fair: Comparison, command: str) -> str:

@@ -112,7 +112,7 @@ def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE)
 
 
 def _whole(call: Callable[..., Any], *given: Any) -> Any:
-    """What a task gives; its failure as a result, so that what waits for it can say the reason, too."""
+    """The result of a task; its failure is one, too, so that what waits for it can say the reason."""
     try:
         return call(*given)
     except Exception as error:

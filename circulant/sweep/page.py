@@ -39,9 +39,11 @@ def experiment_of(base: Experiment, row: Mapping[str, Any]) -> Experiment:
     size: int | dict[str, int] = ({name: int(k) for name, _, k in (part.partition("=") for part in words.split())}
                                   if "=" in words else int(words))
     bits = row["weight_bits"]
+    training = replace(base.training, seed=row.get("seed", base.training.seed))
+    if training.method == "search":  # Its outcome is the block size.
+        training = replace(training, method="admm")
     return replace(
-        base, compression=CompressionSettings(size), training=replace(base.training, seed=row.get(
-            "seed", base.training.seed), **({"method": "admm"} if base.training.method == "search" else {})),
+        base, compression=CompressionSettings(size), training=training,
         quantization=replace(base.quantization, activation_bits=row["activation_bits"], weight_bits=bits if isinstance(
             bits, int) else {name: int(each) for name, _, each in (part.partition("=") for part in bits.split())}),
         hardware=replace(base.hardware, multipliers=row["budget"]))

@@ -132,9 +132,9 @@ def _parallel(label: str, rows: Rows) -> Picture:
             dimensions.append({"label": words, "values": [row[key] for row in rows]})
     for name in ("multipliers", "cycles_per_step", "weight_memory_bits"):
         figure = FIGURES[name]
-        values = [math.log10(max(figure.value(row), 1)) for row in rows]
-        ticks = sorted({round(min(values) + n * (max(values) - min(values)) / 4, 3) for n in range(5)})
-        dimensions.append({"label": figure.words, "values": values, "tickvals": ticks,
+        logs = [math.log10(max(figure.value(row), 1)) for row in rows]
+        ticks = sorted({round(min(logs) + n * (max(logs) - min(logs)) / 4, 3) for n in range(5)})
+        dimensions.append({"label": figure.words, "values": logs, "tickvals": ticks,
                            "ticktext": [f"{10 ** tick:,.3g}" if tick < 3 else f"{round(10 ** tick, -2):,.0f}"
                                         for tick in ticks]})
     scores = [row["quantized"] for row in rows]
@@ -142,8 +142,9 @@ def _parallel(label: str, rows: Rows) -> Picture:
     dimensions.append({"label": metrics.words(rows[0]["metric"]), "values": scores,
                        **({"tickformat": ".1%"} if percent else {})})
     ranked = sorted(scores)
-    trace = {"type": "parcoords", "dimensions": dimensions, "labelangle": -12, "labelfont": {"color": "ink", "size": 11},
-             "tickfont": {"color": "ink", "size": 10}, "rangefont": {"color": "soft", "size": 9},
+    trace = {"type": "parcoords", "dimensions": dimensions, "labelangle": -12,
+             "labelfont": {"color": "ink", "size": 11}, "tickfont": {"color": "ink", "size": 10},
+             "rangefont": {"color": "soft", "size": 9},
              "line": {"color": scores, "colorscale": "Viridis", "cmin": ranked[len(ranked) // 4],
                       "cmax": ranked[-1],
                       "reversescale": not rows[0]["higher_is_better"]}}
@@ -159,7 +160,7 @@ def _widths(label: str, rows: Rows) -> Picture:
     choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
     for over, along, words in (("block_size", "weight_bits", "bits of a weight"),
                                ("weight_bits", "block_size", "block size")):
-        traces = []
+        traces: list[dict[str, Any]] = []
         rows = [{**row, "block_size": _coarse(row["block_size"])} for row in rows] if many else rows
         groups = sorted(dict.fromkeys(row[over] for row in rows), key=_order)
         for number, group in enumerate(groups):
@@ -176,7 +177,7 @@ def _widths(label: str, rows: Rows) -> Picture:
                 "text": [f"{metrics.shown(rows[0]['metric'], mean)}, {count} seed{'s' * (count > 1)}"
                          for mean, *_, count in spread], "hovertemplate": "%{text}<extra>%{fullData.name}</extra>"})
         order = [str(value) for value in sorted(dict.fromkeys(row[along] for row in rows), key=_order)]
-        scores = [score for trace in traces for score in trace["y"]]
+        scores: list[float] = [score for trace in traces for score in trace["y"]]
         choices.append(Choice(f"against {words}", traces, {
             "xaxis": {"type": "category", "categoryorder": "array", "categoryarray": order, "title": {"text": words}},
             "yaxis": _score_axis(rows[0], scores)}))

@@ -14,7 +14,7 @@ from circulant.sweep import store
 from circulant.sweep.point import Point, plain
 from circulant.sweep.work import Found, epochs, evaluate, failure, keyed, train
 
-__all__ = ["Jobs", "Row", "run"]
+__all__ = ["Jobs", "Row", "run", "side_by_side"]
 
 Jobs = int | str
 """Processes of this machine, or the address of a Dask scheduler."""
@@ -84,7 +84,7 @@ def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
         # Only in this process can a training report its epochs.
         tasks = [partial(train, point, base, *[partial(note, point)][:jobs == 1])
                  for point, base in zip(some, dense, strict=True)]
-        for at, result in _each(tasks, jobs):
+        for at, result in side_by_side(tasks, jobs):
             found[at] = result
             before += lengths[at]
             show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models")
@@ -101,7 +101,7 @@ def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapp
     total, found = sum(map(len, networks)), dict[int, Found]()
     show("points", 0, total)
     tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
-    for number, results in _each(tasks, jobs):
+    for number, results in side_by_side(tasks, jobs):
         group = networks[number]
         if isinstance(results, dict):  # Why its process ended.
             results = [results] * len(group)
@@ -145,7 +145,7 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
     return trained, found
 
 
-def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
+def side_by_side(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
     """Index and result of each task, as they end; a task whose process ends has the reason as its result."""
     if jobs == 1:
         yield from ((at, task()) for at, task in enumerate(tasks))

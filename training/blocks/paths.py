@@ -136,7 +136,7 @@ class Paths:
             over = self.expected() / self.bound - 1
             self._multiplier = max(0.0, self._multiplier + GROWTH * float(over.detach()))
             self._adam.zero_grad()
-            (self._multiplier * over + self._gates()).backward()  # type: ignore[no-untyped-call]
+            (self._multiplier * over + self._gates()).backward()
             self._adam.step()
         self._choose()
 

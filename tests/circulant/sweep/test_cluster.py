@@ -41,7 +41,7 @@ class Cluster:
     def __init__(self, folder):
         self._folder, self._all = folder, []
         file = folder / "scheduler.json"
-        self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", file)
+        self._start("scheduler", ["--port", "0", "--no-dashboard", "--scheduler-file", file])
         deadline = time.monotonic() + 120
         while not file.exists():
             assert time.monotonic() < deadline, "the scheduler must start"
@@ -50,8 +50,8 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def worker(self, name, **environment):
-        return self._start("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--name", name,
-                           "--local-directory", self._folder / name, "--death-timeout", "60",
+        return self._start("worker", [self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--name", name,
+                                      "--local-directory", self._folder / name, "--death-timeout", "60"],
                            CIRCULANT_CACHE=str(self._folder / f"cache-{name}"), **environment)
 
     def workers(self, count):
@@ -59,7 +59,7 @@ class Cluster:
         with cluster_client(self.address) as client:
             client.wait_for_workers(count, timeout=120)
 
-    def _start(self, kind, *arguments, **environment):
+    def _start(self, kind, arguments, **environment):
         with (self._folder / f"{kind}-{len(self._all)}.log").open("w") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", kind, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=log,
