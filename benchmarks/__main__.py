@@ -19,6 +19,7 @@ from benchmarks import (
     estimate,
     fuzz,
     golden,
+    learned,
     logic,
     mutation,
     networks,
@@ -76,6 +77,19 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
+@click.option("--seeds", default=2, show_default=True, help="Trainings of each kind.")
+@click.option("--task", "tasks", multiple=True, type=click.Choice(list(learned.TASKS)), help="May be repeated.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw it, too.")
+@_json
+def _learned(path: str | None, seeds: int, tasks: tuple[str, ...], picture: Path | None) -> None:
+    """Block sizes that are learned, against uniform ones and those of phase I, at equal weight bits."""
+    figures = learned.measure(range(seeds), tasks or tuple(learned.TASKS))
+    if picture is not None:
+        learned.picture(figures, picture)
+    _show(figures, path)
 
 
 @main.command("fuzz", epilog="Example: python -m benchmarks fuzz --json -")

@@ -35,7 +35,7 @@ OURS = {
 has one of its own where it may do less or more."""
 
 THEIRS = {
-    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna"},
+    "circulant": {"numpy", "click", "rich", "tomlkit", "jinja2", "matplotlib", "optuna", "distributed"},
     "circulant.training": {"numpy", "torch", "rapidfuzz", "rich"},
     "circulant.training.data": {"numpy", "scipy", "sklearn", "PIL"},
     "circulant.training.onnx": {"numpy", "torch", "onnx"},
@@ -54,8 +54,8 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources "
-                    "foreseen reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources cost_table "
+                    "logic_estimate foreseen reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
                         "flow build host simulated",
 }
@@ -235,6 +235,7 @@ WITHOUT_A_SOURCE = {
     "tests/training/test_known_faults.py",  # What is wrong elsewhere.
     "tests/circulant/test_api.py",     # What every public function refuses.
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
+    "tests/training/loop/test_trainer_search.py",  # Trainings whose block sizes are learned.
     "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
     "tests/users/test_users.py",  # Three users with the wheel.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
