@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.quantize import quantize as quantization
@@ -45,7 +46,8 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: Arra
     sample = _sample(sample_inputs)
     known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths
     exact, lowered = _converted(model, sample, name)
-    widths = {"grids": lowered.grids, "formats": lowered.formats} | widths
+    grids = {path: WeightGrid(form) for path, form in lowered.grids.items()}
+    widths = {"grids": grids, "formats": lowered.formats} | widths
     return quantization.quantize(exact, sample, lengths=known, weight_bits=weight_bits,
                                  activation_bits=activation_bits, **widths)
 

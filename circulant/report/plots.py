@@ -14,8 +14,10 @@ from circulant.sim import metrics
 
 __all__ = ["COLORS", "INK", "draw", "png", "style"]
 
-PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
-COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
+PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct",
+          "search": "search of block sizes"}
+COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e",
+          "search": "#b3523b"}
 INK, GRID = "#2b2f36", "#e3e5e8"
 DPI = 150
 """Pixels per inch: sharp on a dense screen."""

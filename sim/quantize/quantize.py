@@ -11,6 +11,7 @@ from circulant.sim.arith.activation import FUNCTIONS, Pwl, activation_names
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_lines
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -31,11 +32,14 @@ from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, pr
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
-from circulant.sim.shape.kinds import unknown, within
+from circulant.sim.shape.kinds import leaves, unknown, within
 from circulant.sim.shape.recurrent import check_one_block_size
 from circulant.sim.shape.sequences import check_lengths
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grids", "matrices", "quantize", "quantize_layer"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grid_of", "grids", "matrices", "quantize", "quantize_layer"]
+
+BEHIND = {"input_product": "candidate_input", "recurrent_product": "candidate_recurrent"}
+"""The product that has the last rows of a matrix, by that which has the first ones."""
 
 
 def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
@@ -107,9 +111,20 @@ def _(layer: Bidirectional | Residual) -> dict[str, Product]:
     return {path: each for one in layer.within for path, each in matrices(one).items()}
 
 
-def grids(network: Network) -> dict[str, Format]:
-    """The format of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values."""
-    return {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
+def grids(network: Network) -> dict[str, WeightGrid]:
+    """The values of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values.
+
+    Of a recurrent layer the block rows are those of all gates, one behind the other.
+    """
+    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in leaves(network.layers)
+            for path in matrices(layer)}
+
+
+def grid_of(layer: Any, role: str) -> WeightGrid:
+    """The values of the weights of a matrix of a layer; behind the rows of the gates of a GRU are its candidate's."""
+    rows = [layer.products[role], *filter(None, [layer.products.get(BEHIND.get(role, ""))])]
+    shifts = tuple(shift for each in rows for shift in each.row_shifts or (0,) * len(each.weights))
+    return WeightGrid(rows[0].weight, shifts if any(shifts) else ())
 
 
 def _parts(layer: Layer) -> list[str]:
@@ -208,7 +223,7 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
     bias = pad(layer.bias, p * k)
-    if bits.whole and k == 1:
+    if bits.whole and k == 1 and bits.of(name).weight_scale == "matrix":
         return whole_product(name, weight, bias=bias, input=input, seen=seen, peaks=peaks, bits=bits)
     output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
     return product(name, weight, bias=bias, input=input, output=output, peaks=peaks, bits=bits)
