@@ -101,7 +101,7 @@ def _errors() -> dict[str, float]:
         luts, flip_flops = logic(FAMILY, network.layers, plans)
         truth = row["found"]
         for name, mine, its in (("dsp", demand.dsps, truth["dsps"]), ("bram", demand.block_rams, truth["block_rams"]),
-                                ("lut", luts, truth["luts"] + truth["lut_rams"] + 2 * truth["carries"]),
+                                ("lut", luts, occupied(FAMILY, truth)),
                                 ("ff", flip_flops, truth["flip_flops"])):
             worst[name] = max(worst[name], abs(mine / its - 1) if its else float(mine > 0))
     return worst

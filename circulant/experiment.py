@@ -49,6 +49,8 @@ class Quantization(Table):
     """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
 
     weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
+    weight_scale: str = key("matrix", "what has a binary point of its own: all weights of a matrix, or each block "
+                                      "row of it, for few bits", choices=("matrix", "row"))
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
     spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
                                               zero="activation_bits + 1")

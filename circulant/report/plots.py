@@ -144,7 +144,7 @@ def _ranges(ranges: Sequence[Mapping[str, Any]]) -> Figure:
     axes.set_yticks(range(len(ranges)), [f"{each['name']}  {each['format']['width']}.{each['format']['frac']}"
                                          for each in ranges])
     axes.set_xlim(-0.6, most + 0.2)
-    axes.set_xlabel("bits taken besides the sign; green: end of the format; orange: analytic worst case")
+    axes.set_xlabel("bits in use, sign not counted; green: end of the format; orange: analytic worst case")
     figure.colorbar(image, ax=axes, label="log10 of the share of values", shrink=0.6)
     style(axes, "tensors against their formats (width.fraction bits)", grid="x")
     return figure
