@@ -1,7 +1,5 @@
-"""Look-up tables and flip-flops that Yosys makes of drawn candidates, to which the estimate of explorations is fitted.
-
-The first `FITTED` points are what the factors are fitted to; those behind them are held out and show the error.
-"""
+"""Look-up tables and flip-flops that Yosys makes of drawn candidates, which show the error of the cost model; no factor
+of `circulant.hw.foreseen` is fitted to them."""
 import json
 import random
 import tempfile
@@ -17,10 +15,10 @@ from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
+__all__ = ["FAMILY", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
 
 FAMILY = "ecp5"
-FITTED, HELD_OUT = 24, 20
+COUNT = 20
 KEPT = Path("docs/measured/drawn-logic.json")
 
 
@@ -56,7 +54,7 @@ def experiment(candidate: Candidate) -> Experiment:
         {candidate.kind: candidate.recurrent, "linear": candidate.linear}))
 
 
-def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
+def measure(path: Path = KEPT, count: int = COUNT) -> None:
     """Synthesize candidates until there are ``count`` in the file; one whose budget is too small is left out."""
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
     known, drawn = len(rows), 0
@@ -81,7 +79,7 @@ def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
 
 
 def read(path: Path = KEPT) -> list[dict[str, Any]]:
-    """The measured candidates, those to be fitted first."""
+    """The measured candidates, in the order in which they were drawn."""
     found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
     return found
 

@@ -3,6 +3,7 @@ import pytest
 
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts
+from circulant.run import known_plans
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
 from circulant.sim.golden.network import Network
