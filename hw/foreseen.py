@@ -42,7 +42,7 @@ def foreseen(made: Parts, layers: int, *, levels: int = LEVELS, profile: str = "
         levels: of logic between two registers.
         profile: what ``generate`` calls ``family``.
     """
-    found = counted(made, profile)
+    found = counted(made, PROFILES[profile])
     known = quantities(made, layers, levels=levels)
     found.logic = Counter({kind: round(sum(factor * known[name] for name, factor in factors.items()))
                            for kind, factors in FACTORS.items()})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
-from circulant.hw.emit.profile import PROFILES
+from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import Plan
@@ -43,17 +43,17 @@ def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: 
 def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False,
               profile: str = "generic") -> Inventory:
     """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
-    return counted(parts(network, plans, max_steps=max_steps, reloadable=reloadable), profile)
+    return counted(parts(network, plans, max_steps=max_steps, reloadable=reloadable), PROFILES[profile])
 
 
-def counted(made: Parts, profile: str = "generic") -> Inventory:
-    """Products and memories as they are counted in a design of a profile."""
+def counted(made: Parts, profile: Profile) -> Inventory:
+    """Parts as they are counted in a design whose memories lie where a profile says."""
     found = Inventory()
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
         if memory.copies:
-            found.memories[memory.depth, memory.width, memory.place(PROFILES[profile])] += memory.copies
+            found.memories[memory.depth, memory.width, memory.place(profile)] += memory.copies
     return found
 
 
