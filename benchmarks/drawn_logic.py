@@ -1,5 +1,5 @@
-"""Look-up tables and flip-flops that Yosys makes of drawn candidates, which show the error of the cost model; no factor
-of `circulant.hw.foreseen` is fitted to them."""
+"""Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.cost_table` are fitted
+to the first `FITTED` of them; those behind are held out, and show its error."""
 import json
 import random
 import tempfile
@@ -15,10 +15,10 @@ from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
+__all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
 
 FAMILY = "ecp5"
-COUNT = 20
+FITTED, HELD_OUT = 8, 20
 KEPT = Path("docs/measured/drawn-logic.json")
 
 
@@ -54,7 +54,7 @@ def experiment(candidate: Candidate) -> Experiment:
         {candidate.kind: candidate.recurrent, "linear": candidate.linear}))
 
 
-def measure(path: Path = KEPT, count: int = COUNT) -> None:
+def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
     """Synthesize candidates until there are ``count`` in the file; one whose budget is too small is left out."""
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
     known, drawn = len(rows), 0
@@ -79,7 +79,7 @@ def measure(path: Path = KEPT, count: int = COUNT) -> None:
 
 
 def read(path: Path = KEPT) -> list[dict[str, Any]]:
-    """The measured candidates, in the order in which they were drawn."""
+    """The measured candidates, those that factors are fitted to first."""
     found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
     return found
 
