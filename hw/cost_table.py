@@ -36,8 +36,8 @@ CHUNK = 1 << 15
 Ints = NDArray[np.int64]
 
 RECURRENT = {"ecp5": ((0.609, 11.54), (0.907, 5.07))}
-"""For look-up tables and flip-flops of recurrent networks, by family: a factor of what `circulant.hw.foreseen` says, and
-one of the bits that tables in logic give. Fitted to the first eight candidates of ``benchmarks.drawn_logic``, so that
+"""Look-up tables and flip-flops of recurrent networks, by family: a factor of what `circulant.hw.foreseen` says, and
+one of the bits that tables in logic give. Fitted to the first eight candidates of `benchmarks.drawn_logic`, so that
 the greatest relative error is least; the others show the error."""
 PLAIN = ((1.0, 0.0), (1.0, 0.0))
 
