@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from benchmarks.drawn_logic import FAMILY, FITTED, Candidate, experiment, read
@@ -40,7 +41,15 @@ BLOCKS, WEIGHTS, ACTIVATIONS = (2, 4, 8, 16), (4, 8, 12), (8, 12, 16)
 
 
 def measure() -> dict[str, Any]:
-    """All figures by the names that ``--json`` prints."""
+    """All figures by the names that ``--json`` prints.
+
+    Raises:
+        ClickException: when there is no record of the exploration.
+    """
+    if not RECORD.is_file():
+        raise click.ClickException(f"The record of an exploration must be there, but {RECORD} is not; make it by "
+                                   "`circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F`, and copy "
+                                   "its explore.json")
     points, cycles = _model()
     found = artifact.read_json(RECORD, "circulant-exploration", 1)
     low, high = found["bounds"]["low"], found["bounds"]["high"]
