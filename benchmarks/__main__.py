@@ -17,6 +17,7 @@ from benchmarks import (
     designs,
     digits,
     estimate,
+    explore,
     fuzz,
     golden,
     learned,
@@ -77,6 +78,22 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("explore", epilog="Example: python -m benchmarks explore --json -")
+@_json
+def _explore(path: str | None) -> None:
+    """The exploration: points a second of the cost model, errors, overhead of a point, trainings, what was found."""
+    figures = explore.measure()
+    table = Table("figure", "value", title="Exploration", title_justify="left")
+    for name, value in figures.items():
+        for word, each in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {word}".strip(), f"{each:,.6g}")
+    Console(stderr=path == "-").print(table)
+    if path is not None:
+        with click.open_file(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+            file.write("\n")
 
 
 @main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
