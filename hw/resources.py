@@ -45,8 +45,8 @@ def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, 
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
-        if memory.copies:
-            found.memories[memory.depth, memory.width, memory.place(PROFILES[profile])] += memory.copies
+        for piece in memory.pieces(PROFILES[profile]) if memory.copies else ():
+            found.memories[piece] += memory.copies
     return found
 
 

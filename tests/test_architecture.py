@@ -55,7 +55,7 @@ ORDER = {
                      "configuration error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
     "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow build "
-                        "host simulated",
+                        "host program simulated projects",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 
