@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Layer, Model
 from circulant.sim.shape.window import Grid, Window
@@ -80,7 +81,8 @@ def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
     return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
             "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19)),
             "activation_table": str(rng.choice(TABLES)),
-            "segments": int(rng.choice([0, 1 << int(rng.integers(2, 6))]))}
+            "segments": int(rng.choice([0, 1 << int(rng.integers(2, 6))])),
+            "weight_scale": str(rng.choice(WEIGHT_SCALES))}
 
 
 def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups: int) -> NDArray[np.float64]:

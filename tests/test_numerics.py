@@ -63,6 +63,17 @@ def test_a_perceptron_of_ragged_sizes(k, tmp_path):
                  tmp_path, inputs=37, seed=k)
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_binary_point_for_each_block_row(reset, tmp_path):
+    def layers(r):
+        return [r.gru("gru", 5, 11, 2, "sequence", reset), r.lstm("lstm", 11, 7, 4, "sequence", projection=6),
+                r.linear("linear", 6, 9, 1)]
+
+    network = assert_equal(layers, tmp_path, inputs=5, sequence=True, weight_bits=4, weight_scale="row")
+    products = [each for layer in network.layers for each in layer.products.values()]
+    assert len({product.row_shifts for product in products}) >= 4
+
+
 @pytest.mark.parametrize("options", [{}, {"activation_table": "lut"}], ids=str)
 def test_activations(options, tmp_path):
     functions = ["sigmoid"], ["leaky_relu", 0.07], ["tanh"], ["clip", -0.4, 0.6], ["relu"]

@@ -61,7 +61,7 @@ def widths(table: Mapping[str, Any]) -> Widths:
         Refusal: when a width is out of its range.
     """
     fields, tensors = dict[str, Any](), dict[str, int]()
-    for name in (*FIELDS, "activation_bits", "activation_table", "activation_error", "segments"):
+    for name in (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments"):
         if isinstance(table[name], Mapping):
             tensors |= {f"{layer}.{name}": value for layer, value in table[name].items()}
         else:
@@ -208,7 +208,7 @@ def picked_table(picking: Mapping[str, Any]) -> Table:
 def ranges_table(ranges: Sequence[Mapping[str, Any]]) -> Table:
     """Every tensor against its format, for a terminal."""
     table = Table(title="tensors", title_justify="left")
-    for at, name in enumerate(("tensor", "bits", "point", "least", "greatest", "at the ends", "SQNR")):
+    for at, name in enumerate(("tensor", "bits", "frac", "least", "greatest", "at a limit", "SQNR")):
         table.add_column(name, no_wrap=True, overflow="fold" if at else "ellipsis")
     for each in ranges:
         table.add_row(each["name"], str(each["format"]["width"]), str(each["format"]["frac"]), f"{each['lo']:.4g}",
