@@ -57,7 +57,7 @@ ORDER = {
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources "
                     "foreseen cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
-                        "flow build host simulated",
+                        "flow build host program simulated projects",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 
