@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak prove users tests lint types docs clean
+.PHONY: help run test soak coverage prove users tests lint types docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,14 @@ soak: lint  ## lint, types, and all tests, with many more examples of each prope
 users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
 
-prove: $(STAMP)  ## proofs of the stream units: every state that they can reach, under every input
-	@$(BIN)/python -m pytest -q tests/hw/test_stream_proofs.py $(ARGS)
+coverage: $(STAMP)  ## lines and branches that the tests reach, of ARGS or all, into build/coverage; it takes three times as long
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@COVERAGE_PROCESS_START=pyproject.toml env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m coverage run -m pytest -n 0 $(ARGS)
+	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage html --quiet -d build/coverage/html
+	@$(BIN)/python -m coverage report --sort=cover | tail -40
+
+prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped design: all states that they can reach, under every input
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py tests/benchmarks/formal $(ARGS)
 
 # A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
 SHARED := --dist loadfile --no-loadscope-reorder
