@@ -14,10 +14,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak coverage prove users tests lint types docs clean
+.PHONY: help run test soak coverage mutants prove users tests lint types docs clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test, soak: of pytest), WORKERS (processes of the tests, each of 1.2 GB), PYTHON (3.11 or newer).'
 
 run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
@@ -37,6 +37,9 @@ coverage: $(STAMP)  ## lines and branches that the tests reach, of ARGS or all, 
 	@COVERAGE_PROCESS_START=pyproject.toml env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m coverage run -m pytest -n 0 $(ARGS)
 	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage html --quiet -d build/coverage/html
 	@$(BIN)/python -m coverage report --sort=cover | tail -40
+
+mutants: $(STAMP)  ## a sample of 20 faults in a small GRU, and how many of them the checker finds
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -q -m soak tests/benchmarks/mutation/test_measure.py
 
 prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped design: all states that they can reach, under every input
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py tests/benchmarks/formal $(ARGS)

@@ -1,8 +1,8 @@
-"""A netlist in a graph of AND gates: registers are latches, small memories too; what is free is an input."""
+"""A netlist in a graph of AND gates: registers are latches, memories too; what is free is an input."""
 from collections.abc import Callable, Sequence
 
 from benchmarks.formal.aig import FALSE, TRUE, Aig
-from benchmarks.formal.netlist import Bit, Gate, Memory, Netlist, Product
+from benchmarks.formal.netlist import Bit, Gate, Memory, Netlist
 
 __all__ = ["Word", "chosen_word", "machine", "start"]
 
@@ -58,8 +58,6 @@ def machine(aig: Aig, circuit: Netlist, inputs: Callable[[str, int], Word]) -> d
     for cell in circuit.cells:
         if isinstance(cell, Gate):
             at[cell.y] = at[cell.a] ^ 1 if cell.b is None else aig.both(at[cell.a], at[cell.b])
-        elif isinstance(cell, Product):
-            at |= {bit: aig.input() for bit in cell.y}
         else:
             memory, port = cell
             address, data = memory.reads[port]
@@ -68,8 +66,8 @@ def machine(aig: Aig, circuit: Netlist, inputs: Callable[[str, int], Word]) -> d
     for latch, d in latches:
         aig.follow(latch, at[d])
     for n, memory in enumerate(circuit.memories):
-        for address, (own, word) in enumerate(held[n]):
-            after = written(aig, memory, address, word, at)
+        for place_of_word, (own, word) in enumerate(held[n]):
+            after = written(aig, memory, place_of_word, word, at)
             for latch, value in zip(own, after, strict=False):
                 aig.follow(latch, value)
     return {name: [at[bit] for bit in bits] for name, bits in circuit.outputs.items()}

@@ -1,4 +1,4 @@
-"""Netlists of Verilog or RTLIL as Yosys writes them: gates of one bit, registers, and whole products and memories."""
+"""Netlists of Verilog or RTLIL as Yosys writes them: gates of one bit, registers, and whole memories."""
 import json
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Gate", "Memory", "Netlist", "Product", "netlist"]
+__all__ = ["Gate", "Memory", "Netlist", "netlist"]
 
 PROGRAM = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1], libyosys.Design())"
 
@@ -23,7 +23,7 @@ memory_collect
 memory_nordff
 opt -nodffe -nosdff
 dffunmap
-techmap t:* t:$mul %d t:$mem_v2 %d t:$dff %d
+techmap t:* t:$mem_v2 %d t:$dff %d
 opt -nodffe -nosdff
 aigmap
 opt_clean
@@ -44,15 +44,6 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Product:
-    """A multiplication."""
-
-    a: tuple[Bit, ...]
-    b: tuple[Bit, ...]
-    y: tuple[Bit, ...]
-
-
-@dataclass(frozen=True)
 class Memory:
     """A memory that is read without a clock edge.
 
@@ -69,8 +60,8 @@ class Memory:
     contents: tuple[str, ...]
 
 
-Cell = Gate | Product | tuple[Memory, int]
-"""A gate, a product, or one of the reading ports of a memory."""
+Cell = Gate | tuple[Memory, int]
+"""A gate, or one of the reading ports of a memory."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +119,6 @@ def _read(design: dict[str, Any]) -> Netlist:
             cells.append(Gate(at["Y"][0], at["A"][0], None))
         elif kind in ("$dff", "$_DFF_P_"):
             registers += zip(at["Q"], at["D"], strict=True)
-        elif kind == "$mul":
-            cells.append(Product(at["A"], at["B"], at["Y"]))
         elif kind == "$mem_v2":
             memories.append(_memory(cell["parameters"], at))
             cells += [(memories[-1], n) for n in range(len(memories[-1].reads))]
@@ -161,8 +150,6 @@ def _sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:
     """Nets that a cell needs, and that it drives."""
     if isinstance(cell, Gate):
         return (cell.a, *(() if cell.b is None else (cell.b,))), (cell.y,)
-    if isinstance(cell, Product):
-        return cell.a + cell.b, cell.y
     memory, port = cell
     return memory.reads[port]
 

@@ -19,7 +19,7 @@ extern "C" int __real_main(int argc, char** argv);
 namespace {
 
 constexpr int RESET_CYCLES = 4;
-constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000;
+constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000, LONGEST_STOP = 8192;
 
 struct Files {
     std::vector<uint8_t> beats;  // of each beat its bytes and then tlast
@@ -49,8 +49,8 @@ class Drive {
     int64_t cycle = 0, sent = 0, came = 0;
     uint64_t random = 0;  // Of stalls; 0 for none.
     bool patient = false;  // The sink is ready only where it has seen a beat: of every fourth seed.
-    int64_t spell = 0;    // Decisions for which the odds stay as they are.
-    uint64_t odds = 0;    // Of 256, that a beat is offered, or taken.
+    int64_t spell[2] = {};  // Decisions of source and sink for which their odds stay as they are.
+    uint64_t odds[2] = {};  // Of 256, that a beat is offered, and taken.
     std::vector<uint8_t> held;  // An output beat that waits, with tlast behind it.
 
     uint64_t draw() {  // xorshift64*, Vigna 2016.
@@ -60,15 +60,18 @@ class Drive {
         return random * 0x2545F4914F6CDD1DULL >> 32;
     }
 
-    // Whether a beat is offered, or taken, in this cycle: seldom, every other time, nearly always, always, in spells.
-    bool goes() {
+    // Whether a beat is offered (side 0), or taken (side 1), in this cycle: seldom, every other time, nearly always,
+    // always, in spells; now and then not at all, for as long as fills every queue.
+    bool goes(int side) {
         if (!random) return true;
-        if (spell-- <= 0) {
+        if (spell[side]-- <= 0) {
             constexpr uint64_t ODDS[] = {10, 128, 246, 256};
-            spell = static_cast<int64_t>(draw() % 512);
-            odds = ODDS[draw() % 4];
+            const bool stops = draw() % 16 == 0;
+            const int64_t longest = !stops ? 512 : patience / 4 < LONGEST_STOP ? patience / 4 : LONGEST_STOP;
+            spell[side] = static_cast<int64_t>(draw() % static_cast<uint64_t>(longest + 1));
+            odds[side] = stops ? 0 : ODDS[draw() % 4];
         }
-        return draw() % 256 < odds;
+        return draw() % 256 < odds[side];
     }
 
     // What a beat that waits must not do: "withdrawn" or "changed".
@@ -207,12 +210,12 @@ class Drive {
             if (!fault.empty()) return fault == "changed" ? "changed" : "withdrawn";
             const bool taken = top->M(ready) && take(), given = give();
             rise();
-            if (given || !top->S(valid)) offer(sent < count && goes());
+            if (given || !top->S(valid)) offer(sent < count && goes(0));
             if (patient) {
                 top->M(ready) = 0;
                 settle();
             }
-            top->M(ready) = (!patient || top->M(valid)) && goes();
+            top->M(ready) = (!patient || top->M(valid)) && goes(1);
             settle();
             quiet = taken || given ? 0 : quiet + 1;
             if (quiet > patience) return "stuck";
