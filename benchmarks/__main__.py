@@ -29,12 +29,14 @@ from benchmarks import (
     quantization,
     results,
     rnn,
+    soak,
     stacks,
     synthesis,
     training,
     verification,
 )
 from benchmarks.experiments import EXPERIMENTS, FOLDER
+from benchmarks.formal import shapes
 from benchmarks.records import KEPT
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
@@ -351,6 +353,30 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
     _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
+@_json
+def _shapes(path: str | None, names: tuple[str, ...]) -> None:
+    """Shapes of the stream units in designs, each of which `make prove` proves."""
+    _show(shapes.measure(names, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("soak", epilog="Example: python -m benchmarks soak --design digits-gru --words 10000 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(soak.SOAKED)), default=tuple(soak.SOAKED),
+              show_default=True, help="May be repeated.")
+@click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
+@click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
+@click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
+@_json
+def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Designs under Verilator with random stalls and resets, each word against the golden model."""
+    figures = soak.measure(names, **options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["mismatches"]:
+        raise SystemExit(1)
 
 
 @main.command("verification", epilog="Example: python -m benchmarks verification --json -")
