@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ import torch
 from benchmarks.rnn import layer
 from circulant import training
 from circulant.hw import generate
+from circulant.hw.emit import amaranth_patches
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -89,7 +91,7 @@ def network(name: str) -> Network:
         return quantize(training.reference(model, data.astype(np.float32), name=name), data)
 
 
-def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
+def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3, plain: bool = False,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Hashes of designs, and seconds that each takes to generate.
 
@@ -97,8 +99,12 @@ def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
     in processor time, child processes included: what to compare on a machine that does other work.
 
     Parameters:
+        plain: whether Amaranth elaborates with its own functions alone; see `circulant.hw.emit.amaranth_patches`.
         note: told each design before it is generated.
     """
+    if plain:
+        with patch.object(amaranth_patches, "READ", ""):
+            return measure(names, repeats=repeats, note=note)
     rows: dict[str, dict[str, Any]] = {}
     for name in names:
         note(name)

@@ -24,7 +24,7 @@ from circulant.training.settings import CompressionSettings, DataSettings, Model
 
 __all__ = [
     "Board", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
-    "load", "parse", "project", "reference", "save", "shipped",
+    "brief", "load", "parse", "project", "reference", "save", "shipped",
 ]
 
 FILE = "experiment.toml"
@@ -250,6 +250,26 @@ def save(experiment: Experiment, folder: str | Path) -> None:
             entry.add(name, item)
         document.add(word, entry)
     artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
+
+
+def brief(experiment: Experiment) -> str:
+    """The experiment as TOML, with those keys alone that differ from their defaults."""
+    document = tomlkit.document()
+    document.add("name", experiment.name)
+    for word, table in _BY_NAME.items():
+        mine = getattr(experiment, word)
+        changed = {name: getattr(mine, name) for name, (_, _, default) in keys(table).items()
+                   if getattr(mine, name) != default}
+        if changed:
+            entry = tomlkit.table()
+            for name, value in changed.items():
+                item = tomlkit.item(value)
+                if isinstance(value, Mapping):  # A table of its own would take the keys behind it.
+                    item = tomlkit.inline_table()
+                    item.update(value)
+                entry.add(name, item)
+            document.add(word, entry)
+    return tomlkit.dumps(document)
 
 
 def reference() -> str:

@@ -65,11 +65,11 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
     if "coverage" in check:
         hit, points = check["coverage"]["reached"], check["coverage"]["points"]
-        yield "drawn to exercise it", f"{check['drawn']:,} samples: " + ", ".join(
+        yield "coverage", f"by {check['drawn']:,} drawn samples: " + ", ".join(
             f"{hit[kind]} of {count} {POINTS.get(kind, kind)}" for kind, count in points.items() if count)
 
 
-POINTS = {"segment": "segments", "boundary": "ends of segments", "saturation": "limits of formats",
+POINTS = {"segment": "table segments", "boundary": "segment ends", "saturation": "format limits",
           "rounding": "roundings"}
 """Kinds of points that drawn samples reach, as the summary calls them."""
 

@@ -208,7 +208,7 @@ def picked_table(picking: Mapping[str, Any]) -> Table:
 def ranges_table(ranges: Sequence[Mapping[str, Any]]) -> Table:
     """Every tensor against its format, for a terminal."""
     table = Table(title="tensors", title_justify="left")
-    for at, name in enumerate(("tensor", "bits", "point", "least", "greatest", "at the ends", "SQNR")):
+    for at, name in enumerate(("tensor", "bits", "frac", "least", "greatest", "at a limit", "SQNR")):
         table.add_column(name, no_wrap=True, overflow="fold" if at else "ellipsis")
     for each in ranges:
         table.add_row(each["name"], str(each["format"]["width"]), str(each["format"]["frac"]), f"{each['lo']:.4g}",

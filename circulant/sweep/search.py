@@ -22,7 +22,7 @@ from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, Search
 from circulant.sweep.grid import Sweep
-from circulant.sweep.run import Row, run
+from circulant.sweep.run import Jobs, Row, run
 from circulant.sweep.space import Axis, Space
 
 __all__ = ["BATCH", "search"]
@@ -37,7 +37,7 @@ Choice = tuple[int, ...]
 """The index of the value of each axis."""
 
 
-def search(sweep: Sweep, folder: Path, *, jobs: int = 1, show: Show = silent) -> list[Row]:
+def search(sweep: Sweep, folder: Path, *, jobs: Jobs = 1, show: Show = silent) -> list[Row]:
     """Evaluate the points that a search proposes in each space; rows in the order of their first proposal.
 
     Parameters:
@@ -57,7 +57,7 @@ def search(sweep: Sweep, folder: Path, *, jobs: int = 1, show: Show = silent) ->
     return [row for space in sweep.spaces for row in _searched(sweep, space, url, jobs=jobs, show=show)]
 
 
-def _searched(sweep: Sweep, space: Space, url: str, *, jobs: int, show: Show) -> list[Row]:
+def _searched(sweep: Sweep, space: Space, url: str, *, jobs: Jobs, show: Show) -> list[Row]:
     goal = sweep.search
     assert goal is not None
     study, wanted = _study(sweep, space, url), min(goal.points, space.size)
@@ -146,8 +146,13 @@ def _distribution(axis: Axis) -> BaseDistribution:
 
 
 def _judged(row: Row, goal: Search) -> Row:
-    """A row with the bounds that it breaks."""
-    return row if row["reason"] else row | {"violates": ", ".join(goal.violated(row))}
+    """A row with the bounds that it breaks; one that lacks a figure of the goal has failed."""
+    if row["reason"]:
+        return row
+    if lacking := [name for name in goal.figures if not FIGURES[name].known(row)]:
+        return row | {"reason": f"A point must have the figures of its search, but {', '.join(lacking)} is not known "
+                                "of this network; take others"}
+    return row | {"violates": ", ".join(goal.violated(row))}
 
 
 def _tell(study: Study, trial: Trial, row: Row, goal: Search) -> None:

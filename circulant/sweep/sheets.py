@@ -24,9 +24,9 @@ COLUMNS = {
 }
 """Columns of the tables for people, with their headings."""
 
-EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "measure", "metric", "dense",
-         "circulant", "quantized", "weights", "weight_memory_bits", "memory_bits", "multipliers", "cycles_per_step",
-         "floor_cycles", "dsps", "block_rams", "front", "violates", "reason")
+EXACT = ("experiment", "block_size", "weight_bits", "activation_bits", "budget", "seed", "measure", "metric", "dense",
+         "circulant", "quantized", "weights", "dense_weights", "weight_memory_bits", "memory_bits", "multipliers",
+         "cycles_per_step", "floor_cycles", "latency", "dsps", "block_rams", "front", "violates", "reason")
 """Columns of the CSV."""
 
 SHORT = 40

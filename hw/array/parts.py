@@ -14,7 +14,7 @@ from circulant.hw.emit.image import Image
 from circulant.hw.emit.profile import GENERIC, Profile
 from circulant.hw.stream.pipeline import Queue
 
-__all__ = ["Memory", "Parts", "Product", "array_parts", "engine_images", "engine_parts", "queue_memory"]
+__all__ = ["Memory", "Parts", "Product", "Transform", "array_parts", "engine_images", "engine_parts", "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -48,20 +48,30 @@ class Product(NamedTuple):
     b: int
 
 
+class Transform(NamedTuple):
+    """Some pipelines of a transform of ``k`` values, whose spectra have so many bits a value."""
+
+    copies: int
+    k: int
+    width: int
+
+
 @dataclass(frozen=True)
 class Parts:
-    """Memories and products of a unit."""
+    """Memories and products of a unit, and the transforms of its arrays."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
+    transforms: list[Transform] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
-        return Parts(self.memories + other.memories, self.products + other.products)
+        return Parts(self.memories + other.memories, self.products + other.products,
+                     self.transforms + other.transforms)
 
     @property
     def loadable(self) -> "Parts":
         """The same with every image behind a configuration port."""
-        return Parts([each._replace(loadable=True) for each in self.memories], self.products)
+        return Parts([each._replace(loadable=True) for each in self.memories], self.products, self.transforms)
 
 
 def array_parts(program: Program) -> Parts:
@@ -71,7 +81,11 @@ def array_parts(program: Program) -> Parts:
              Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)]
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
-    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths])
+    leaving_width = max(matrix.product.product.width for matrix in program.matrices)
+    coming = {(part.vector, part.column): part.product.spectrum.width
+              for matrix in program.matrices for part in matrix.parts}
+    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths],
+                 [Transform(shape.chains, k, leaving_width), *(Transform(1, k, width) for width in coming.values())])
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:

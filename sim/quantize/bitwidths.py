@@ -3,6 +3,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import ERROR, check_table
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.refusal import Refusal, nearest
@@ -48,6 +49,10 @@ class Widths:
         tensors: values of fields for a layer or a matrix, by name: ``{"gru.weight_bits": 8}``, or
             ``{"gru.recurrent_product.weight_bits": 7}`` for the matrix U alone. The longer name wins.
         grids: by matrix the values that the weights have already, as after training on them.
+        formats: by activation layer the format of its outputs, where a quantizer of the model states it. The layer in
+            front of it is quantized with ``whole``.
+        whole: whether a linear, conv, scale, residual sum or mean keeps all of its bits, as far as `RULES` allow, in
+            place of ``product_bits`` and ``output_bits``.
 
     Raises:
         Refusal: when a field is out of its range.
@@ -71,6 +76,8 @@ class Widths:
     output_clip: int = 0
     tensors: Mapping[str, int] = field(default_factory=dict)
     grids: Mapping[str, WeightGrid] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for name in NAMES:
@@ -103,6 +110,11 @@ class Widths:
         return self.output_bits or self.activation_bits
 
     @property
+    def value(self) -> int:
+        """Bits of what a linear, conv, scale, residual sum or mean gives."""
+        return RULES["output_bits"][1] if self.whole else self.output
+
+    @property
     def state(self) -> int:
         return self.state_bits or self.activation_bits
 
@@ -128,7 +140,7 @@ class Widths:
         Raises:
             Refusal: when ``tensors`` names something else than the layers and matrices ``paths``.
         """
-        for place in (*(key.rpartition(".")[0] for key in self.tensors), *self.grids):
+        for place in (*(key.rpartition(".")[0] for key in self.tensors), *self.grids, *self.formats):
             if place not in paths:
                 raise Refusal(f"A width must be given to a layer or matrix of the network, not to {place!r}"
                               f"{nearest(place, list(paths))}; there are {', '.join(paths)}")

@@ -10,12 +10,12 @@ from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_pwl
 from circulant.sim.arith.weight_grid import WeightGrid
-from circulant.sim.quantize.bitwidths import Widths
+from circulant.sim.quantize.bitwidths import RULES, Widths
 from circulant.sim.real import float_model
 from circulant.sim.shape.sequences import Lengths, descending, flat
 
 __all__ = ["HEADROOM", "Peaks", "Spectral", "Widths", "fit_least", "fit_rows", "no_finer", "product", "spectral",
-           "table"]
+           "table", "whole_product"]
 
 
 BATCH = 256
@@ -126,6 +126,27 @@ def product(name: str, weight: Reals, bias: Reals, input: Format, output: Format
     return Product(grid.quantize(spectra), bias=output.quantize(bias), weight=grid.form, input=input,
                    spectrum=spectrum, product=sums, output=output, twiddle_bits=bits.twiddle_bits,
                    row_shifts=grid.row_shifts)
+
+
+def whole_product(name: str, weight: Reals, bias: Reals, input: Format, seen: str, peaks: Peaks, bits: Widths
+                  ) -> Product:
+    """A dense product (p, q, 1) whose values keep the fraction bits of the exact sums.
+
+    Where the greatest sum that the weights can give fits into `RULES`, nothing is rounded but a bias that is finer than
+    the sums, and nothing saturates; else formats go by the calibration, as those of any product.
+
+    Parameters:
+        seen: the tensor of the values.
+    """
+    spectra, bits = float_model.spectra(weight), bits.of(name)
+    weights = bits.grids.get(name, WeightGrid(fit_least(spectra, bits.weight_bits))).form
+    integers, frac = weights.quantize(spectra), input.frac + weights.frac
+    rows = np.abs(integers[..., 0]).sum(1) * float(-input.lo) + np.abs(np.ldexp(bias, frac))
+    least = max(int(rows.max(initial=1)).bit_length() + 1, RULES["product_bits"][0])
+    forms = [Format(least, frac) if least <= RULES[key][1] else no_finer(peaks.fit(RULES[key][1], tensor), frac)
+             for key, tensor in (("product_bits", f"{name}.product"), ("output_bits", seen))]
+    return Product(integers, bias=forms[1].quantize(bias), weight=weights, input=input, spectrum=input,
+                   product=forms[0], output=forms[1], twiddle_bits=bits.twiddle_bits)
 
 
 def no_finer(form: Format, frac: int) -> Format:

@@ -1,5 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -27,7 +28,7 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
-from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
+from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table, whole_product
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
@@ -70,17 +71,20 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
-    layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
+    first = bits.formats.get(model.layers[0].name) or fit(peaks.input, bits.input)
+    layers = _chain(model.layers, first, peaks, bits)
     bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
     return Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
                    ragged=peaks.ragged)
 
 
 def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
-    """Golden layers, the first of which takes values of a format."""
+    """Golden layers, the first of which takes values of a format; in front of a quantizer one keeps all of its bits."""
     layers: list[Layer] = []
-    for layer in chain:
-        layers.append(quantize_layer(layer, form, peaks, bits.of(layer.name)))
+    for number, layer in enumerate(chain):
+        own = bits.of(layer.name)
+        quantized = any(each.name in own.formats for each in chain[number + 1:number + 2])
+        layers.append(quantize_layer(layer, form, peaks, replace(own, whole=own.whole or quantized)))
         form = layers[-1].output_format
     return tuple(layers)
 
@@ -153,14 +157,14 @@ def _(layer: float_model.Conv, input: Format, peaks: Peaks, bits: Widths) -> Lay
 
 @quantize_layer.register
 def _(layer: float_model.Pool, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
+    mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "average" else input
     return Pool(layer.name, layer.inputs, layer.grid, window=layer.window, mode=layer.mode, input_format=input,
                 output_format=mean)
 
 
 @quantize_layer.register
 def _(layer: float_model.OverTime, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "mean" else input
+    mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "mean" else input
     return OverTime(layer.name, layer.inputs, layer.mode, input_format=input, output_format=mean)
 
 
@@ -172,7 +176,7 @@ def _(layer: float_model.Flatten, input: Format, peaks: Peaks, bits: Widths) -> 
 @quantize_layer.register
 def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
-    output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
+    output = peaks.fit(bits.value, f"{layer.name}.y", bias=layer.shift)
     return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor=factor,
                  input_format=input, output_format=output, relu=layer.relu)
 
@@ -180,7 +184,9 @@ def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> La
 @quantize_layer.register
 def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     """Values from -1 to 1 where the function is one of gates."""
-    if layer.function in FUNCTIONS:
+    if form := bits.formats.get(layer.name):
+        made = fit_lines(layer.function, layer.parameters, input, form)
+    elif layer.function in FUNCTIONS:
         made = table(layer.function, input, Format(bits.output, bits.output - 1), bits)
     else:
         made = fit_lines(layer.function, layer.parameters, input, peaks.fit(bits.output, f"{layer.name}.y"))
@@ -190,7 +196,10 @@ def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) 
 @quantize_layer.register
 def _(layer: float_model.Residual, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
-    output = peaks.fit(bits.output, f"{layer.name}.y")
+    output = peaks.fit(bits.value, f"{layer.name}.y")
+    if bits.whole:
+        exact = max(chain[-1].output_format.frac if chain else input.frac for chain in (body, shortcut))
+        output = no_finer(output, exact)
     return Residual(layer.name, layer.inputs, layer.grid, body=body, shortcut=shortcut, input_format=input,
                     output_format=output, relu=layer.relu)
 
@@ -213,8 +222,11 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
     p, _, k = weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    bias = pad(layer.bias, p * k)
+    if bits.whole and k == 1 and bits.of(name).weight_scale == "matrix":
+        return whole_product(name, weight, bias=bias, input=input, seen=seen, peaks=peaks, bits=bits)
     output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
-    return product(name, weight, bias=pad(layer.bias, p * k), input=input, output=output, peaks=peaks, bits=bits)
+    return product(name, weight, bias=bias, input=input, output=output, peaks=peaks, bits=bits)
 
 
 @singledispatch

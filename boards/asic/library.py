@@ -1,0 +1,288 @@
+"""A library of standard cells: what a liberty file says of area, capacitance, energy and function of each cell.
+
+Units here: µm², fF, fJ, nW. Tables of energy are averaged over the conditions under which a pin switches, and over
+rising and falling, which a count of toggles does not tell apart.
+"""
+import gzip
+import hashlib
+import json
+import lzma
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circulant.boards.asic.liberty import Group, numbers, parse
+from circulant.sim.files.cache import store
+from circulant.sim.refusal import Refusal, nearest
+
+__all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
+
+VERSION = 3
+"""Of what is kept of a library in the cache."""
+
+_FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
+_WATTS = {"f": 1e-6, "p": 1e-3, "n": 1.0, "u": 1e3, "m": 1e6}
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pin of a cell.
+
+    Parameters:
+        direction: "input", "output" or "internal".
+        capacitance: that it adds to its net, in fF.
+        most: that an output may drive, in fF; 0 where nothing is said.
+        function: of an output, as liberty has it.
+        role: "clock", "enable" or "test" of a clock gate's pin, "scan_in" or "scan_enable" of a scan flip-flop's.
+        slews, loads: axes of ``energy``, in units of the library and fF; one value where it does not depend on them.
+        energy: of a transition, in fJ, without that of the load (slews, loads).
+    """
+
+    direction: str
+    capacitance: float = 0.0
+    most: float = 0.0
+    function: str = ""
+    role: str = ""
+    slews: tuple[float, ...] = (0.0,)
+    loads: tuple[float, ...] = (0.0,)
+    energy: tuple[tuple[float, ...], ...] = ((0.0,),)
+
+    def at(self, load: float) -> float:
+        """Energy of a transition at a load, in fJ, at the second of the library's slews."""
+        row = self.energy[min(1, len(self.energy) - 1)]
+        return float(np.interp(load, self.loads, row)) if len(row) == len(self.loads) > 1 else row[0]
+
+
+@dataclass(frozen=True)
+class Sequential:
+    """A flip-flop or a latch: its state and the expressions of its pins, as liberty has them."""
+
+    kind: str
+    states: tuple[str, ...]
+    clock: str
+    data: str
+    clear: str = ""
+    preset: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell.
+
+    Parameters:
+        leakage: in nW.
+        gating: kind of a clock gate; an empty string for all other cells.
+        dont_use: the library asks tools to leave it alone.
+        scan: it is the scan form of a flip-flop.
+    """
+
+    name: str
+    area: float
+    leakage: float
+    pins: dict[str, Pin]
+    sequential: Sequential | None = None
+    gating: str = ""
+    dont_use: bool = False
+    scan: bool = False
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        return [name for name, pin in self.pins.items() if pin.direction == "input"]
+
+    @cached_property
+    def outputs(self) -> list[str]:
+        return [name for name, pin in self.pins.items() if pin.direction == "output"]
+
+    def pin(self, role: str) -> str:
+        """The pin with a role; an empty string without one."""
+        return next((name for name, pin in self.pins.items() if pin.role == role), "")
+
+
+@dataclass(frozen=True)
+class Library:
+    """Cells, with the files that they come from.
+
+    Parameters:
+        name: as messages have it.
+        files: liberty files, which tools read.
+        voltage: nominal, in V.
+        title: of the first library, which names its corner.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+    voltage: float
+    title: str
+    cells: dict[str, Cell] = field(repr=False)
+
+    @classmethod
+    def read(cls, files: Sequence[Path], name: str = "") -> "Library":
+        """Read some liberty files, packed by gzip or xz or not at all, as one library.
+
+        Raises:
+            Refusal: when a file is missing or none of liberty, or they have no flip-flop.
+        """
+        texts = [read_text(file) for file in files]
+        key = hashlib.sha256("\0".join([str(VERSION), *texts]).encode()).hexdigest()
+        kept = store("liberty") / f"{key}.json"
+        if not kept.is_file():
+            made = _made([parse(text, file.name) for file, text in zip(files, texts, strict=True)])
+            temporary = kept.with_suffix(".new")
+            temporary.write_text(json.dumps(made))
+            temporary.rename(kept)
+        body = json.loads(kept.read_text())
+        found = cls(name or files[0].name, tuple(files), body["voltage"], body["title"],
+                    {name: _cell(entry) for name, entry in body["cells"].items()})
+        if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
+            raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
+                          f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")
+        return found
+
+    def cell(self, name: str) -> Cell:
+        """A cell by its name.
+
+        Raises:
+            Refusal: when there is none.
+        """
+        if name not in self.cells:
+            raise Refusal(f"A cell must be one of the {len(self.cells)} of {self.name}, not {name!r}"
+                          f"{nearest(name, self.cells)}")
+        return self.cells[name]
+
+    @cached_property
+    def buffers(self) -> list[Cell]:
+        """Buffers for data, the smallest first: those that the library lets tools use, without delay cells."""
+        found = [cell for cell in self.cells.values() if len(cell.inputs) == len(cell.outputs) == 1
+                 and not cell.dont_use and not cell.sequential and cell.area
+                 and _bare(cell.pins[cell.outputs[0]].function) == cell.inputs[0]
+                 and not any(word in cell.name.lower() for word in ("dly", "clk", "lpflow", "hb", "bufbuf", "probe"))]
+        return sorted(found, key=lambda cell: (cell.pins[cell.outputs[0]].most, cell.area))
+
+    @cached_property
+    def clock_gates(self) -> list[Cell]:
+        """Clock gates for rising edges, with a latch, the smallest first; those without a test pin before the others."""
+        found = [cell for cell in self.cells.values() if cell.gating.startswith("latch_posedge")]
+        return sorted(found, key=lambda cell: (bool(cell.pin("test")), cell.area))
+
+    @cached_property
+    def flip_flops(self) -> list[Cell]:
+        """Flip-flops, the smallest first."""
+        return sorted((cell for cell in self.cells.values() if cell.sequential and cell.sequential.kind == "ff"),
+                      key=lambda cell: cell.area)
+
+    @cached_property
+    def gate_area(self) -> float:
+        """Area of the smallest NAND of two inputs, in µm²: a gate equivalent. 0 without one."""
+        nands = [cell.area for cell in self.cells.values() if cell.name.lower().replace("_", "").find("nand2") >= 0
+                 and len(cell.inputs) == 2]
+        return min(nands, default=0.0)
+
+
+def read_text(file: Path) -> str:
+    """The text of a file, packed or not.
+
+    Raises:
+        Refusal: when it cannot be read.
+    """
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)
+    try:
+        with opened(file, "rt", encoding="utf-8", errors="replace") as text:
+            return str(text.read())
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise Refusal(f"A liberty file must be readable, but {file} is not ({error}); name another one") from None
+
+
+def _bare(function: str) -> str:
+    return function.strip().removeprefix("(").removesuffix(")").strip()
+
+
+def _made(groups: Sequence[Group]) -> dict[str, object]:
+    """What is kept of libraries, as JSON has it."""
+    first = groups[0]
+    voltage = first.number("nom_voltage", 1.0)
+    cells = {}
+    for group in groups:
+        capacitance = group.attributes.get("capacitive_load_unit", ["1", "pf"])
+        farads = float(capacitance[0]) * _FARADS[capacitance[1].lower()[0]]
+        leakage = group.text("leakage_power_unit", "1nW")
+        watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
+        for cell in group.all("cell"):
+            cells[cell.name] = asdict(_read(cell, farads, watts))
+    return {"voltage": voltage, "title": first.name, "cells": cells}
+
+
+def _read(group: Group, farads: float, watts: float) -> Cell:
+    pins = {pin.name: _pin(pin, farads) for pin in group.all("pin")}
+    sequential = None
+    for kind in ("ff", "latch"):
+        for state in group.all(kind):
+            clock, data = (("clocked_on", "next_state") if kind == "ff" else ("enable", "data_in"))
+            sequential = Sequential(kind, tuple(state.arguments), state.text(clock), state.text(data),
+                                    state.text("clear"), state.text("preset"))
+    test = group.all("test_cell")
+    for pin in test[0].all("pin") if test else ():
+        role = {"test_scan_in": "scan_in", "test_scan_enable": "scan_enable"}.get(pin.text("signal_type"))
+        if role and pin.name in pins:
+            pins[pin.name] = Pin(**asdict(pins[pin.name]) | {"role": role})
+    return Cell(group.name, group.number("area"), _leakage(group) * watts, pins, sequential,
+                group.text("clock_gating_integrated_cell"), group.text("dont_use") == "true", bool(test))
+
+
+def _leakage(group: Group) -> float:
+    if "cell_leakage_power" in group.attributes:
+        return group.number("cell_leakage_power")
+    supplies: dict[str, list[float]] = {}
+    for entry in group.all("leakage_power"):
+        supplies.setdefault(entry.text("related_pg_pin"), []).append(entry.number("value"))
+    return sum(float(np.mean(values)) for values in supplies.values())
+
+
+def _pin(group: Group, farads: float) -> Pin:
+    role = next((role for attribute, role in (("clock_gate_enable_pin", "enable"), ("clock_gate_test_pin", "test"),
+                                              ("clock_gate_clock_pin", "clock"), ("clock", "clock"))
+                 if group.text(attribute) == "true"), "")
+    slews, loads, energy = _energy(group.all("internal_power"), farads)
+    return Pin(group.text("direction"), group.number("capacitance") * farads,
+               group.number("max_capacitance") * farads, group.text("function") or group.text("state_function"), role,
+               slews, loads, energy)
+
+
+def _energy(arcs: Sequence[Group], farads: float
+            ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[tuple[float, ...], ...]]:
+    """Axes and mean table of the energies of a pin; energies are in units of capacitance, as voltages are in volts."""
+    supplies: dict[str, list[NDArray[np.float64]]] = {}
+    slews: tuple[float, ...] = (0.0,)
+    loads: tuple[float, ...] = (0.0,)
+    for arc in arcs:
+        for side in ("rise_power", "fall_power"):
+            for table in arc.all(side):
+                values = numbers(table.attributes.get("values", [])) * farads
+                rows, columns = (numbers(table.attributes.get(name, [])) for name in ("index_1", "index_2"))
+                if values.size > 1 and rows.size * max(1, columns.size) == values.size:
+                    slews = tuple(rows.tolist())
+                    loads = tuple((columns * farads).tolist()) if columns.size else loads
+                    values = values.reshape(rows.size, max(1, columns.size))
+                supplies.setdefault(arc.text("related_pg_pin"), []).append(np.atleast_2d(values))
+    if not supplies:
+        return (0.0,), (0.0,), ((0.0,),)
+    shape = (len(slews), len(loads))
+    total = np.zeros(shape)
+    for tables in supplies.values():
+        total += np.mean([table if table.shape == shape else np.full(shape, table.mean()) for table in tables
+                          if table.size], axis=0)
+    return slews, loads, tuple(tuple(row) for row in total.tolist())
+
+
+def _cell(entry: Mapping[str, object]) -> Cell:
+    """A cell as JSON has it."""
+    values = dict(entry)
+    pins, sequential = values.pop("pins"), values.pop("sequential")
+    assert isinstance(pins, dict)
+    made = {name: Pin(**pin | {"slews": tuple(pin["slews"]), "loads": tuple(pin["loads"]),
+                               "energy": tuple(map(tuple, pin["energy"]))}) for name, pin in pins.items()}
+    kept = Sequential(**sequential | {"states": tuple(sequential["states"])}) if isinstance(sequential, dict) else None
+    return Cell(**values, pins=made, sequential=kept)  # type: ignore[arg-type]

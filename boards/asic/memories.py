@@ -1,0 +1,117 @@
+"""Memories of a netlist apart from its logic: each becomes a module of its own, which is then mapped as its kind asks.
+
+A netlist here is what Yosys writes by ``write_json`` after ``memory -nomap``: a memory is a cell ``$mem_v2``.
+"""
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["INSTANCE", "MacroTable", "Memory", "separate"]
+
+INSTANCE = "circulant_memory_"
+"""The beginning of the names of memories."""
+
+Json = dict[str, Any]
+
+_INPUTS = ("RD_CLK", "RD_EN", "RD_ARST", "RD_SRST", "RD_ADDR", "WR_CLK", "WR_EN", "WR_ADDR", "WR_DATA")
+
+MacroTable = Callable[[int, int], str]
+"""The macro that a memory of so many words of so many bits becomes; an empty string for flip-flops."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory of a design.
+
+    Parameters:
+        module: of the netlist, which holds it alone; memories that are alike have one.
+        instance: in the top; what becomes of it has names that begin so.
+        place: its name in the design.
+        words, width: its shape, the width in bits.
+        kind: "rom" for fixed contents, which become logic; "registers" for words in flip-flops; "asynchronous" for
+            such that are read without a clock edge; "macro".
+        reads, writes: ports.
+        macro: the name of the macro that it is.
+    """
+
+    module: str
+    instance: str
+    place: str
+    words: int
+    width: int
+    kind: str
+    reads: int
+    writes: int
+    macro: str = ""
+
+    @property
+    def bits(self) -> int:
+        return self.words * self.width
+
+
+def separate(netlist: Json, top: str, macro: MacroTable) -> list[Memory]:
+    """Move each memory of the module ``top`` into a module of its own, in place; memories in the order of their names.
+
+    Parameters:
+        macro: chooses macros for memories that are written and read at clock edges, by words and width.
+    """
+    modules: Json = netlist["modules"]
+    cells: Json = modules[top]["cells"]
+    found: list[Memory] = []
+    alike: dict[str, str] = {}
+    for place in sorted(name for name, cell in cells.items() if cell["type"] == "$mem_v2"):
+        cell = cells.pop(place)
+        module, connections = _module(cell)
+        name = alike.setdefault(json.dumps(module, sort_keys=True), f"memory_{len(alike)}")
+        memory = _described(name, f"{INSTANCE}{len(found)}", place, cell, macro)
+        if memory.macro:
+            module["attributes"]["keep_hierarchy"] = "1"
+        modules[name] = module
+        cells[memory.instance] = {
+            "hide_name": 0, "type": name, "parameters": {}, "attributes": {}, "connections": connections,
+            "port_directions": {port: entry["direction"] for port, entry in module["ports"].items()}}
+        found.append(memory)
+    return found
+
+
+def _number(cell: Json, name: str) -> int:
+    return int(cell["parameters"][name], 2)
+
+
+def _described(module: str, instance: str, place: str, cell: Json, macro: MacroTable) -> Memory:
+    words, width, writes = (_number(cell, name) for name in ("SIZE", "WIDTH", "WR_PORTS"))
+    clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
+    chosen = macro(words, width) if writes and clocked else ""
+    kind = "macro" if chosen else "rom" if not writes else "registers" if clocked else "asynchronous"
+    return Memory(module, instance, place, words, width, kind, _number(cell, "RD_PORTS"), writes, chosen)
+
+
+def _module(cell: Json) -> tuple[Json, Json]:
+    """A module around a memory, and what its ports are connected to. Each net goes in once; constants stay within."""
+    ports: Json = {}
+    connections: Json = {}
+    known: dict[int, int] = {}
+
+    def inside(bits: list[Any]) -> list[Any]:
+        return [known[bit] if isinstance(bit, int) else bit for bit in bits]
+
+    mine: Json = {}
+    for name in _INPUTS:
+        bits = cell["connections"].get(name, [])
+        fresh = [bit for bit in dict.fromkeys(bits) if isinstance(bit, int) and bit not in known]
+        for bit in fresh:
+            known[bit] = len(known) + 2
+        if fresh:
+            ports[name.lower()] = {"direction": "input", "bits": [known[bit] for bit in fresh]}
+            connections[name.lower()] = fresh
+        mine[name] = inside(bits)
+    data = cell["connections"]["RD_DATA"]
+    mine["RD_DATA"] = [len(known) + 2 + n for n in range(len(data))]
+    ports["rd_data"] = {"direction": "output", "bits": mine["RD_DATA"]}
+    connections["rd_data"] = data
+    kept = {"hide_name": 0, "type": "$mem_v2", "parameters": cell["parameters"] | {"MEMID": "\\words"}, "attributes": {},
+            "port_directions": cell["port_directions"], "connections": mine}
+    nets: Mapping[str, Json] = {name: {"hide_name": 0, "bits": port["bits"], "attributes": {}}
+                                for name, port in ports.items()}
+    return {"attributes": {}, "ports": ports, "cells": {"words": kept}, "netnames": nets}, connections
