@@ -18,7 +18,7 @@ from benchmarks.alternatives.rows import INPUTS, ROWS, TABLES, TEACHER, Row
 from circulant.sim.artifact import atomic_bytes
 from circulant.training.data import Dataset, files, load_data
 from circulant.training.loop.distillation import DistillationTask
-from circulant.training.loop.loop import evaluate, fit
+from circulant.training.loop.loop import Fit, Recipe, evaluate
 from circulant.training.task.task import task_of
 
 __all__ = ["KEPT", "Gru", "collect", "noisy_digits", "size", "table", "train"]
@@ -26,8 +26,8 @@ __all__ = ["KEPT", "Gru", "collect", "noisy_digits", "size", "table", "train"]
 KEPT = Path("docs/measured/alternatives.json")
 CLASSES, SPEAKERS, BANDS, STACK = 60, 6, 16, 8
 NOISE, COPIES, HELD_OUT = 1.0, 4, 300
-EPOCHS, TRIED_EPOCHS, BATCH = 12, 4, 64
-RATES = (0.003, 0.01, 0.03)
+EPOCHS, TRIED_EPOCHS, BATCH = 12, 4, 128
+RATES = (0.01, 0.03, 0.06)
 SEEDS = (0, 1, 2)
 
 
@@ -96,7 +96,7 @@ def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SE
 
     def teacher(seed: int, tries: bool) -> nn.Module:
         if (seed, tries) not in teachers:
-            teachers[seed, tries] = _trained(TEACHER, noisy_digits(held_out=tries), seed, RATES[1], EPOCHS)[0]
+            teachers[seed, tries] = _trained(TEACHER, noisy_digits(held_out=tries), seed, RATES[0], EPOCHS)[0]
         return teachers[seed, tries]
 
     for row in ROWS:
@@ -128,7 +128,9 @@ def _trained(row: Row, data: Dataset, seed: int, rate: float, epochs: int,
     torch.manual_seed(seed)
     model, task = Gru(row), task_of(data)
     taught = task if teacher is None else DistillationTask(task, teacher, weight=0.5)
-    fit(model, data, task=taught, epochs=epochs, lr=rate, batch=BATCH, seed=seed)
+    phase = Fit(model, data, taught, Recipe(epochs, lr=rate, batch=BATCH, seed=seed))
+    for _ in range(epochs):
+        phase.run_epoch(measured=False)
     return model, evaluate(model, data, task=task)
 
 
