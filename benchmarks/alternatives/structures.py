@@ -40,7 +40,7 @@ class Structure(nn.Module):
 
     @property
     def size(self) -> Size:
-        """What it costs."""
+        """Its cost."""
         raise NotImplementedError
 
     def normal(self, *shape: int, scale: float = 1.0) -> nn.Parameter:

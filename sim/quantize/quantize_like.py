@@ -212,7 +212,7 @@ def _check(name: str, numbers: Iterable[Numbers]) -> None:
 
 
 def _least(form: Format | WeightGrid, values: Reals) -> float:
-    """What the finest format of this width that holds all values loses, in squares."""
+    """Loss, in squares, of the finest format of this width that holds all values."""
     width = form.width if isinstance(form, Format) else form.form.width
     holds = fit(float(np.abs(values).max()), width)
     return float(np.square(holds.real(holds.quantize(values)) - values).sum())
