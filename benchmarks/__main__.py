@@ -35,6 +35,8 @@ from benchmarks import (
     training,
     verification,
 )
+from benchmarks.alternatives import measure as alternatives
+from benchmarks.alternatives import ways
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.formal import shapes
 from benchmarks.records import KEPT
@@ -311,6 +313,43 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
     if into is not None:
         results.write(into, found)
     _show({"benchmark": "results", "table": results.table(found), **found}, path)
+
+
+@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --train --seeds 0 --json -")
+@click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the file of figures.")
+@click.option("--only", multiple=True, type=click.Choice([row.label for row in alternatives.ROWS]), metavar="ROW",
+              help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--kept", default=alternatives.KEPT, type=click.Path(path_type=Path), show_default=True,
+              help="The file of figures, to which --train adds.")
+@_json
+def _alternatives(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, kept: Path) -> None:
+    """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost, on digits in noise."""
+    if trains:
+        try:
+            alternatives.train(kept, only, [int(seed) for seed in seeds.split(",")],
+                               lambda line: click.echo(line, err=True))
+        except Refusal as refusal:
+            raise click.ClickException(str(refusal)) from None
+    rows = alternatives.collect(kept)
+    _show({"benchmark": "alternatives", "table": alternatives.table(rows), "rows": rows}, path)
+
+
+@main.command("ways", epilog="Example: python -m benchmarks ways --train --seeds 0 --json -")
+@click.option("--train", "trains", is_flag=True, help="First train every way that is missing in the file of figures.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--kept", default=ways.KEPT, type=click.Path(path_type=Path), show_default=True,
+              help="The file of figures, to which --train adds.")
+@_json
+def _ways(path: str | None, trains: bool, seeds: str, kept: Path) -> None:
+    """Random start, dense start, stages and ADMM on the way to block-circulant weights, on digits in noise."""
+    if trains:
+        try:
+            ways.train(kept, [int(seed) for seed in seeds.split(",")], lambda line: click.echo(line, err=True))
+        except Refusal as refusal:
+            raise click.ClickException(str(refusal)) from None
+    rows = ways.collect(kept)
+    _show({"benchmark": "ways", "table": ways.table(rows), "rows": rows}, path)
 
 
 @main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")
