@@ -8,6 +8,7 @@ from rich.console import Console
 
 from circulant import __version__
 from circulant.arguments import JSON, say
+from circulant.asic_command import asic
 from circulant.board_commands import build, demo
 from circulant.commands import COMMANDS
 from circulant.completion import completion, data_sets
@@ -69,6 +70,7 @@ def cli() -> None:
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
     circulant build ulx3s-85f RUN        a bitstream for a board, by open tools
+    circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                  what a data set holds
     circulant compare runs/a runs/b      figures of several runs side by side
     circulant sweep recurrent            block sizes × bit widths × multipliers
@@ -110,5 +112,6 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
     return 0
 
 
-for command in (new, *COMMANDS, build, demo, compare, show_data, import_onnx, sweep, explore, doctor, completion):
+for command in (new, *COMMANDS, build, demo, asic, compare, show_data, import_onnx, sweep, explore, doctor,
+                completion):
     cli.add_command(command)

@@ -49,13 +49,13 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep explore commands board_commands onnx_import cli __main__",
+                 "sweep explore commands board_commands asic_command onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
     "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
-    "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow build "
-                        "host simulated",
+    "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow asic "
+                        "build host simulated",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 

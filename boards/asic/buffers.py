@@ -13,7 +13,7 @@ __all__ = ["BUFFER", "buffer", "forms", "loads", "strengthen"]
 BUFFER = "buffer_"
 """The beginning of the names of buffers."""
 
-FANOUT = 12
+FANOUT = 16
 """Pins that a net may drive without a tree."""
 
 EFFORT = 6.0

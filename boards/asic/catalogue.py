@@ -40,8 +40,8 @@ OWN = Known("a library of your own", (), 100.0, (), "", "")
 def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic") / "libraries.toml").read_text("utf-8")
-    return {name: Known(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-            for name, entry in tomllib.loads(text).items()}
+    return {name: Known(entry["title"], tuple(entry["files"]), float(entry["mhz"]), tuple(entry["dont_use"]),
+                        pdk=entry["pdk"], cells=entry["cells"]) for name, entry in tomllib.loads(text).items()}
 
 
 def library(names: tuple[str, ...]) -> tuple[Library, Known]:
@@ -56,8 +56,8 @@ def library(names: tuple[str, ...]) -> tuple[Library, Known]:
         folder = Path(os.environ.get("CIRCULANT_DATA") or _beside())
         missing = [file for file in entry.files if not (folder / file).is_file()]
         if missing:
-            raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder that "
-                          "holds it in CIRCULANT_DATA, or give your .lib files in its place")
+            raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder "
+                          "that holds it in CIRCULANT_DATA, or give your .lib files in its place")
         return Library.read([folder / file for file in entry.files], name), entry
     files = [Path(each) for each in names]
     for file in files:

@@ -57,7 +57,7 @@ def pitch(netlist: Netlist, library: Library) -> float:
 def energy(netlist: Netlist, library: Library, activity: Activity, memories: Sequence[Memory], *, mhz: float,
            macros: dict[str, Macro]) -> Energy:
     """The energy of a cycle at an activity, leakage at a clock of ``mhz``."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     wire = WIRE * PITCHES * pitch(netlist, library)
     load, fanout = loads(netlist, library), _fanout(netlist, library)
     rates: dict[Net, float] = defaultdict(float, {net: count / activity.cycles for net, count in
@@ -69,7 +69,7 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
         if cell is None:
             continue
         kind = _kind(name, cell, memories)
-        found["leakage"] += cell.leakage * 1e-3 / mhz  # nW over a period in µs are fJ.
+        found["leakage"] += cell.leakage / mhz  # nW for a period in µs are fJ.
         for pin, nets in instance.pins.items():
             said = cell.pins[pin]
             net = nets[0]

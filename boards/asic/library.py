@@ -21,7 +21,7 @@ from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
 
-VERSION = 3
+VERSION = 4
 """Of what is kept of a library in the cache."""
 
 _FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
@@ -110,12 +110,14 @@ class Library:
         name: as messages have it.
         files: liberty files, which tools read.
         voltage: nominal, in V.
+        nanoseconds: of the library's unit of time.
         title: of the first library, which names its corner.
     """
 
     name: str
     files: tuple[Path, ...]
     voltage: float
+    nanoseconds: float
     title: str
     cells: dict[str, Cell] = field(repr=False)
 
@@ -135,7 +137,8 @@ class Library:
             temporary.write_text(json.dumps(made))
             temporary.rename(kept)
         body = json.loads(kept.read_text())
-        found = cls(name or files[0].name, tuple(files), body["voltage"], body["title"],
+        found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
+                    body["title"],
                     {name: _cell(entry) for name, entry in body["cells"].items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
@@ -164,7 +167,7 @@ class Library:
 
     @cached_property
     def clock_gates(self) -> list[Cell]:
-        """Clock gates for rising edges, with a latch, the smallest first; those without a test pin before the others."""
+        """Clock gates for rising edges, with a latch, the smallest first, those with a test pin behind the others."""
         found = [cell for cell in self.cells.values() if cell.gating.startswith("latch_posedge")]
         return sorted(found, key=lambda cell: (bool(cell.pin("test")), cell.area))
 
@@ -188,10 +191,9 @@ def read_text(file: Path) -> str:
     Raises:
         Refusal: when it cannot be read.
     """
-    opened = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)
+    unpacked = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(file.suffix, bytes)
     try:
-        with opened(file, "rt", encoding="utf-8", errors="replace") as text:
-            return str(text.read())
+        return unpacked(file.read_bytes()).decode("utf-8", "replace")
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise Refusal(f"A liberty file must be readable, but {file} is not ({error}); name another one") from None
 
@@ -212,7 +214,9 @@ def _made(groups: Sequence[Group]) -> dict[str, object]:
         watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
         for cell in group.all("cell"):
             cells[cell.name] = asdict(_read(cell, farads, watts))
-    return {"voltage": voltage, "title": first.name, "cells": cells}
+    time = first.text("time_unit", "1ns")
+    return {"voltage": voltage, "nanoseconds": float(time[:-2]) * {"n": 1.0, "p": 1e-3, "u": 1e3}[time[-2]],
+            "title": first.name, "cells": cells}
 
 
 def _read(group: Group, farads: float, watts: float) -> Cell:
