@@ -97,8 +97,8 @@ def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library,
     numbers = (work / "counts.txt").read_text().split()
     cycles, counts = int(numbers[0]), [int(each) for each in numbers[2:]]
     words, wrong = _compared(work, manifest, played)
-    return Activity(cycles, len(played), words, wrong, dict(zip(nets, counts[:len(nets)], strict=True)),
-                    dict(zip(gates, counts[len(nets):], strict=True)))
+    return Activity(cycles, len(played), words, wrong, toggles=dict(zip(nets, counts[:len(nets)], strict=True)),
+                    pulses=dict(zip(gates, counts[len(nets):], strict=True)))
 
 
 def _results(manifest: Manifest, steps: int) -> int:

@@ -32,7 +32,7 @@ class Known:
     cells: str
 
 
-OWN = Known("a library of your own", (), 100.0, (), "", "")
+OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
 """A library of which nothing but its files is known."""
 
 

@@ -41,7 +41,7 @@ class Asic:
         cells: instances of the library.
         memories: bits by kind.
         timing: None where the caller did without.
-        energy: of a cycle, None likewise.
+        energy, ungated: of a cycle, with clocks as they are and as if none were gated; None likewise.
         activity: that it was computed from.
         scan: flip-flops in the chain.
     """
@@ -146,9 +146,10 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
         ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
     areas = area(netlist, library, memories, macros.chosen)
-    made = Asic(library.name, library.title, mhz, areas,
-                round(sum(areas.values()) / library.gate_area) if library.gate_area else 0, len(netlist.instances),
-                _bits(memories), timed_by, spent, ungated, activity, chain, time.monotonic() - start)
+    made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
+                gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
+                cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
+                activity=activity, scan=chain, seconds=time.monotonic() - start)
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
@@ -163,7 +164,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
 
 def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
-    """What Yosys makes, or made here before."""
+    """The mapping that Yosys makes, or made here before."""
     key = hashlib.sha256(json.dumps([described["hash"], asdict(settings), [file.stat().st_size for file in
                                                                            library.files],
                                      library.name, macros.least, [str(each) for each in macros.table]]).encode()

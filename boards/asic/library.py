@@ -22,7 +22,7 @@ from circulant.sim.refusal import Refusal, nearest
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
 
 VERSION = 4
-"""Of what is kept of a library in the cache."""
+"""The form in which a library is kept in the cache."""
 
 _FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
 _WATTS = {"f": 1e-6, "p": 1e-3, "n": 1.0, "u": 1e3, "m": 1e6}
@@ -138,8 +138,7 @@ class Library:
             temporary.rename(kept)
         body = json.loads(kept.read_text())
         found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
-                    body["title"],
-                    {name: _cell(entry) for name, entry in body["cells"].items()})
+                    title=body["title"], cells={name: _cell(entry) for name, entry in body["cells"].items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
                           f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")
@@ -203,7 +202,7 @@ def _bare(function: str) -> str:
 
 
 def _made(groups: Sequence[Group]) -> dict[str, object]:
-    """What is kept of libraries, as JSON has it."""
+    """The part of libraries that is kept, as JSON has it."""
     first = groups[0]
     voltage = first.number("nom_voltage", 1.0)
     cells = {}
@@ -226,14 +225,15 @@ def _read(group: Group, farads: float, watts: float) -> Cell:
         for state in group.all(kind):
             clock, data = (("clocked_on", "next_state") if kind == "ff" else ("enable", "data_in"))
             sequential = Sequential(kind, tuple(state.arguments), state.text(clock), state.text(data),
-                                    state.text("clear"), state.text("preset"))
+                                    clear=state.text("clear"), preset=state.text("preset"))
     test = group.all("test_cell")
     for pin in test[0].all("pin") if test else ():
         role = {"test_scan_in": "scan_in", "test_scan_enable": "scan_enable"}.get(pin.text("signal_type"))
         if role and pin.name in pins:
             pins[pin.name] = Pin(**asdict(pins[pin.name]) | {"role": role})
     return Cell(group.name, group.number("area"), _leakage(group) * watts, pins, sequential,
-                group.text("clock_gating_integrated_cell"), group.text("dont_use") == "true", bool(test))
+                gating=group.text("clock_gating_integrated_cell"), dont_use=group.text("dont_use") == "true",
+                scan=bool(test))
 
 
 def _leakage(group: Group) -> float:
@@ -252,7 +252,7 @@ def _pin(group: Group, farads: float) -> Pin:
     slews, loads, energy = _energy(group.all("internal_power"), farads)
     return Pin(group.text("direction"), group.number("capacitance") * farads,
                group.number("max_capacitance") * farads, group.text("function") or group.text("state_function"), role,
-               slews, loads, energy)
+               slews=slews, loads=loads, energy=energy)
 
 
 def _energy(arcs: Sequence[Group], farads: float

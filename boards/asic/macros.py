@@ -90,9 +90,9 @@ class Model:
         area, energy = self.factors
         name = f"ram_{words}x{width}"
         self.chosen[name] = Macro(
-            name, words, width, (PERIPHERY + words * width * BIT_AREA) * area,
-            (IDLE + (ACCESS - IDLE) * width / 32) * energy, LEAKAGE * words * width * energy,
-            "model of OpenRAM's macros for SkyWater 130 nm")
+            name, words, width, area=(PERIPHERY + words * width * BIT_AREA) * area,
+            access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, leakage=LEAKAGE * words * width * energy,
+            source="model of OpenRAM's macros for SkyWater 130 nm")
         return name
 
 
@@ -127,6 +127,6 @@ def read_table(file: Path) -> tuple[Macro, ...]:
         if wrong:
             raise Refusal(f"A macro of {file} must have positive numbers for words, width, area and access, but "
                           f"{name!r} has none for {wrong[0]}; add it")
-        found.append(Macro(name, int(entry["words"]), int(entry["width"]), float(entry["area"]), float(entry["access"]),
-                           float(entry.get("leakage", 0.0)), str(file)))
+        found.append(Macro(name, int(entry["words"]), int(entry["width"]), area=float(entry["area"]),
+                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file)))
     return tuple(found)

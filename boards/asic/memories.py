@@ -84,7 +84,8 @@ def _described(module: str, instance: str, place: str, cell: Json, macro: MacroT
     clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
     chosen = macro(words, width) if writes and clocked else ""
     kind = "macro" if chosen else "rom" if not writes else "registers" if clocked else "asynchronous"
-    return Memory(module, instance, place, words, width, kind, _number(cell, "RD_PORTS"), writes, chosen)
+    return Memory(module, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
+                  macro=chosen)
 
 
 def _module(cell: Json) -> tuple[Json, Json]:

@@ -18,7 +18,8 @@ def made():
 
 def test_sums_of_all_kinds(tmp_path, made):
     library = cells.read(tmp_path)
-    found = energy(made, library, Activity(100, 1, 0, 0, {5: 20, 6: 10}, {4: 50}), [], mhz=100.0, macros={})
+    found = energy(made, library, Activity(
+        100, 1, 0, 0, toggles={5: 20, 6: 10}, pulses={4: 50}), [], mhz=100.0, macros={})
     wire = WIRE * PITCHES * ((4 + 1 + 5) / 3 / UTILISATION) ** 0.5
     pin = 1.0 + wire  # Of both nets: a pin of 1 fF, and the wire to it; the supply is 1 V.
     assert found.by_kind["logic"] == pytest.approx(0.2 * (2 + 0.5 * pin) / 1000)
@@ -30,5 +31,6 @@ def test_sums_of_all_kinds(tmp_path, made):
 
 
 def test_what_does_not_move_costs_leakage_and_the_clock(tmp_path, made):
-    found = energy(made, cells.read(tmp_path), Activity(100, 1, 0, 0, {5: 0, 6: 0}, {4: 0}), [], mhz=100.0, macros={})
+    found = energy(made, cells.read(tmp_path), Activity(
+        100, 1, 0, 0, toggles={5: 0, 6: 0}, pulses={4: 0}), [], mhz=100.0, macros={})
     assert {kind for kind, value in found.by_kind.items() if value} == {"clock", "leakage"}

@@ -68,10 +68,10 @@ def test_a_clock_that_is_missed_says_how_far_it_comes(made, monkeypatch, tmp_pat
     design, _, found, out, _ = made
     monkeypatch.setattr(module, "found", lambda: "sta")
     monkeypatch.setattr(module, "timing", lambda *_, **__: Timing(
-        20.0, -5.0, "a_reg", "b_reg", (("u1", "NAND2_1", 3.0), ("u2", "XOR2_1", 7.5)), 0.1, {"u1": 3.0}))
+        20.0, -5.0, "a_reg", "b_reg", (("u1", "NAND2_1", 3.0), ("u2", "XOR2_1", 7.5)), hold=0.1, late={"u1": 3.0}))
     with pytest.raises(TimingMissed, match=r"^The clock of tiny\.lib must be 50 MHz, but the netlist reaches "
-                                           r"40\.0 MHz: the slowest path goes from a_reg to b_reg through 2 cells, the slowest "
-                                           r"of them a XOR2_1 with 7\.5 ns; take --mhz 40 or less"):
+                                           r"40\.0 MHz: the slowest path goes from a_reg to b_reg through 2 cells, the "
+                                           r"slowest of them a XOR2_1 with 7\.5 ns; take --mhz 40 or less"):
         asic(design, out, found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0))
 
 
