@@ -16,8 +16,10 @@ from circulant.boards.asic.catalogue import known, library
 from circulant.boards.asic.flow import FILE, KIND, VERSION, asic
 from circulant.boards.asic.macros import model
 from circulant.hw import generate
+from circulant.hw.plan.plan import each_step
 from circulant.sim import artifact, design
 from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import matrices
 from circulant.sim.refusal import TimingMissed
 from circulant.sim.vectors import Vectors
 
@@ -59,7 +61,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, sampl
                 designs.setdefault(name, {})[each] = figures | {
                     "weights": source, "multipliers": described["multipliers"],
                     "cycles": [layer["cycles"] for layer in described["layers"]],
-                    "multiplications": described["multiplications"], "levels": levels}
+                    "levels": levels, **_operations(described, made, vectors, figures)}
     table = {f"{name}, {each}": _line(figures) for name, found in designs.items() for each, figures in found.items()}
     return {"benchmark": "asic", "table": table, "designs": designs, "libraries": {name: entry.title for name, entry in
                                                                                  known().items()}}
@@ -68,6 +70,23 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, sampl
 def design_figures(out: Path) -> dict[str, Any]:
     """The figures of a netlist whose clock was missed, which are kept all the same."""
     found: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION)
+    return found
+
+
+def _operations(described: dict[str, Any], made: Network, vectors: Vectors, figures: dict[str, Any]) -> dict[str, Any]:
+    """Operations of an inference, two for each multiplication: those of the circuit, and for networks over sequences
+    those of the same matrices without blocks, padding included, as CirCNN counts; with the energy of each in pJ."""
+    steps = float(vectors.steps.mean())
+    counts = described["multiplications"]
+    found = {"operations": 2 * (counts["per_step"] * steps + counts["per_sequence"])}
+    if made.flow.grid is None:
+        found["dense_operations"] = sum(
+            2 * product.weights.size * product.block_size * (steps if in_steps else 1)
+            for layer, in_steps in zip(made.layers, each_step(made), strict=True)
+            for product in matrices(layer).values())
+    if "energy_nj_total" in figures:
+        found |= {f"pj_per_{name[:-1]}": round(1e3 * figures["energy_nj_total"] / count, 4)
+                  for name, count in list(found.items())}
     return found
 
 

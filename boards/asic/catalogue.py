@@ -1,7 +1,8 @@
 """Libraries by name, and where their files are found."""
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -58,13 +59,20 @@ def library(names: tuple[str, ...]) -> tuple[Library, Known]:
         if missing:
             raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder "
                           "that holds it in CIRCULANT_DATA, or give your .lib files in its place")
-        return Library.read([folder / file for file in entry.files], name), entry
+        return _left_alone(Library.read([folder / file for file in entry.files], name), entry.dont_use), entry
     files = [Path(each) for each in names]
     for file in files:
         if not file.is_file():
             raise Refusal(f"A library must be one of {', '.join(known())} or a liberty file, not {str(file)!r}"
                           f"{nearest(str(file), known())}")
     return Library.read(files, files[0].name.split(".lib")[0]), OWN
+
+
+def _left_alone(found: Library, patterns: tuple[str, ...]) -> Library:
+    """The library with more cells that no step chooses; clock gates are placed on purpose, whatever it says of them."""
+    cells = {name: replace(cell, dont_use=cell.dont_use or any(fnmatchcase(name, pattern) for pattern in patterns))
+             for name, cell in found.cells.items()}
+    return replace(found, cells=cells)
 
 
 def _beside() -> Path:

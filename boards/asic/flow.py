@@ -132,7 +132,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     file = out / "netlist.v"
     timed_by = None
     if timed:
-        timed_by = _timed(netlist, library, file, work, mhz=mhz, show=show)
+        timed_by = _timed(netlist, library, known, file, work=work, mhz=mhz, show=show)
     netlist.write(file)
     cells = models(library, {instance.cell for instance in netlist.instances.values()
                              if instance.cell in library.cells})
@@ -182,9 +182,10 @@ def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Lib
     return made
 
 
-def _timed(netlist: Netlist, library: Library, file: Path, work: Path, *, mhz: float, show: Show) -> Timing:
+def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work: Path, mhz: float,
+           show: Show) -> Timing:
     """Timing, after rounds in which cells on late paths became stronger."""
-    names = lean(library, work, ())
+    names = lean(library, work, known.dont_use)
     for name in names:
         shutil.move(work / name, file.parent / name)
     best: Timing | None = None
