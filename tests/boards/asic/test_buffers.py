@@ -58,3 +58,11 @@ def test_a_cell_that_drives_much_becomes_a_stronger_one(library):
 def test_forms_are_of_one_function(library):
     assert [cell.name for cell in forms(library, library.cell("INV_4"))] == ["INV_1", "INV_4"]
     assert [cell.name for cell in forms(library, library.cell("DFF_1"))] == ["DFF_1"]
+
+
+def test_a_buffer_within_a_memory_is_part_of_it(library):
+    made = netlist(0)
+    made.instances |= {f"circulant_memory_3.u{n}": Instance("INV_1", {"A": [4], "Y": [60 + n]}) for n in range(20)}
+    buffer(made, library, fanout=8)
+    names = [name for name, each in made.instances.items() if each.cell.startswith("BUF")]
+    assert names == [f"circulant_memory_3.buffer_{n}" for n in range(3)]
