@@ -17,8 +17,11 @@ from benchmarks import (
     cnntable,
     designs,
     digits,
+    estimate,
+    explore,
     fuzz,
     golden,
+    learned,
     logic,
     mutation,
     networks,
@@ -27,12 +30,14 @@ from benchmarks import (
     quantization,
     results,
     rnn,
+    soak,
     stacks,
     synthesis,
     training,
     verification,
 )
 from benchmarks.experiments import EXPERIMENTS, FOLDER
+from benchmarks.formal import shapes
 from benchmarks.records import KEPT
 from circulant.boards.asic.catalogue import known
 from circulant.boards.placement import DEVICES
@@ -79,6 +84,35 @@ _add("activations", activations.measure, "Sigmoid and tanh in integers; draws do
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
 
 
+@main.command("explore", epilog="Example: python -m benchmarks explore --json -")
+@_json
+def _explore(path: str | None) -> None:
+    """The exploration: points a second of the cost model, errors, overhead of a point, trainings, what was found."""
+    figures = explore.measure()
+    table = Table("figure", "value", title="Exploration", title_justify="left")
+    for name, value in figures.items():
+        for word, each in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {word}".strip(), f"{each:,.6g}")
+    Console(stderr=path == "-").print(table)
+    if path is not None:
+        with click.open_file(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+            file.write("\n")
+
+
+@main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
+@click.option("--seeds", default=2, show_default=True, help="Trainings of each kind.")
+@click.option("--task", "tasks", multiple=True, type=click.Choice(list(learned.TASKS)), help="May be repeated.")
+@click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw it, too.")
+@_json
+def _learned(path: str | None, seeds: int, tasks: tuple[str, ...], picture: Path | None) -> None:
+    """Block sizes that are learned, against uniform ones and those of phase I, at equal weight bits."""
+    figures = learned.measure(range(seeds), tasks or tuple(learned.TASKS))
+    if picture is not None:
+        learned.picture(figures, picture)
+    _show(figures, path)
+
+
 @main.command("fuzz", epilog="Example: python -m benchmarks fuzz --json -")
 @click.option("--networks", default=200, show_default=True, help="Random networks, golden against C.")
 @click.option("--hardware", default=40, show_default=True, help="Of them, against Verilog in both simulators.")
@@ -97,17 +131,34 @@ def _fuzz(path: str | None, **options: Any) -> None:
 @click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
               help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
 @click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--plain", is_flag=True, help="With Amaranth's own functions alone, to see what ours save.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
 @_json
-def _generation(path: str | None, names: tuple[str, ...], repeats: int, against: Path | None) -> None:
+def _generation(path: str | None, names: tuple[str, ...], against: Path | None, **options: Any) -> None:
     """Seconds to generate some designs, and hashes that tell whether a design has changed."""
     chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
-    figures = designs.measure(chosen, repeats=repeats, note=lambda text: click.echo(text, err=True))
+    figures = designs.measure(chosen, **options, note=lambda text: click.echo(text, err=True))
     _show(figures, path)
     if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
         click.echo("\n".join(["Designs that differ:", *changed]), err=True)
         raise SystemExit(1)
+
+
+@main.command("estimate", epilog="Example: python -m benchmarks estimate --json docs/measured/estimate.json")
+@click.option("--no-routes", "routes", flag_value=False, default=True, help="Leave the clocks out, which take most of "
+              "the time.")
+@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py to other designs, and print them.")
+@_json
+def _estimate(path: str | None, routes: bool, fits: bool) -> None:
+    """Estimates against what Yosys found (docs/measured/logic.json) and what nextpnr reaches."""
+    def note(text: str) -> None:
+        click.echo(text, err=True)
+
+    if fits:
+        click.echo(json.dumps(estimate.fit(note), indent=1))
+        return
+    _show(estimate.measure(routes=routes, note=note), path)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
@@ -324,6 +375,30 @@ def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], 
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
     _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
+@_json
+def _shapes(path: str | None, names: tuple[str, ...]) -> None:
+    """Shapes of the stream units in designs, each of which `make prove` proves."""
+    _show(shapes.measure(names, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("soak", epilog="Example: python -m benchmarks soak --design digits-gru --words 10000 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(soak.SOAKED)), default=tuple(soak.SOAKED),
+              show_default=True, help="May be repeated.")
+@click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
+@click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
+@click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
+@_json
+def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Designs under Verilator with random stalls and resets, each word against the golden model."""
+    figures = soak.measure(names, **options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["mismatches"]:
+        raise SystemExit(1)
 
 
 @main.command("verification", epilog="Example: python -m benchmarks verification --json -")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ import torch
 from benchmarks.rnn import layer
 from circulant import training
 from circulant.hw import generate
+from circulant.hw.emit import amaranth_patches
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
@@ -25,7 +27,7 @@ from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
 from circulant.training.models.models import ModelSettings, build
 
-__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network"]
+__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network", "of_shape"]
 
 TIMED = ("digits-gru", "lenet5", "lstm-k16")
 """Designs whose generation is timed by default."""
@@ -76,7 +78,12 @@ DESIGNS = {
 
 def network(name: str) -> Network:
     """The golden network of a design: random weights, and formats fitted to random data, both seeded."""
-    shape, rng = DESIGNS[name], np.random.default_rng(3)
+    return of_shape(name, DESIGNS[name])
+
+
+def of_shape(name: str, shape: Shape) -> Network:
+    """The same of any shape."""
+    rng = np.random.default_rng(3)
     data = rng.normal(0, 0.5, (16, *shape.sample))
     if "cell" in shape.model:
         block = shape.block
@@ -89,7 +96,7 @@ def network(name: str) -> Network:
         return quantize(training.reference(model, data.astype(np.float32), name=name), data)
 
 
-def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
+def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3, plain: bool = False,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Hashes of designs, and seconds that each takes to generate.
 
@@ -97,8 +104,12 @@ def measure(names: tuple[str, ...] = TIMED, *, repeats: int = 3,
     in processor time, child processes included: what to compare on a machine that does other work.
 
     Parameters:
+        plain: whether Amaranth elaborates with its own functions alone; see `circulant.hw.emit.amaranth_patches`.
         note: told each design before it is generated.
     """
+    if plain:
+        with patch.object(amaranth_patches, "READ", ""):
+            return measure(names, repeats=repeats, note=note)
     rows: dict[str, dict[str, Any]] = {}
     for name in names:
         note(name)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
 from circulant.sim.real import float_model
 from circulant.sim.real.float_model import Layer, Model
 from circulant.sim.shape.window import Grid, Window
@@ -46,23 +47,27 @@ class Drawn:
         return f"{self.kind}: {' × '.join(map(str, self.data.shape[1:]))} → {chain}{' → argmax' if self.argmax else ''}"
 
 
-def draw(seed: int, *, samples: int = 6) -> Drawn:
-    """The model of a seed; consecutive seeds take the kinds in turn."""
-    rng = np.random.default_rng((29, seed))
+def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = None) -> Drawn:
+    """The model of a seed; consecutive seeds take the kinds in turn.
+
+    Parameters:
+        chooser: makes all choices instead, such as `benchmarks.choices.Choices`.
+    """
+    rng, more = (chooser or np.random.default_rng(each) for each in ((29, seed), (29, seed, 1)))
     kind, streams = KINDS[seed % len(KINDS)], 1
     if kind in ("recurrent", "bidirectional"):
         cells = [str(rng.choice(CELLS[:3] if kind == "recurrent" else CELLS[3:])),
                  *map(str, rng.choice(CELLS[:3] if kind == "recurrent" else CELLS, rng.integers(2)))]
         inputs, steps = int(rng.integers(1, 12)), int(rng.integers(1, 7))
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
-        layers = _over_time(np.random.default_rng((29, seed, 1)), layers)
+        layers = _over_time(more, layers)
         model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
         streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":
         inputs = int(rng.integers(1, 40))
         plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
-        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(np.random.default_rng((29, seed, 1)), plain)))
+        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
         data = rng.normal(0, 1, (samples, inputs))
     else:
         channels = int(rng.integers(1, 5))
@@ -80,7 +85,8 @@ def bit_widths(rng: np.random.Generator) -> dict[str, Any]:
     return {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 21)),
             "spectrum_bits": int(rng.integers(2) * rng.integers(6, 25)), "twiddle_bits": int(rng.integers(4, 19)),
             "activation_table": str(rng.choice(TABLES)),
-            "segments": int(rng.choice([0, 1 << int(rng.integers(2, 6))]))}
+            "segments": int(rng.choice([0, 1 << int(rng.integers(2, 6))])),
+            "weight_scale": str(rng.choice(WEIGHT_SCALES))}
 
 
 def _columns(rng: np.random.Generator, k: int, rows: int, columns: int, *groups: int) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.quantize.quantize import quantize
 
-__all__ = ["measure"]
+__all__ = ["designs", "image", "measure"]
 
 MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=18, activation_bits=24)]
 """A larger one, and one whose products take several DSP blocks."""
@@ -35,14 +35,14 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
     for number, point in enumerate((*POINTS, *MORE), start=1):
         yield number, point.title, partial(_recurrent, point)
     for seed in SEEDS:
-        yield f"images {seed}", f"images {seed}", partial(_image, seed)
+        yield f"images {seed}", f"images {seed}", partial(image, seed)
 
 
 def _recurrent(point: Point) -> Design:
     return generate(network(point), multipliers=point.multipliers, streams=point.streams)
 
 
-def _image(seed: int) -> Design:
+def image(seed: int) -> Design:
     model = small_cnn.model(seed)
     made = quantize(model, np.random.default_rng(seed).normal(0, 1, (6, *model.shape)), **small_cnn.BITS)
     return generate(made, multipliers=40 + 10 * seed)

@@ -62,6 +62,24 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the results a
                     "output.")
 
 
+JOBS = click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
+                    help="Processes that train and evaluate side by side.")
+CLUSTER = click.option("--cluster", metavar="ADDRESS", help="Dask scheduler whose workers train and evaluate, such as "
+                       "tcp://HOST:8786; docs/scaling.md.")
+
+
+def workers(jobs: int, cluster: str | None) -> int | str:
+    """Where work is done: so many processes, or a cluster.
+
+    Raises:
+        Refusal: when both are given.
+    """
+    if cluster is not None and jobs > 1:
+        raise Refusal(f"Work must be done by processes of this machine or by a cluster, not by --jobs {jobs} and "
+                      f"--cluster {cluster}; leave one out")
+    return jobs if cluster is None else cluster
+
+
 def say(results: Mapping[str, Any], as_json: bool, *words: str) -> None:
     """Results on standard output, for machines or in words."""
     for line in [json.dumps(results, indent=1, ensure_ascii=False, default=str)] if as_json else words:

@@ -1,27 +1,21 @@
 """The command line: the commands of a run, one that shows data sets, and sweeps; and what the exit code says."""
 import sys
 import time
+from collections import UserDict
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
 from circulant import __version__
 from circulant.arguments import JSON, say
-from circulant.asic_command import asic
-from circulant.board_commands import build, demo
-from circulant.commands import COMMANDS
-from circulant.completion import completion, data_sets
-from circulant.doctor import doctor
+from circulant.completion import data_sets
 from circulant.exits import end_of, steady_streams
-from circulant.explore.command import explore
 from circulant.extras import extras
-from circulant.onnx_import import import_onnx
 from circulant.progress import Bars, leads
-from circulant.project import new
-from circulant.report.command import compare
 from circulant.sim import artifact
-from circulant.sweep.command import sweep
 
 __all__ = ["main"]
 
@@ -45,21 +39,50 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say(text: str) -> None:
-    """A line on stderr; of several processes that train together, one says it for all."""
+    """A line on stderr, printed by one of several processes that train together."""
     if leads():
         click.echo(text, err=True)
     else:
         time.sleep(PATIENCE)  # The launcher stops all others as soon as one ends, so that is to be the one that speaks.
 
 
+class OnDemand(UserDict[str, Any]):
+    """Commands by name, each imported from ``module:attribute`` when it is asked for, so that none waits for what
+    others need."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _, attribute = super().__getitem__(name).partition(":")
+        found: click.Command = getattr(import_module(module), attribute)
+        return found
+
+
+COMMANDS = OnDemand({
+    "new": "circulant.project:new",
+    **{name: f"circulant.commands:{name}" for name in (
+        "run", "inspect", "train", "quantize", "generate", "simulate", "reload", "report")},
+    "build": "circulant.board_commands:build",
+    "demo": "circulant.board_commands:demo",
+    "asic": "circulant.asic_command:asic",
+    "estimate": "circulant.estimate.command:estimate",
+    "compare": "circulant.report.command:compare",
+    "data": "circulant.cli:show_data",
+    "import": "circulant.onnx_import:import_onnx",
+    "sweep": "circulant.sweep.command:sweep",
+    "explore": "circulant.explore.command:explore",
+    "doctor": "circulant.doctor:doctor",
+    "completion": "circulant.completion:completion",
+})
+"""In the order in which they are used."""
+
+
 class InOrder(click.Group):
-    """Lists its commands in the order in which they are used."""
+    """Lists its commands in the order of `COMMANDS`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=InOrder, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="circulant %(version)s")
 def cli() -> None:
     """From a torch model to a block-circulant network in verified Verilog.
@@ -69,6 +92,7 @@ def cli() -> None:
     circulant run                        train, quantize, generate, simulate, report
     circulant run --set model.hidden=32  the same with a smaller network
     circulant report runs/digits-gru     one step, from the files of the one before
+    circulant estimate RUN --device NAME what it takes of an FPGA, in under a second
     circulant build ulx3s-85f RUN        a bitstream for a board, by open tools
     circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                  what a data set holds
@@ -111,7 +135,3 @@ def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_
         click.echo(picture, err=as_json)
     return 0
 
-
-for command in (new, *COMMANDS, build, demo, asic, compare, show_data, import_onnx, sweep, explore, doctor,
-                completion):
-    cli.add_command(command)

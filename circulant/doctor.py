@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from circulant.arguments import JSON, say
@@ -99,8 +99,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    table = Table("part", "found", "for", title="circulant doctor", title_justify="left", title_style="bold",
-                  box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(Column("part", no_wrap=True), "found", "for", title="circulant doctor", title_justify="left",
+                  title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for each in findings:
         mark = "✓" if each.found else "✗" if each.needed else "–"
         style = "" if each.found else "red" if each.needed else "dim"

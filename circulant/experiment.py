@@ -24,7 +24,7 @@ from circulant.training.settings import CompressionSettings, DataSettings, Model
 
 __all__ = [
     "Board", "Experiment", "Hardware", "Quantization", "Simulation", "Training",
-    "load", "parse", "project", "reference", "save", "shipped",
+    "brief", "load", "parse", "project", "reference", "save", "shipped",
 ]
 
 FILE = "experiment.toml"
@@ -49,6 +49,8 @@ class Quantization(Table):
     """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
 
     weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
+    weight_scale: str = key("matrix", "what has a binary point of its own: all weights of a matrix, or each block "
+                                      "row of it, for few bits", choices=("matrix", "row"))
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
     spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
                                               zero="activation_bits + 1")
@@ -248,6 +250,26 @@ def save(experiment: Experiment, folder: str | Path) -> None:
             entry.add(name, item)
         document.add(word, entry)
     artifact.atomic_text(Path(folder) / FILE, tomlkit.dumps(document))
+
+
+def brief(experiment: Experiment) -> str:
+    """The experiment as TOML, with those keys alone that differ from their defaults."""
+    document = tomlkit.document()
+    document.add("name", experiment.name)
+    for word, table in _BY_NAME.items():
+        mine = getattr(experiment, word)
+        changed = {name: getattr(mine, name) for name, (_, _, default) in keys(table).items()
+                   if getattr(mine, name) != default}
+        if changed:
+            entry = tomlkit.table()
+            for name, value in changed.items():
+                item = tomlkit.item(value)
+                if isinstance(value, Mapping):  # A table of its own would take the keys behind it.
+                    item = tomlkit.inline_table()
+                    item.update(value)
+                entry.add(name, item)
+            document.add(word, entry)
+    return tomlkit.dumps(document)
 
 
 def reference() -> str:

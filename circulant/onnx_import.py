@@ -9,10 +9,14 @@ import numpy as np
 from circulant.extras import extras
 
 if TYPE_CHECKING:
+    from circulant.sim.golden.network import Network
     from circulant.sim.real.float_model import Model
     from circulant.training import ConversionReport, Dataset
 
 __all__ = ["import_onnx"]
+
+COMPARED = 256
+"""Samples whose outputs are compared with those of the quantized file."""
 
 
 @click.command("import", short_help="From an ONNX file to a run folder")
@@ -25,9 +29,11 @@ __all__ = ["import_onnx"]
 @click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Bit width of weights.")
 @click.option("--activation-bits", type=int, default=16, show_default=True, metavar="N",
               help="Bit width of activations.")
+@click.option("--ignore-quantizers", is_flag=True,
+              help="Fit all formats to the data, instead of taking them from the quantizers of the file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int,
-                as_json: bool) -> int:
+def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int, *,
+                ignore_quantizers: bool, as_json: bool) -> int:
     """Convert FILE.onnx and quantize it into a run folder, for circulant generate, simulate and report.
 
     docs/onnx.md lists the supported operators; from Python, circulant.from_onnx gives the torch module.
@@ -48,7 +54,7 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
     known = training.load_data("npz", path=str(path)) if has_targets else None
     x = load_npz(path, ("x",))["x"].astype(np.float32) if known is None else known.train_x
     lengths = given.get("lengths") if known is None else known.train_lengths
-    model = training.from_onnx(file, x[:2])
+    model = training.from_onnx(file, x[:2], quantizers=not ignore_quantizers)
     report = training.inspect(model, x[:2])
     if not as_json:
         click.echo(str(report))
@@ -57,10 +63,31 @@ def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, acti
                               name=file.stem)
     folder = out or Path("runs") / file.stem
     save_run(folder, model, network, known or _imitated(exact, report, x, lengths))
-    click.echo(json.dumps({"folder": str(folder), "network": network.hash, "inspection": report.as_json()}, indent=1,
-                          ensure_ascii=False) if as_json else
-               f"{folder}/network.json: network {network.hash[:12]}; go on with: circulant generate {folder}")
+    quantized = None if lengths is not None or ignore_quantizers else _beside_quantizers(file, network, x, model)
+    if as_json:
+        click.echo(json.dumps({"folder": str(folder), "network": network.hash, "inspection": report.as_json(),
+                               "quantizers": quantized}, indent=1, ensure_ascii=False))
+        return 0
+    if quantized:
+        click.echo(f"Against the quantized file: {quantized['equal']:,} of {quantized['values']:,} output values are "
+                   f"equal, greatest difference {quantized['greatest_difference']:.6g}")
+    click.echo(f"{folder}/network.json: network {network.hash[:12]}; go on with: circulant generate {folder}")
     return 0
+
+
+def _beside_quantizers(file: Path, network: "Network", x: Any, model: Any) -> dict[str, Any] | None:
+    """How many outputs of the network are those of the file, computed with its quantizers; None where it has none."""
+    from circulant.training.models.quantizer import Quantizer
+    from circulant.training.onnx.quant import file_outputs
+
+    if not any(isinstance(module, Quantizer) for module in model.modules()):
+        return None
+    wanted = file_outputs(file, x[:COMPARED])
+    if wanted is None:
+        return None
+    difference = np.abs(network.run(x[:len(wanted)]).real - wanted)
+    return {"values": difference.size, "equal": int((difference == 0).sum()),
+            "greatest_difference": float(difference.max())}
 
 
 def _imitated(exact: "Model", report: "ConversionReport", x: Any, lengths: Any) -> "Dataset":

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.inventory import Inventory
-from circulant.hw.emit.profile import PROFILES
+from circulant.hw.emit.profile import PROFILES, Profile
 from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import Plan
+from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import Site, unelaborated, unit
 from circulant.sim.golden.network import Layer, Network
 
-__all__ = ["Prediction", "inventory", "memories", "parts", "predict", "products"]
+__all__ = ["Prediction", "counted", "inventory", "latency", "layer_parts", "memories", "parts", "predict", "products"]
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,17 @@ def predict(network: Network, plans: Sequence[Plan], family: str, *, max_steps: 
 def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, reloadable: bool = False,
               profile: str = "generic") -> Inventory:
     """The products and memories of `parts` as they are counted in a design; its logic is not foreseen."""
-    made, found = parts(network, plans, max_steps=max_steps, reloadable=reloadable), Inventory()
+    return counted(parts(network, plans, max_steps=max_steps, reloadable=reloadable), PROFILES[profile])
+
+
+def counted(made: Parts, profile: Profile) -> Inventory:
+    """Parts as they are counted in a design whose memories lie where a profile says."""
+    found = Inventory()
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
-        if memory.copies:
-            found.memories[memory.depth, memory.width, memory.place(PROFILES[profile])] += memory.copies
+        for piece in memory.pieces(profile) if memory.copies else ():
+            found.memories[piece] += memory.copies
     return found
 
 
@@ -60,17 +67,29 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
         return Top(network, plans, max_steps=max_steps, reloadable=reloadable).parts
 
 
+def latency(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> int | None:
+    """The latency of a sample, as `circulant.hw.plan.latency.sample_latency`."""
+    with unelaborated():
+        units = Top(network, plans, max_steps=max_steps).units
+    return sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in units])
+
+
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:
     """All memories of a layer; ``max_steps`` counts where it is bidirectional."""
-    return _parts(layer, plan, max_steps).memories
+    return layer_parts(layer, plan, steps=max_steps).memories
 
 
 def products(layer: Layer, plan: Plan) -> list[Product]:
     """The products of two variables that a layer makes in a cycle."""
-    return _parts(layer, plan, 128).products
+    return layer_parts(layer, plan).products
 
 
-def _parts(layer: Layer, plan: Plan, steps: int) -> Parts:
+def layer_parts(layer: Layer, plan: Plan, *, steps: int = 128) -> Parts:
+    """Every memory and every product of a layer.
+
+    Parameters:
+        steps: of a sequence at the most, which count where it is bidirectional.
+    """
     with unelaborated():
         found: Parts = unit(layer, plan, Site(steps=steps)).parts
     return found

@@ -87,10 +87,11 @@ def product(e, arrays, **vectors):
         spectrum, frac = e[name]["spectrum"], e[name]["input"]["frac"]
         seen = [[requantize(v, frac, spectrum) for v in fft(block, t)] for block in blocks(x, k)]
         parts.append((arrays[f"{e['name']}.{name}.weights"], seen))
-    for i in range(len(bias) // k):
+    for i, finer in enumerate(f.get("row_shifts", [0] * (len(bias) // k))):
         bins = [multiplied(w, x) for weights, seen in parts for w, x in zip(weights[i], seen, strict=True)]
         a = each(lambda *column: requantize(sum(column), exact, f["product"]), *bins)
-        y += [round_shift(v, f["product"]["frac"] + k.bit_length() - 1 - f["output"]["frac"]) for v in ifft(a, t)]
+        last = f["product"]["frac"] + finer + k.bit_length() - 1 - f["output"]["frac"]
+        y += [round_shift(v, last) for v in ifft(a, t)]
     return each(lambda v, b: sat(v + b, f["output"]["width"]), y, bias)
 
 
@@ -256,5 +257,5 @@ def load(folder):
     network = json.loads((folder / "network.json").read_text())
     with np.load(folder / "weights.npz") as file:
         arrays = {name: file[name].tolist() for name in file.files}
-    grid = network["layers"][0].get("grid")
+    grid = next((each.get("grid") for each in network["layers"] if each["kind"] != "activation"), None)
     return lambda x: in_a_row(network["layers"], arrays, x if grid is None else blocks(x, grid[1]))

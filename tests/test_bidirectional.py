@@ -153,7 +153,7 @@ def test_without_a_bidirectional_layer_any_length_will_do():
 
 @pytest.mark.parametrize(("returns", "options"), [
     ("sequence", {"layers": 2, "hidden": 6}),
-    ("last", {"layers": 1, "hidden": 7, "projection": 5}),
+    pytest.param("last", {"layers": 1, "hidden": 7, "projection": 5}, marks=pytest.mark.soak),
 ])
 def test_the_verilog_equals_golden(tmp_path, returns, options):
     net = network(returns=returns, **options)

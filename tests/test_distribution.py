@@ -71,6 +71,7 @@ def test_a_wheel_from_the_sdist_has_every_file(wheel):
     assert not [name for name in held if name.startswith(("tests", "benchmarks")) or "/tests/" in name]
 
 
+@pytest.mark.soak
 def test_the_wheel_runs_from_an_empty_folder(wheel, tmp_path):
     site, empty = tmp_path / "site", tmp_path / "empty"
     empty.mkdir()

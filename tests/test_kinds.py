@@ -1,6 +1,5 @@
 """Passes over a network and kinds of layers: each pass has an implementation for each kind, or refuses it."""
 import ast
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,8 +20,7 @@ from circulant.sim.quantize.quantize import matrices, quantize_layer
 from circulant.sim.quantize.quantize_like import quantize_layer_like
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
-
-ROOT = Path(__file__).parents[1]
+from tests.sources import ROOT, python_files, tree
 
 KINDS = {kind.kind: kind for kind in Layer.__args__}
 FLOAT_KINDS = {kind.kind: kind for kind in float_model.Layer.__args__}
@@ -101,7 +99,7 @@ def questions(path):
     asked = {kind.__name__ for kind in KINDS.values()} | {"Recurrent", "Layer", "Cell"}
     if path.parent == ROOT / "hw/emit":
         asked.remove("Cell")  # That is RTLIL's.
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
             names = {getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(node.args[1])}
             if asked & names:
@@ -109,9 +107,7 @@ def questions(path):
 
 
 def test_few_places_ask_for_the_kind_of_a_layer():
-    folders = [ROOT / folder for folder in ("hw", "sim", "training", "circulant", "boards")]
-    found = [line for folder in folders for path in folder.rglob("*.py")
-             if not any(parent.is_symlink() for parent in path.parents) for line in questions(path)]
+    found = [line for path in python_files("hw", "sim", "training", "circulant", "boards") for line in questions(path)]
     assert len(found) <= 20, "\n".join(found)
 
 

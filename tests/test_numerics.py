@@ -63,6 +63,17 @@ def test_a_perceptron_of_ragged_sizes(k, tmp_path):
                  tmp_path, inputs=37, seed=k)
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_binary_point_for_each_block_row(reset, tmp_path):
+    def layers(r):
+        return [r.gru("gru", 5, 11, 2, "sequence", reset), r.lstm("lstm", 11, 7, 4, "sequence", projection=6),
+                r.linear("linear", 6, 9, 1)]
+
+    network = assert_equal(layers, tmp_path, inputs=5, sequence=True, weight_bits=4, weight_scale="row")
+    products = [each for layer in network.layers for each in layer.products.values()]
+    assert len({product.row_shifts for product in products}) >= 4
+
+
 @pytest.mark.parametrize("options", [{}, {"activation_table": "lut"}], ids=str)
 def test_activations(options, tmp_path):
     functions = ["sigmoid"], ["leaky_relu", 0.07], ["tanh"], ["clip", -0.4, 0.6], ["relu"]
@@ -186,6 +197,13 @@ def test_images_remain_images(tmp_path):
     assert_equal(lambda r: [r.conv("conv", 3, 4, k=4, grid=(9, 1), window=Window((3, 1), (2, 1), (2, 0)))], tmp_path,
                  inputs=3,
                  shape=(3, 9))
+
+
+def test_images_may_begin_with_an_activation(tmp_path):
+    """As a quantizer of the inputs is one."""
+    assert_equal(lambda r: [float_model.Activation("clip", 2, "clip", (-0.5, 0.75)),
+                            r.conv("conv", 2, 4, k=2, grid=(5, 4), window=Window((3, 2)))], tmp_path, inputs=2,
+                 shape=(2, 5, 4))
 
 
 def test_the_lowest_of_equal_outputs_is_chosen(tmp_path):

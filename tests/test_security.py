@@ -6,7 +6,6 @@ import pickle
 import re
 import zipfile
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,16 +18,15 @@ from circulant.sim.vectors import Vectors
 from circulant.training.data.files import load_array, load_npz
 from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.store import load_trained
+from tests.sources import ROOT, python_files, tree
 
-ROOT = Path(__file__).parents[1]
-SOURCES = [path for folder in ("circulant", "training", "sim", "hw", "boards", "benchmarks", "examples")
-           for path in sorted((ROOT / folder).rglob("*.py"))]
+SOURCES = python_files("circulant", "training", "sim", "hw", "boards", "benchmarks", "examples")
 
 
 @cache
 def calls():
     """All calls of our own sources: the nodes of each path."""
-    return {path: [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    return {path: [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
             for path in SOURCES}
 
 
@@ -105,9 +103,9 @@ USER_CODE = ROOT / "sim/files/user_code.py"
 def test_nothing_of_ours_unpickles_evaluates_or_connects():
     forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml", "urllib", "http", "requests", "socket"}
     for path in SOURCES:
-        tree = ast.parse(path.read_text("utf-8"))
-        modules = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        nodes = list(ast.walk(tree(path)))
+        modules = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+        modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
         assert not {module.partition(".")[0] for module in modules} & forbidden, path
         for node in calls()[path]:
             runs = {"eval", "os.system", "os.popen"} | ({"exec"} if path != USER_CODE else set())

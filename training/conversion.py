@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.quantize import quantize as quantization
@@ -15,7 +16,7 @@ from circulant.sim.quantize.bitwidths import Widths
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.clone import clone
-from circulant.training.capture.lowering import LONGEST, lower
+from circulant.training.capture.lowering import LONGEST, Lowering, lower
 from circulant.training.capture.trace import capture
 
 __all__ = ["export", "reference"]
@@ -30,7 +31,8 @@ TOLERANCE = 1e-6
 @public(more=Widths)
 def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: ArrayLike | Tensor | None = None,
            weight_bits: int = 12, activation_bits: int = 16, name: str | None = None, **widths: Any) -> Network:
-    """The golden model of a torch model, its formats fitted to sample inputs.
+    """The golden model of a torch model, its formats fitted to sample inputs; those that quantizers of the model say
+    stay as they are.
 
     Parameters:
         sample_inputs: (N, T, inputs), (N, inputs) or (N, channels, height, width), like the data to come; the
@@ -43,7 +45,10 @@ def export(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, lengths: Arra
     """
     sample = _sample(sample_inputs)
     known = np.asarray(lengths.detach().cpu()) if isinstance(lengths, Tensor) else lengths
-    return quantization.quantize(reference(model, sample, name=name), sample, lengths=known, weight_bits=weight_bits,
+    exact, lowered = _converted(model, sample, name)
+    grids = {path: WeightGrid(form) for path, form in lowered.grids.items()}
+    widths = {"grids": grids, "formats": lowered.formats} | widths
+    return quantization.quantize(exact, sample, lengths=known, weight_bits=weight_bits,
                                  activation_bits=activation_bits, **widths)
 
 
@@ -60,7 +65,11 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
         Refusal: everything that cannot be converted, at once; a sample that is empty, not finite, or of the wrong
             shape; weights that are not finite.
     """
-    sample = _sample(sample_inputs)
+    return _converted(model, _sample(sample_inputs), name)[0]
+
+
+def _converted(model: nn.Module, sample: NDArray[np.float64], name: str | None) -> tuple[Model, Lowering]:
+    """The mathematics of a model, and the formats that its quantizers say."""
     kind = parametrize.type_before_parametrizations(model).__name__
     model = clone(model).cpu().double().eval()
     graph, report = capture(model, torch.from_numpy(sample))
@@ -74,7 +83,7 @@ def reference(model: nn.Module, sample_inputs: ArrayLike | Tensor, *, name: str 
     lowered = lower(graph)
     result = Model(name, lowered.start.size, lowered.start.sequence, lowered.layers, lowered.shape)
     _compare(model, result, sample, graph.dropped)
-    return result
+    return result, lowered
 
 
 def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:

@@ -8,10 +8,13 @@ from circulant.boards.link.protocol import CRC, ESCAPE, FLAG, FLIP
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.storage import Ram
 
-__all__ = ["BUFFER", "FrameReceiver", "FrameSender"]
+__all__ = ["BUFFER", "LATENCY", "FrameReceiver", "FrameSender"]
 
 BUFFER = 256
 """Bytes of a frame at the most, all but its flags, before anything is escaped."""
+
+LATENCY = 2
+"""Cycles from the address of a buffer's byte to the byte: a block RAM is slow, so nothing but a register reads it."""
 
 
 def checksum() -> crc.Processor:
@@ -26,7 +29,7 @@ class FrameReceiver(wiring.Component):
         i: stream of bytes, each of which is taken at once.
         valid: a frame is there.
         size: its bytes without the check sum.
-        address, data: reads its byte, one cycle later.
+        address, data: reads its byte, `LATENCY` cycles later.
         release: it is done with.
         error: a frame is dropped in this cycle, as it is broken.
     """
@@ -41,22 +44,25 @@ class FrameReceiver(wiring.Component):
         m.submodules.crc = check = checksum()
         # A frame counts from its first flag on.
         inside, escaped, count = Signal(), Signal(), Signal(range(BUFFER + 2))
+        # What its size says is kept beside it, since to compare takes time.
+        some, checked, fits = Signal(), Signal(), Signal(init=1)
         byte, keeps = self.i.payload, Signal()
         m.d.comb += [
-            self.i.ready.eq(1), buffer.r_en.eq(1), buffer.r_addr.eq(self.address), self.data.eq(buffer.r_data),
+            self.i.ready.eq(1), buffer.r_en.eq(1), buffer.r_addr.eq(self.address),
             keeps.eq(self.i.valid & inside & (byte != FLAG) & (byte != ESCAPE) & ~self.valid),
             buffer.w_en.eq(keeps & (count < BUFFER)), buffer.w_addr.eq(count[:8]),
             buffer.w_data.eq(byte ^ Mux(escaped, FLIP, 0)),
             check.valid.eq(keeps), check.data.eq(buffer.w_data),
         ]
+        m.d.sync += self.data.eq(buffer.r_data)
         with m.If(self.release):
             m.d.sync += self.valid.eq(0)
         with m.If(self.i.valid):
             with m.If(byte == FLAG):
                 m.d.comb += check.start.eq(1)
-                m.d.sync += [inside.eq(~self.valid), escaped.eq(0), count.eq(0)]
-                with m.If(inside & (count != 0)):
-                    with m.If(check.match_detected & (count > CRC) & (count <= BUFFER) & ~escaped):
+                m.d.sync += [inside.eq(~self.valid), escaped.eq(0), count.eq(0), some.eq(0), checked.eq(0), fits.eq(1)]
+                with m.If(inside & some):
+                    with m.If(check.match_detected & checked & fits & ~escaped):
                         m.d.sync += [self.valid.eq(1), self.size.eq(count - CRC), inside.eq(0)]
                     with m.Else():
                         m.d.comb += self.error.eq(1)
@@ -64,8 +70,8 @@ class FrameReceiver(wiring.Component):
                 m.d.sync += escaped.eq(1)
             with m.Else():
                 m.d.sync += escaped.eq(0)
-        with m.If(keeps & (count <= BUFFER)):
-            m.d.sync += count.eq(count + 1)
+        with m.If(keeps & fits):
+            m.d.sync += [count.eq(count + 1), some.eq(1), checked.eq(count >= CRC), fits.eq(count < BUFFER)]
         return m
 
 
@@ -76,7 +82,7 @@ class FrameSender(wiring.Component):
         send: begin, in a cycle without ``busy``.
         busy: a frame is under way.
         size: bytes of the buffer, at least one; constant meanwhile.
-        address, data: reads the buffer, one cycle later.
+        address, data: reads the buffer, `LATENCY` cycles later.
         o: stream of bytes.
     """
 
@@ -87,14 +93,14 @@ class FrameSender(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         m.submodules.crc = check = checksum()
-        count, sum_ = Signal(range(BUFFER + 1)), Signal(32)
+        count, sum_, sums, last = Signal(range(BUFFER + 1)), Signal(32), Signal(range(CRC + 1)), Signal()
         byte, special, escaped, closing, sending = Signal(8), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [self.address.eq(count), self.busy.eq(sending),
                      special.eq((byte == FLAG) | (byte == ESCAPE))]
         with m.FSM():
             with m.State("Idle"):
                 m.d.comb += check.start.eq(1)
-                m.d.sync += [count.eq(0), closing.eq(0), escaped.eq(0)]
+                m.d.sync += [count.eq(0), sums.eq(0), closing.eq(0), escaped.eq(0)]
                 with m.If(self.send):
                     m.d.sync += sending.eq(1)
                     m.next = "Flag"
@@ -106,7 +112,10 @@ class FrameSender(wiring.Component):
                         m.next = "Idle"
                     with m.Else():
                         m.next = "Fetch"
-            with m.State("Fetch"):  # The buffer's register holds the byte that `address` named a cycle before.
+            with m.State("Fetch"):
+                m.d.sync += last.eq(count == self.size - 1)
+                m.next = "Keep"
+            with m.State("Keep"):  # The byte is there that `address` named two cycles before.
                 m.d.sync += [byte.eq(self.data), count.eq(count + 1)]
                 m.d.comb += [check.valid.eq(1), check.data.eq(self.data)]
                 m.next = "Send"
@@ -118,16 +127,15 @@ class FrameSender(wiring.Component):
                     with m.If(~special | escaped):
                         with m.If(closing):
                             m.next = "Sum"
-                        with m.Elif(count == self.size):
+                        with m.Elif(last):
                             m.d.sync += [closing.eq(1), sum_.eq(check.crc)]
                             m.next = "Sum"
                         with m.Else():
                             m.next = "Fetch"
             with m.State("Sum"):
-                m.d.sync += [byte.eq(sum_[:8]), sum_.eq(sum_ >> 8)]
-                with m.If(closing & (count == self.size + CRC)):
+                m.d.sync += [byte.eq(sum_[:8]), sum_.eq(sum_ >> 8), sums.eq(sums + 1)]
+                with m.If(sums == CRC):
                     m.next = "Flag"
                 with m.Else():
-                    m.d.sync += count.eq(count + 1)
                     m.next = "Send"
         return m

@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-__all__ = ["ESCAPE", "FLAG", "FLIP", "HASH", "PAYLOAD", "UNKNOWN", "VERSION", "Hello", "Operation", "Unframer", "frame"]
+__all__ = ["ESCAPE", "FLAG", "FLIP", "GREETING", "HASH", "PAYLOAD", "UNKNOWN", "VERSION", "Hello", "Operation",
+           "Unframer", "frame"]
 
 FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 PAYLOAD = 240
@@ -37,6 +38,8 @@ HASH = 8
 
 CRC = 4
 LONGEST = 3 + PAYLOAD + CRC
+GREETING = 1 + HASH + 13
+"""Bytes of a `Hello`."""
 
 
 class Operation(IntEnum):
@@ -76,8 +79,8 @@ class Hello(NamedTuple):
         Raises:
             ValueError: when it has another size.
         """
-        if len(data) != 1 + HASH + 13:
-            raise ValueError(f"A greeting must have {1 + HASH + 13} bytes, not {len(data)}")
+        if len(data) != GREETING:
+            raise ValueError(f"A greeting must have {GREETING} bytes, not {len(data)}")
         at = 1 + HASH
         numbers = [int.from_bytes(data[at + 4 * n:at + 4 * n + 4], "little") for n in range(3)]
         return cls(data[0], data[1:at], cycles=numbers[0], sequences=numbers[1], errors=numbers[2], flags=data[-1])

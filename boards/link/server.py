@@ -5,8 +5,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.boards.link.frames import BUFFER, FrameReceiver, FrameSender
-from circulant.boards.link.protocol import HASH, PAYLOAD, UNKNOWN, VERSION, Operation
+from circulant.boards.link.frames import BUFFER, LATENCY, FrameReceiver, FrameSender
+from circulant.boards.link.protocol import GREETING, HASH, PAYLOAD, UNKNOWN, VERSION, Operation
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import connect
 from circulant.hw.stream.storage import Ram
@@ -77,29 +77,39 @@ class Server(wiring.Component):
         connect(m, self.i, receiver.i)
         connect(m, sender.o, self.o)
 
-        # The request at hand, read byte by byte: at ``at``, and there a cycle later.
-        self._at, self._fresh = at, fresh = Signal(range(BUFFER + 1)), Signal()
-        self._receiver, self._answer = receiver, answer
-        m.d.sync += fresh.eq(1)
-        m.d.comb += [
-            receiver.address.eq(at), sender.data.eq(answer.r_data), answer.r_en.eq(1), answer.r_addr.eq(sender.address)]
+        # The request at hand, read byte by byte: at ``at``, and ``fresh`` when it is there.
+        self._at, self._ages = at, ages = Signal(range(BUFFER + 1)), Signal(LATENCY)
+        self._fresh = fresh = ages[-1]
+        self._receiver = receiver
+        m.d.sync += ages.eq(Cat(1, ages))
+        m.d.comb += receiver.address.eq(at)
+        # Whether all bytes were taken, and whether this is the last one: right as soon as it is fresh.
+        self._spent, self._final = spent, final = Signal(), Signal()
+        m.d.sync += [spent.eq(at == receiver.size), final.eq(at == receiver.size - 1)]
+
+        # The buffer of the answer has registers on both sides.
+        self._put_at, self._put_byte, self._puts = put_at, put_byte, puts = Signal(range(BUFFER)), Signal(8), Signal()
+        m.d.comb += [answer.r_en.eq(1), answer.r_addr.eq(sender.address)]
+        m.d.sync += [sender.data.eq(answer.r_data), answer.w_en.eq(puts), answer.w_addr.eq(put_at),
+                     answer.w_data.eq(put_byte)]
 
         # The answer that is written, or was written last.
         self._size = size = Signal(range(BUFFER + 1), init=HEAD)
         self._operation, self._status = operation, status = Signal(8), Signal(8)
-        number, answered, known, index = Signal(8), Signal(8), Signal(), Signal(range(32))
+        number, answered, known, again, index = Signal(8), Signal(8), Signal(), Signal(), Signal(range(32))
         m.d.comb += sender.size.eq(size)
-        greeting, beats, words = self._greeting(m), self._beats(m), self._words(m)
+        m.d.sync += again.eq(known & (number == answered))
+        greeting, beats, words = self._greeting(m, index), self._beats(m), self._words(m)
 
         with m.FSM():
             with m.State("Idle"):
-                m.d.sync += [at.eq(0), index.eq(0), fresh.eq(receiver.valid)]
+                m.d.sync += [index.eq(0), ages.eq(Cat(receiver.valid, ages))]
                 with m.If(fresh & receiver.valid):
-                    m.d.sync += [number.eq(receiver.data), at.eq(1), fresh.eq(0)]
+                    m.d.sync += [number.eq(receiver.data), at.eq(1), ages.eq(0)]
                     m.next = "Operation"
             with m.State("Operation"), m.If(fresh):
-                m.d.sync += [operation.eq(receiver.data), at.eq(2), fresh.eq(0)]
-                with m.If(known & (number == answered) & (receiver.data != Operation.HELLO)):
+                m.d.sync += [operation.eq(receiver.data), at.eq(2), ages.eq(0)]
+                with m.If(again & (receiver.data != Operation.HELLO)):
                     m.next = "Answer"
                 with m.Else():
                     m.d.sync += [size.eq(HEAD), status.eq(0), answered.eq(number), known.eq(1)]
@@ -117,9 +127,10 @@ class Server(wiring.Component):
                             m.d.sync += status.eq(UNKNOWN)
                             m.next = "Head"
             with m.State("Hello"):
-                self._put(m, Array(greeting)[index])
                 m.d.sync += index.eq(index + 1)
-                with m.If(index == len(greeting) - 1):
+                with m.If(index != 0):
+                    self._put(m, greeting)
+                with m.If(index == GREETING):
                     m.d.sync += index.eq(0)
                     m.next = "Head"
             with m.State("Reset"):
@@ -132,37 +143,42 @@ class Server(wiring.Component):
             if self._configures:
                 self._configure(m, *words)
             with m.State("Head"):  # The three bytes in front, now that the status is known.
-                m.d.comb += [answer.w_en.eq(1), answer.w_addr.eq(index),
-                             answer.w_data.eq(Array([number, operation, status])[index])]
+                m.d.comb += [puts.eq(1), put_at.eq(index), put_byte.eq(Array([number, operation, status])[index])]
                 m.d.sync += index.eq(index + 1)
                 with m.If(index == HEAD - 1):
                     m.next = "Answer"
             with m.State("Answer"):
                 m.d.comb += [sender.send.eq(1), receiver.release.eq(1)]  # The next request may come meanwhile.
-                m.d.sync += fresh.eq(0)
                 m.next = "Sending"
             with m.State("Sending"), m.If(~sender.busy):
-                m.d.sync += fresh.eq(0)
+                m.d.sync += [at.eq(0), ages.eq(0)]
                 m.next = "Idle"
         return m
 
-    def _greeting(self, m: Module) -> list[Value]:
-        """The bytes of a `circulant.boards.link.protocol.Hello`."""
+    def _greeting(self, m: Module, index: Signal) -> Value:
+        """A byte of a `circulant.boards.link.protocol.Hello`, one cycle behind its index."""
         cycles, sequences, errors = Signal(32), Signal(32), Signal(32)
-        leaves = self.m_valid & self.m_ready & self.m_last
-        m.d.sync += [cycles.eq(cycles + 1), sequences.eq(sequences + leaves), errors.eq(errors + self._receiver.error)]
-        return [*(Const(byte, 8) for byte in (VERSION, *self._network)),
-                *(word.word_select(n, 8) for word in (cycles, sequences, errors) for n in range(4)),
-                Cat(self.flags, Const(0, 6))]
+        leaves, error, byte = Signal(), Signal(), Signal(8)
+        m.d.sync += [leaves.eq(self.m_valid & self.m_ready & self.m_last), error.eq(self._receiver.error),
+                     cycles.eq(cycles + 1), sequences.eq(sequences + leaves), errors.eq(errors + error)]
+        identity = (VERSION, *self._network)
+        later = Signal(24)  # The count goes on while it is told: its upper bytes are those of the first one's cycle.
+        with m.If(index == len(identity)):
+            m.d.sync += later.eq(cycles[8:])
+        counts = [cycles[:8], *(later.word_select(n, 8) for n in range(3)),
+                  *(word.word_select(n, 8) for word in (sequences, errors) for n in range(4))]
+        told = [*(Const(each, 8) for each in identity), *counts, Cat(self.flags, Const(0, 6))]
+        m.d.sync += byte.eq(Array(told)[index])
+        return byte
 
     def _put(self, m: Module, value: Value) -> None:
         """Write the next byte of the answer."""
-        m.d.comb += [self._answer.w_en.eq(1), self._answer.w_addr.eq(self._size), self._answer.w_data.eq(value)]
+        m.d.comb += [self._puts.eq(1), self._put_at.eq(self._size), self._put_byte.eq(value)]
         m.d.sync += self._size.eq(self._size + 1)
 
     def _take(self, m: Module) -> None:
         """Go on to the next byte of the request."""
-        m.d.sync += [self._at.eq(self._at + 1), self._fresh.eq(0)]
+        m.d.sync += [self._at.eq(self._at + 1), self._ages.eq(0)]
 
     def _beats(self, m: Module) -> "_Beats":
         """Signals between bytes and beats; what is on its way outlasts a request."""
@@ -188,20 +204,22 @@ class Server(wiring.Component):
 
     def _transfer(self, m: Module, beats: "_Beats") -> None:
         """The states in which bytes become beats and beats become bytes."""
-        at, fresh, size, request = self._at, self._fresh, self._size, self._receiver
+        fresh, size, request = self._fresh, self._size, self._receiver
         beat, filled, ends, held, left, drains, moves = beats
         wanted, idle, whole = Signal(8), Signal(range(self._patience + 1)), filled == self._inputs
+        enough = Signal()  # The output that is waited for is there: a cycle late.
+        m.d.sync += enough.eq(size >= wanted + HEAD)
         with m.State("Wanted"), m.If(fresh):
             m.d.sync += [wanted.eq(request.data), idle.eq(0)]
             self._take(m)
             m.next = "Move"
         with m.State("Move"):
             m.d.comb += drains.eq(1)
-            with m.If(fresh & (at != request.size) & ~whole):
+            with m.If(fresh & ~self._spent & ~whole):
                 m.d.comb += moves.eq(1)
                 m.d.sync += [beat.eq(Cat(beat[8:], request.data)), filled.eq(filled + 1),
                              self._status.eq(self._status + 1)]
-                with m.If((at == request.size - 1) & (self._operation == Operation.LAST)):
+                with m.If(self._final & (self._operation == Operation.LAST)):
                     m.d.sync += ends.eq(1)
                 self._take(m)
             with m.If((left != 0) & (size != HEAD + PAYLOAD)):
@@ -209,7 +227,7 @@ class Server(wiring.Component):
                 m.d.sync += [held.eq(held >> 8), left.eq(left - 1)]
                 self._put(m, held[:8])
             m.d.sync += idle.eq(Mux(moves, 0, idle + 1))
-            with m.If(((at == request.size) & ~whole & (size - HEAD >= wanted)) | (idle == self._patience)):
+            with m.If((fresh & self._spent & ~whole & enough) | idle[-1]):
                 m.next = "Head"
 
     def _words(self, m: Module) -> tuple[Signal, Signal]:
@@ -221,7 +239,7 @@ class Server(wiring.Component):
 
     def _configure(self, m: Module, address: Signal, word: Signal) -> None:
         """The states that write to the configuration port and read from it."""
-        at, fresh, request, count, parts = self._at, self._fresh, self._receiver, Signal(8), Signal(3)
+        fresh, request, count, parts = self._fresh, self._receiver, Signal(8), Signal(3)
         with m.State("Address"), m.If(fresh):
             m.d.sync += [address.eq(Cat(address[8:], request.data)), parts.eq(parts + 1)]
             self._take(m)
@@ -232,7 +250,7 @@ class Server(wiring.Component):
                 with m.Else():
                     m.next = "Count"
         with m.State("Word"):
-            with m.If(at == request.size):
+            with m.If(fresh & self._spent):
                 m.next = "Head"
             with m.Elif(fresh):
                 m.d.sync += [word.eq(Cat(word[8:], request.data)), parts.eq(parts + 1)]

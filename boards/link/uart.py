@@ -93,13 +93,15 @@ class UartTransmitter(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        timer, left, word = Signal(range(self._divisor)), Signal(range(11)), Signal(10)
-        m.d.comb += self.i.ready.eq((left == 0) & (timer == 0))
+        timer, left, word, busy = Signal(range(self._divisor)), Signal(range(11)), Signal(10), Signal()
+        m.d.comb += self.i.ready.eq(~busy)  # A register: whoever asks may be far away.
         m.d.sync += self.tx.eq((left == 0) | word[0])
         with m.If(timer != 0):
             m.d.sync += timer.eq(timer - 1)
         with m.Elif(left != 0):
             m.d.sync += [word.eq(word >> 1), left.eq(left - 1), timer.eq(self._divisor - 1)]
-        with m.Elif(self.i.valid):
-            m.d.sync += [word.eq(Cat(0, self.i.payload, 1)), left.eq(10), timer.eq(self._divisor - 1)]
+        with m.Else():
+            m.d.sync += busy.eq(0)
+        with m.If(self.i.valid & ~busy):
+            m.d.sync += [word.eq(Cat(0, self.i.payload, 1)), left.eq(10), timer.eq(self._divisor - 1), busy.eq(1)]
         return m

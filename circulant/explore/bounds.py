@@ -9,9 +9,9 @@ from typing import Any
 
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
-from circulant.extras import TRAINING, extras
-from circulant.run.quantization import calibration, widths
+from circulant.extras import extras
 from circulant.run.steps import budget
+from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
@@ -20,10 +20,6 @@ __all__ = ["SIZES", "Bounds", "Cost", "bounds", "sized"]
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Block sizes that are considered."""
-
-CALIBRATION = 64
-"""Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -93,24 +89,9 @@ def cost(experiment: Experiment) -> Cost:
     size = experiment.compression.block_size
     assert isinstance(size, int)
     try:
-        return Cost(size, *_planned(experiment, _untrained(experiment)))
+        return Cost(size, *_planned(experiment, untrained(experiment)))
     except Refusal as refusal:
         return Cost(size, reason=str(refusal))
-
-
-def _untrained(experiment: Experiment) -> Network:
-    with extras("circulant explore", *TRAINING):
-        from circulant import training
-        from circulant.sim.quantize.quantize import calibrate, quantize
-
-    tables = experiment.tables()
-    data = training.load_data(**tables["data"])
-    model = training.ModelSettings(**tables["model"])
-    built = training.build(model, data.shape, data.classes)
-    sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
-    reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
-    return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),
-                    **widths(tables["quantization"]).as_dict())
 
 
 def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:

@@ -10,13 +10,15 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from circulant.arguments import JSON, say
+from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.boards.device import device
 from circulant.completion import device_names, experiments
 from circulant.experiment import Board, Experiment, load, save, shipped
 from circulant.explore.bounds import Bounds, bounds
 from circulant.explore.designs import Designs, Limits, phase_two
+from circulant.explore.fair import Comparison, compare
 from circulant.explore.models import Models, phase_one
+from circulant.explore.page import page
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
 from circulant.sim import artifact
@@ -55,11 +57,11 @@ RUNNERS_UP = 3
               help="Folder of the results; without it runs/explore-NAME.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change a key of the experiment; may be repeated.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Processes that evaluate side by side.")
+@JOBS
+@CLUSTER
 @JSON
-def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, ...], *, jobs: int, as_json: bool,
-            **limits: Any) -> int:
+def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, ...], *, jobs: int, cluster: str | None,
+            as_json: bool, **limits: Any) -> int:
     """Choose block sizes by few trainings, then bit widths and multipliers, as E-RNN does.
 
     Everything is chosen on training samples that are held out. The outcome is a folder with the experiment of the best
@@ -71,7 +73,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
       circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
       circulant explore mine.toml --accuracy-loss 0.3 --device XCKU060 --latency-us 2
     """
-    given = load(experiment, overrides)
+    given, where = load(experiment, overrides), workers(jobs, cluster)
     out = out or Path("runs") / f"explore-{given.name}"
     cycles = limits["latency_us"] * limits["mhz"] if limits["latency_us"] else float("inf")
     deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else float("inf")
@@ -79,15 +81,23 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
         with Bars(Console(stderr=True)) as bars:
             prepared = _prepared(given, part, bars)
             found = bounds(prepared, memory_bits=limits["memory_bits"] or 0)
-            models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=jobs, show=bars)
+            models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
             within = Limits(limits["lost"], cycles, limits["memory_bits"] or float("inf"))
-            designs = phase_two(models, within, jobs=jobs, show=bars)
+            designs = phase_two(models, within, jobs=where, show=bars)
+            fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
+            if time.monotonic() < deadline:
+                at = designs.points[designs.chosen].experiment
+                fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
-    body = _written(given, out, found, models, designs)
+    body = _written(given, out, found, models=models, designs=designs, fair=fair)
+    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}"
+    artifact.atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
+                                                    command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
-    say({"file": out / "explore.json", **body}, as_json,
+    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *fair.verdicts,
+        f"{out / 'explore.html'}: the exploration as pictures",
         f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
     return 0
 
@@ -112,7 +122,8 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
                    hardware=replace(given.hardware, multipliers=0))
 
 
-def _written(given: Experiment, out: Path, found: Bounds, models: Models, designs: Designs) -> dict[str, Any]:
+def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison
+             ) -> dict[str, Any]:
     """Write the run folders and the record; returns the record."""
     for name, at in (("chosen", designs.chosen), *(
             (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):
@@ -122,7 +133,8 @@ def _written(given: Experiment, out: Path, found: Bounds, models: Models, design
             "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
             "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
             "designs": list(designs.rows), "chosen": designs.chosen, "runners_up": list(designs.runners_up),
-            "uniform": designs.uniform}
+            "uniform": designs.uniform, "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts),
+                                                 "wrong": fair.wrong}}
     artifact.write_json(out / "explore.json", KIND, VERSION, body)
     return body
 

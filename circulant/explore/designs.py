@@ -14,7 +14,7 @@ from circulant.sim.refusal import Refusal
 from circulant.sweep.goal import FIGURES, loss
 from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
-from circulant.sweep.run import Row, run
+from circulant.sweep.run import Jobs, Row, run
 
 __all__ = ["UNIFORM", "Designs", "Limits", "phase_two"]
 
@@ -77,7 +77,7 @@ class Designs:
     points: tuple[Point, ...]
 
 
-def phase_two(models: Models, limits: Limits, *, jobs: int = 1, show: Show = silent,
+def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = silent,
               evaluate: Evaluate | None = None) -> Designs:
     """The best design of the models that keep the accuracy.
 

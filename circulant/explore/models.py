@@ -17,7 +17,7 @@ from circulant.progress import Show, silent
 from circulant.sim.metrics import shown, words
 from circulant.sim.refusal import Refusal
 from circulant.sweep.point import Point, plain
-from circulant.sweep.run import Row, run
+from circulant.sweep.run import Jobs, Row, run
 
 __all__ = ["Decision", "Models", "phase_one", "points_lost"]
 
@@ -76,7 +76,7 @@ def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
     return 100 * ((dense - score) if higher_is_better else (score - dense))
 
 
-def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = float("inf"), jobs: int = 1,
+def phase_one(experiment: Experiment, limits: Bounds, allowed: float, *, deadline: float = float("inf"), jobs: Jobs = 1,
               show: Show = silent, train: Trainer | None = None) -> Models:
     """The model with the largest blocks that keeps the accuracy, by the rules above.
 

@@ -111,8 +111,8 @@ def _score(run: Figures, metric: str, stage: str) -> float | None:
 
 
 def _device(run: Figures) -> str:
-    """The device of a run with the share of its DSP blocks; the smallest one that holds the design in brackets."""
+    """The device of a run with the share of its DSP blocks; else the smallest one that holds the design."""
     found = run["hardware"].get("device")
     if found is None:
-        return f"({run['smallest']['name']} holds it)" if run["smallest"] else ""
+        return f"none; fits {run['smallest']['name']}" if run["smallest"] else ""
     return f"{found['name']}, {found['resources']['dsps']['share']:.0%} of DSP blocks"

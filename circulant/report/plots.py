@@ -14,8 +14,10 @@ from circulant.sim import metrics
 
 __all__ = ["COLORS", "INK", "draw", "png", "style"]
 
-PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct"}
-COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e"}
+PHASES = {"dense": "dense", "admm": "ADMM", "retrain": "retraining", "direct": "direct",
+          "search": "search of block sizes"}
+COLORS = {"dense": "#4c6a92", "admm": "#c98b2b", "retrain": "#3f8f5f", "direct": "#8a5a9e",
+          "search": "#b3523b"}
 INK, GRID = "#2b2f36", "#e3e5e8"
 DPI = 150
 """Pixels per inch: sharp on a dense screen."""
@@ -142,7 +144,7 @@ def _ranges(ranges: Sequence[Mapping[str, Any]]) -> Figure:
     axes.set_yticks(range(len(ranges)), [f"{each['name']}  {each['format']['width']}.{each['format']['frac']}"
                                          for each in ranges])
     axes.set_xlim(-0.6, most + 0.2)
-    axes.set_xlabel("bits taken besides the sign; green: end of the format; orange: analytic worst case")
+    axes.set_xlabel("bits in use, sign not counted; green: end of the format; orange: analytic worst case")
     figure.colorbar(image, ax=axes, label="log10 of the share of values", shrink=0.6)
     style(axes, "tensors against their formats (width.fraction bits)", grid="x")
     return figure

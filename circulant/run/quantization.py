@@ -61,7 +61,7 @@ def widths(table: Mapping[str, Any]) -> Widths:
         Refusal: when a width is out of its range.
     """
     fields, tensors = dict[str, Any](), dict[str, int]()
-    for name in (*FIELDS, "activation_bits", "activation_table", "activation_error", "segments"):
+    for name in (*FIELDS, "activation_bits", "weight_scale", "activation_table", "activation_error", "segments"):
         if isinstance(table[name], Mapping):
             tensors |= {f"{layer}.{name}": value for layer, value in table[name].items()}
         else:
@@ -122,7 +122,7 @@ def float_model(model: Any, data: "Dataset", name: str | None) -> Model:
 
 
 def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """So many training samples at equal distances, and their lengths; all with 0, or where there are no more."""
+    """``count`` training samples at equal distances, and their lengths; all of them for 0, or if there are no more."""
     x, lengths = data.train_x, data.train_lengths
     if not 0 < count < len(x):
         return x, lengths
@@ -188,8 +188,9 @@ def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
     from circulant.training.data.targets import SETS
 
-    how = "estimated" if picking["pick_by"] == "margins" else "lost"
-    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {SETS[picking['pick_on']]}"
+    how = "estimated" if picking["pick_by"] == "margins" else "measured"
+    return (f"{how} loss {picking['lost']:.2f} points on the {SETS[picking['pick_on']]} "
+            f"(budget {picking['budget']:g})")
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:
@@ -208,7 +209,7 @@ def picked_table(picking: Mapping[str, Any]) -> Table:
 def ranges_table(ranges: Sequence[Mapping[str, Any]]) -> Table:
     """Every tensor against its format, for a terminal."""
     table = Table(title="tensors", title_justify="left")
-    for at, name in enumerate(("tensor", "bits", "point", "least", "greatest", "at the ends", "SQNR")):
+    for at, name in enumerate(("tensor", "bits", "frac", "least", "greatest", "at a limit", "SQNR")):
         table.add_column(name, no_wrap=True, overflow="fold" if at else "ellipsis")
     for each in ranges:
         table.add_row(each["name"], str(each["format"]["width"]), str(each["format"]["frac"]), f"{each['lo']:.4g}",

@@ -8,7 +8,7 @@ from circulant.run.run_folder import Run, record, sha256
 from circulant.run.steps import blocks, write_network
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
-from circulant.sim.quantize.quantize import matrices
+from circulant.sim.quantize.quantize import grids, matrices
 from circulant.sim.quantize.quantize_like import quantize_like
 from circulant.sim.real.float_model import Model
 from circulant.sim.refusal import Refusal
@@ -68,7 +68,7 @@ def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *,
 
 
 def _require_same(exact: Model, network: Network) -> None:
-    """See that a network has the integers that a model gives in its formats.
+    """Check that a network has the integers that a model gives in its formats.
 
     Raises:
         Refusal: when it does not.
@@ -92,4 +92,5 @@ def _widths(network: Network) -> dict[str, Any]:
             found["twiddle_bits"][path] = product.twiddle_bits
     told: dict[str, Any] = {name: next(iter(widths.values())) if len(set(widths.values())) == 1 else widths
                             for name, widths in found.items() if widths}
-    return {"activation_bits": network.input_format.width, **told}
+    rows = any(grid.row_shifts for grid in grids(network).values())
+    return {"activation_bits": network.input_format.width, "weight_scale": "row" if rows else "matrix", **told}

@@ -21,6 +21,7 @@ from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
 from circulant.run.sizing import budget, options
+from circulant.run.untrained import path_costs
 from circulant.sim.error.ranges import analyse
 from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
 from circulant.sim.exercise.choose import exercise
@@ -107,7 +108,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
         trained = training.train(data, training.TrainingSettings(**tables["training"]),
                                  model=training.ModelSettings(**tables["model"]),
                                  block_size=run.experiment.compression.block_size, progress=progress,
-                                 checkpoint=kept / "training.pt", resume=resume, dense=dense)
+                                 checkpoint=kept / "training.pt", resume=resume, dense=dense,
+                                 costs=path_costs(run.experiment))
     except KeyboardInterrupt:
         if not (kept / "training.pt").exists():
             raise
@@ -128,6 +130,7 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     done = record(run, "train", {
         "hashes": hashes, "metric": trained.metric, trained.metric: trained.scores,
         "matrices": blocks(trained.model), "history": trained.history,
+        **({"block_size": trained.table} if tables["training"]["method"] == "search" else {}),
         "seconds": seconds + time.perf_counter() - start, "processor_seconds": processor + time.process_time() - worked,
         "machine": training.machine(tables["training"]["device"]),
     })

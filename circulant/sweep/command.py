@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 from rich.console import Console
 
-from circulant.arguments import JSON, say
+from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.completion import that_begin
 from circulant.exits import FAILED, WRONG
 from circulant.extras import extras
@@ -16,7 +16,7 @@ from circulant.sim import artifact
 from circulant.sweep.grid import Sweep, read, shipped
 
 if TYPE_CHECKING:
-    from circulant.sweep.run import Row
+    from circulant.sweep.run import Jobs, Row
 
 __all__ = ["sweep"]
 
@@ -36,12 +36,13 @@ def _known(context: click.Context, parameter: click.Parameter, given: str) -> li
 @click.argument("source", metavar="SWEEP", shell_complete=_known)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results; without it runs/sweep-NAME.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Processes that train and evaluate side by side.")
+@JOBS
+@CLUSTER
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the table as Markdown too, and its picture into the folder images beside it.")
 @JSON
-def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_json: bool) -> int:
+def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdown: Path | None,
+          as_json: bool) -> int:
     """Train an experiment at each block size, and evaluate it at every combination of bit widths and multipliers, or at
     those that a search proposes.
 
@@ -55,19 +56,21 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_js
     """
     from circulant.sweep import sheets
 
-    given = read(source)
+    given, where = read(source), workers(jobs, cluster)
     out = out or Path("runs") / f"sweep-{given.name}"
     options = [f"--out {out}"] if out != Path("runs") / f"sweep-{given.name}" else []
-    again = " ".join(["circulant sweep", source, *options, *([f"--jobs {jobs}"] if jobs > 1 else [])])
+    again = " ".join(["circulant sweep", source, *options, *([f"--jobs {jobs}"] if jobs > 1 else []),
+                      *([f"--cluster {cluster}"] if cluster else [])])
     try:
         with Bars(Console(stderr=True)) as bars:
-            rows = _rows(given, out, jobs, bars)
+            rows = _rows(given, out, where, bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; what is computed is kept: go on with `{again}`") from None
     _write(given, rows, out, markdown)
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(sheets.terminal(given.name, rows))
-    say({"file": out / "sweep.html", "name": given.name, "rows": rows}, as_json, str(out / "sweep.html"))
+    say({"file": out / "sweep.html", "page": out / "explore.html", "name": given.name, "rows": rows}, as_json,
+        f"{out / 'explore.html'}: the points as pictures; {out / 'sweep.html'}: as a table")
     failed = sheets.failures(rows)
     for why, count in failed.items():
         click.echo(f"{count} of {len(rows)} points failed: {why}", err=True)
@@ -75,7 +78,7 @@ def sweep(source: str, out: Path | None, jobs: int, markdown: Path | None, as_js
     return WRONG if WRONG in codes else max(codes) if sum(failed.values()) == len(rows) else 0
 
 
-def _rows(given: Sweep, out: Path, jobs: int, show: Show) -> "list[Row]":
+def _rows(given: Sweep, out: Path, jobs: "Jobs", show: Show) -> "list[Row]":
     if given.search is None:
         from circulant.sweep.run import run
 
@@ -88,6 +91,7 @@ def _rows(given: Sweep, out: Path, jobs: int, show: Show) -> "list[Row]":
 
 def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) -> None:
     from circulant.sweep import plots, sheets
+    from circulant.sweep.page import page
 
     drawn = plots.images(given.name, rows)
     command = f"circulant sweep {given.source}"
@@ -95,6 +99,7 @@ def _write(given: Sweep, rows: "list[Row]", out: Path, markdown: Path | None) ->
         artifact.atomic_bytes(out / f"pareto.{ending}", data)
     artifact.atomic_text(out / "points.csv", sheets.comma_separated(rows))
     artifact.atomic_text(out / "sweep.html", sheets.page(given.name, rows, command, drawn["png"]))
+    artifact.atomic_text(out / "explore.html", page(given.name, rows, given.spaces, command))
     artifact.atomic_text(out / "sweep.md", sheets.markdown(given.name, rows, command, "pareto.png"))
     artifact.write_json(out / "sweep.json", KIND, VERSION, {"name": given.name, "rows": rows})
     if markdown is not None:

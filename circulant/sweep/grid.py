@@ -142,6 +142,9 @@ def _unknown(search: Search, spaces: tuple[Space, ...]) -> list[str]:
     for space in spaces:
         if not space.axes:
             problems.append(f"a search must have something to vary, but the grid {space.label!r} has no list of values")
+        if any(axis.key == "seed" for axis in space.axes):
+            problems.append(f"a search must not choose a seed, which would be luck, but the grid {space.label!r} lists "
+                            'some; give set = ["training.seed=N"], or leave out the search')
         if space.experiment.board.device == "none":
             problems += [f"{FIGURES[name].words} are known where there is a device, but the experiment of "
                          f"{space.label!r} has none; give set = [\"board.device=NAME\"]"

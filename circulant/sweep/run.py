@@ -10,26 +10,34 @@ from functools import partial
 from typing import Any
 
 from circulant.progress import Show, silent
+from circulant.sweep import store
 from circulant.sweep.point import Point, plain
-from circulant.sweep.work import Found, epochs, evaluate, failure, train
+from circulant.sweep.work import Found, epochs, evaluate, failure, keyed, train
 
-__all__ = ["Row", "run"]
+__all__ = ["Jobs", "Row", "run", "side_by_side"]
+
+Jobs = int | str
+"""Processes of this machine, or the address of a Dask scheduler."""
 
 Row = dict[str, Any]
 """Settings and findings of a point: the columns of `circulant.sweep.sheets`; ``reason`` says why it failed."""
 
 
-def run(points: Sequence[Point], *, measure: str = "plan", jobs: int = 1, show: Show = silent) -> list[Row]:
-    """Train and evaluate every point. What fails becomes a row with its reason, and the others go on.
+def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show: Show = silent) -> list[Row]:
+    """Train and evaluate every point. A failure becomes a row with its reason; the other points go on.
 
     Parameters:
         measure: where the figures of the hardware come from: one of `circulant.sweep.grid.MEASURES`.
-        jobs: processes; 1 for this one alone.
+        jobs: processes, 1 for this one alone; or the address of a Dask scheduler.
 
     Raises:
+        Refusal: as `circulant.sweep.cluster.compute`.
         KeyboardInterrupt: what is computed by then is kept, and found by the next run.
     """
     trainings = _grouped(points, range(len(points)), lambda point: point.training)
+    if isinstance(jobs, str):
+        trained, found = _clustered(points, trainings, measure=measure, address=jobs, show=show)
+        return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
     models = _trained([points[group[0]] for group in trainings], jobs, show)
     trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
     networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
@@ -42,9 +50,11 @@ def _row(point: Point, measure: str, trained: Found, found: Found) -> Row:
     row = {"experiment": point.label, "block_size": point.block_size,
            "weight_bits": plain(experiment.quantization.weight_bits),
            "activation_bits": experiment.quantization.activation_bits, "budget": experiment.hardware.multipliers,
-           "measure": measure, "reason": ""}
+           "seed": experiment.training.seed, "measure": measure, "reason": ""}
     if "reason" not in trained:
         row |= {"metric": trained["metric"], "higher_is_better": trained["higher_is_better"]}
+        if trained.get("block_size"):  # What a search has learned.
+            row["block_size"] = str(plain(trained["block_size"]))
         row |= {stage: score for stage, score in trained["scores"].items() if stage in ("dense", "circulant")}
     return row | found
 
@@ -74,7 +84,7 @@ def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
         # Only in this process can a training report its epochs.
         tasks = [partial(train, point, base, *[partial(note, point)][:jobs == 1])
                  for point, base in zip(some, dense, strict=True)]
-        for at, result in _each(tasks, jobs):
+        for at, result in side_by_side(tasks, jobs):
             found[at] = result
             before += lengths[at]
             show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models")
@@ -91,7 +101,7 @@ def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapp
     total, found = sum(map(len, networks)), dict[int, Found]()
     show("points", 0, total)
     tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
-    for number, results in _each(tasks, jobs):
+    for number, results in side_by_side(tasks, jobs):
         group = networks[number]
         if isinstance(results, dict):  # Why its process ended.
             results = [results] * len(group)
@@ -101,7 +111,41 @@ def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapp
     return found
 
 
-def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
+def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: str, address: str, show: Show
+               ) -> tuple[dict[int, Found], dict[int, Found]]:
+    """The training and the figures of each point, computed on a cluster; what comes is kept in this machine's store."""
+    from circulant.sweep import cluster
+
+    tasks: dict[str, cluster.Task] = {}
+    members: dict[str, list[int]] = {}
+    for number, group in enumerate(trainings):
+        point, after = points[group[0]], None
+        if base := point.baseline:
+            after = f"dense {json.dumps(base.training)}"
+            tasks.setdefault(after, cluster.Task(partial(cluster.training, base)))
+        tasks[f"train {number}"] = cluster.Task(partial(cluster.training, point), after)
+        members[f"train {number}"] = group
+        for turn, some in enumerate(_grouped(points, group, lambda point: point.network)):
+            key = f"points {number} {turn}"
+            tasks[key] = cluster.Task(partial(cluster.evaluation, [points[at] for at in some], measure),
+                                      f"train {number}")
+            members[key] = some
+    trained, found = dict[int, Found](), dict[int, Found]()
+    show("points", 0, len(points))
+    for key, result in cluster.compute(address, tasks):
+        mine = members.get(key, [])
+        if key.startswith("train "):
+            trained |= dict.fromkeys(mine, cluster.unpacked(result))
+        elif mine:
+            found |= zip(mine, [result] * len(mine) if isinstance(result, dict) else result, strict=True)
+        show("points", len(found), len(points), f"{len(trained)} with a model")
+    for at, figures in found.items():
+        if "reason" not in figures:
+            store.keep(keyed(points[at], trained[at], measure), figures)
+    return trained, found
+
+
+def side_by_side(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
     """Index and result of each task, as they end; a task whose process ends has the reason as its result."""
     if jobs == 1:
         yield from ((at, task()) for at, task in enumerate(tasks))
@@ -118,7 +162,7 @@ def _each(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, 
 
 @contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one's interruption, which they do not see: their files are whole at any time."""
+    """Processes that do not see an interruption and end with this one; their files are complete at any time."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
     try:
@@ -132,6 +176,6 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """One thread a process, and Ctrl-C is the first one's business."""
+    """One thread for each process; only the first one handles Ctrl-C."""
     os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from circulant.experiment import Experiment, Hardware, Quantization, load
+from circulant.experiment import Experiment, Hardware, Quantization, Training, load
 from circulant.experiment import shipped as experiments
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.settings import keys, title
@@ -17,7 +17,7 @@ from circulant.training.settings import CompressionSettings
 __all__ = ["AXES", "Axis", "Space", "read_space"]
 
 AXES = {"block_size": CompressionSettings, "weight_bits": Quantization, "activation_bits": Quantization,
-        "multipliers": Hardware}
+        "multipliers": Hardware, "seed": Training}
 """Keys that a grid varies, and the table of the experiment that has it. What a grid leaves out stays as it is."""
 
 KEYS = ("experiment", "name", "set", *AXES)

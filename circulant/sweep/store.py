@@ -19,11 +19,12 @@ from circulant.sim.files.files import discard
 from circulant.sim.files.schema import Anything, Mapped, Table
 from circulant.sim.refusal import Refusal
 
-__all__ = ["figures", "keep", "point_key", "training_folder"]
+__all__ = ["figures", "keep", "point_key", "sources", "training_folder"]
 
 KIND, VERSION = "circulant-point", 1
 
 _FIGURES = Table({"figures": Mapped(Anything())})
+
 
 def training_folder(tables: Mapping[str, Any], data: str) -> Path:
     """The folder of a training, made where it is missing.
@@ -36,8 +37,11 @@ def training_folder(tables: Mapping[str, Any], data: str) -> Path:
         Refusal: when the cache cannot be written to.
     """
     from circulant.training.loop.trainer import FREE
+    from circulant.training.settings.training import PHASES
 
-    kept = {name: value for name, value in tables["training"].items() if name not in FREE}
+    # A store from before there was a search stays good.
+    idle = PHASES["search"] if tables["training"]["method"] != "search" else ()
+    kept = {name: value for name, value in tables["training"].items() if name not in (*FREE, *idle)}
     key = artifact.digest({**tables, "training": kept, "digest": data, "circulant": __version__,
                            "torch": importlib.metadata.version("torch")})
     folder = folders.store("trained") / key
@@ -54,7 +58,7 @@ def point_key(model: str, tables: Mapping[str, Any], measure: str) -> str:
         model: the hash of the file of the trained model.
         tables: quantization, hardware and board of the experiment, and simulation where it is simulated.
     """
-    return artifact.digest({"model": model, **tables, "measure": measure, "sources": _sources()})
+    return artifact.digest({"model": model, **tables, "measure": measure, "sources": sources()})
 
 
 def figures(key: str) -> dict[str, Any] | None:
@@ -82,7 +86,7 @@ def _path(key: str) -> Path:
 
 
 @cache
-def _sources() -> str:
+def sources() -> str:
     """SHA-256 of the sources of `circulant.sim` and `circulant.hw`."""
     sha = hashlib.sha256()
     for package in ("circulant.sim", "circulant.hw"):

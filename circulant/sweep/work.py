@@ -7,7 +7,6 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,24 +15,23 @@ from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
+from circulant.run.known_plans import plans_of
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
 from circulant.run.sizing import options as hardware_options
+from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
-from circulant.sim.quantize.bitwidth_cost import weight_bits, weight_count
+from circulant.sim.quantize.bitwidth_cost import dense_count, weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
-from circulant.sim.shape.kinds import within
 from circulant.sweep import store
 from circulant.sweep.point import Point
 
-__all__ = ["Found", "epochs", "evaluate", "failure", "reason", "train"]
+__all__ = ["Found", "epochs", "evaluate", "failure", "keyed", "reason", "train"]
 
 Found = dict[str, Any]
 """Figures by name, or some, ``reason``, why there are no more, and ``code``, the exit code that this would have."""
@@ -50,26 +48,30 @@ FEW = 64
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in one line; what is no sentence for a user is said with its type."""
+    """The reason of a failure, in one line; errors that are not written for users have their type in front."""
     text, told = "; ".join(str(error).splitlines()), isinstance(error, Refusal | SimulationError | ToolError)
     return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def failure(error: Exception) -> Found:
-    """The findings of a point that failed."""
+    """The row of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 
 def epochs(point: Point, *, dense: bool = False) -> int:
-    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
+    """The greatest number of epochs of its training, without the dense baseline or of the baseline alone."""
     settings = point.experiment.training
     if dense:
         return settings.dense_epochs
-    return settings.direct_epochs if settings.method == "direct" else settings.admm_epochs + settings.retrain_epochs
+    if settings.method == "direct":
+        return settings.direct_epochs
+    searched = settings.search_epochs if settings.method == "search" else 0
+    return searched + settings.admm_epochs + settings.retrain_epochs
 
 
 def train(point: Point, dense: Found | None = None, note: Note = lambda done, words: None) -> Found:
-    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores.
+    """The training of a point: ``folder``, ``model`` (the hash of the file in it), metric and scores, and the table of
+    block sizes that a search ended in.
 
     One that was interrupted goes on from its checkpoint.
 
@@ -110,11 +112,13 @@ def _train(point: Point, dense: Found | None, note: Note) -> Found:
         state = baseline(point.experiment, Path(named))
     trained = training.train(data, _settings(tables), model=training.ModelSettings(**tables["model"]),
                              block_size=tables["compression"]["block_size"], progress=progress,
-                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state)
+                             checkpoint=folder / "checkpoint.pt", resume=None, dense=state,
+                             costs=path_costs(point.experiment))
     training.save_trained(folder / "model.pt", trained)
     artifact.write_json(folder / "training.json", KIND, VERSION, {
         "model": sha256(folder / "model.pt"), "metric": trained.metric, "higher_is_better": trained.higher_is_better,
-        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start})
+        "scores": trained.scores, "tables": tables, "seconds": time.perf_counter() - start,
+        "block_size": trained.table if tables["training"]["method"] == "search" else None})
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return _read(folder)
 
@@ -136,7 +140,8 @@ def _kept(folder: Path) -> Found | None:
 
 def _read(folder: Path) -> Found:
     found = artifact.read_json(folder / "training.json", KIND, VERSION, _KEPT)
-    return {"folder": folder} | {name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
+    return {"folder": folder, "block_size": found.get("block_size")} | {
+        name: found[name] for name in ("model", "metric", "higher_is_better", "scores")}
 
 
 def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Found]:
@@ -145,9 +150,7 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
     found = []
     for point in points:
         try:
-            simulated = ("simulation",) if measure == "simulate" else ()
-            tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
-            key = store.point_key(trained["model"], tables, measure)
+            key = keyed(point, trained, measure)
             if (kept := store.figures(key)) is None:
                 golden = golden or _golden(point, trained)
                 kept = _figures(point.experiment, *golden, measure)
@@ -157,6 +160,13 @@ def evaluate(points: Sequence[Point], trained: Found, measure: str) -> list[Foun
         except Exception as error:
             found.append(failure(error))
     return found
+
+
+def keyed(point: Point, trained: Found, measure: str) -> str:
+    """The key under which the figures of a point are kept."""
+    simulated = ("simulation",) if measure == "simulate" else ()
+    tables = point.experiment.tables(("quantization", "hardware", "board", *simulated))
+    return store.point_key(trained["model"], tables, measure)
 
 
 def _figures(experiment: Experiment, network: Network, vectors: Any, score: float, measure: str) -> Found:
@@ -213,7 +223,8 @@ def _golden(point: Point, trained: Found) -> tuple[Network, Any, float]:
 
 def _weights(network: Network) -> Found:
     """Numbers that stand in the weight memories, and their bits as the circuit stores them."""
-    return {"weights": weight_count(network), "weight_memory_bits": weight_bits(network)}
+    return {"weights": weight_count(network), "dense_weights": dense_count(network),
+            "weight_memory_bits": weight_bits(network)}
 
 
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
@@ -221,21 +232,25 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw import generate
         from circulant.hw.emit.inventory import Inventory
         from circulant.hw.plan.plan import each_step, layer_multiplications
-        from circulant.hw.resources import inventory, parts
+        from circulant.hw.resources import inventory, latency, parts
 
     options = hardware_options(experiment, network)
     design = None if measure == "plan" else generate(network, **options)
     if options["argmax"]:
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
-    plans = design.plans if design else _plans(
+    plans = design.plans if design else plans_of(
         network, *(options[name] for name in ("multipliers", "streams", "levels", "objective")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)
     found: Found = {"multipliers": design.multipliers if design else sum(each.multipliers for each in plans),
                     "cycles_per_step": max(plans[at].cycles for at in layers)}
+    found["multiplications"] = work
     found["floor_cycles"] = math.ceil(work / found["multipliers"])
+    late = design.manifest["latency"] if design else latency(network, plans, max_steps=options["max_steps"])
+    if late is not None:
+        found["latency"] = late
     if design is not None:
         found["memory_bits"] = design.memory_bits
     elif not options["reloadable"]:  # Its own memories are not predicted.
@@ -251,46 +266,6 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))
     return found
-
-
-_KNOWN: dict[Any, Any] = {}
-"""Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
-
-
-def _plans(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> Any:
-    from circulant.hw.plan.plan import plan
-
-    if objective != "throughput":  # Such plans know their layers.
-        return plan(network, multipliers, streams=streams, levels=levels, objective=objective)
-    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
-    if key not in _KNOWN:
-        _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)
-    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
-
-
-def _bound(plan: Any, layer: Layer) -> Any:
-    """The plan with this layer in place of one that differs in its numbers and widths."""
-    if isinstance(layer, Residual):
-        return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
-                                for name, chain in layer.branches.items()})
-    return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
-
-
-def _sizes(layer: Layer) -> Any:
-    if parts := within(layer):
-        return getattr(layer, "grid", None), len(getattr(layer, "body", ())), tuple(map(_sizes, parts))
-    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
-            getattr(layer, "peephole", None) is not None,
-            getattr(layer, "grid", None), getattr(layer, "window", None),
-            getattr(layer, "order", ""), getattr(layer, "rows", False), _straight(getattr(layer, "table", None)),
-            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
-
-
-def _straight(table: Any) -> bool:
-    """Whether an activation has a table that takes no multipliers, so that its plan is another one."""
-    from circulant.hw.arith.straight_lines import straight
-
-    return table is not None and straight(table)
 
 
 def _simulated(design: Any, vectors: Any) -> float:

@@ -1,8 +1,8 @@
 """The data side of an array: vectors come in as blocks, are transformed once, and wait as spectra in C banks.
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
-once. A vector is the input of a step and behind it the recurrent one, if any; there is a ring of them, two for each
-stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring
+once. A vector is the input of a step and behind it the recurrent one, if any, which may begin with a group; there is a
+ring of them, two for each stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring
 lie two second vectors, if any: what the pointwise unit gives for a product of its own.
 """
 from dataclasses import dataclass
@@ -35,6 +35,8 @@ class BankShape:
         aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
             is all that there is.
         levels: of logic between two registers.
+        early: whether the program is, see `circulant.hw.array.program.Program`: the recurrent vector begins with a
+            group of columns, and blocks of the input count one by one.
     """
 
     columns: int
@@ -44,6 +46,7 @@ class BankShape:
     streams: int = 1
     aside: int = 1
     levels: int = LEVELS
+    early: bool = False
 
     def __post_init__(self) -> None:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
@@ -62,6 +65,11 @@ class BankShape:
     @property
     def x_blocks(self) -> int:
         return _blocks(self.x)
+
+    @property
+    def head(self) -> int:
+        """Columns before the recurrent vector."""
+        return -(-self.x_blocks // self.columns) * self.columns if self.early else self.x_blocks
 
     @property
     def h_blocks(self) -> int:
@@ -91,12 +99,18 @@ class BankShape:
 
     @property
     def most(self) -> int:
-        """A bound of the layer's own blocks that have come and are not read to the end."""
-        return 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
+        """A bound of the blocks that are counted, which have come and are not read to the end."""
+        own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
+        return max(own, self.ring * self.x_blocks) if self.early else own
+
+    @property
+    def counts(self) -> int:
+        """Vectors whose blocks are counted."""
+        return 3 if self.early else 2
 
     @property
     def _groups(self) -> int:
-        return -(-(self.x_blocks + self.h_blocks) // self.columns)
+        return -(-(self.head + self.h_blocks) // self.columns)
 
 
 def _blocks(product: Product | None) -> int:
@@ -116,7 +130,8 @@ class Banks(wiring.Component):
         own: a block of the layer itself: h, or with ``second`` one of the second vector; with ``drop`` it is not kept
             but has its place, as after the last step of a sequence.
         have: blocks of the recurrent and the second vector that have come and are not read to the end. A block counts
-            in the cycle in which it is written, and can be read in the next one.
+            in the cycle in which it is written, and can be read in the next one. Of early programs also those of the
+            input, which count a cycle later.
         address, group, zero: what is read in this cycle; with ``zero`` the recurrent part reads as zero.
         done_input, done_h, done_second: this cycle ends the reading of such a vector.
         spectra: of the columns read `circulant.hw.array.issue.SPECTRA` cycles before.
@@ -134,7 +149,7 @@ class Banks(wiring.Component):
                 "valid": Out(1), "second": Out(1), "drop": Out(1),
                 "data": Out(data.ArrayLayout(signed(state), shape.k)),
             })),
-            "have": Out(data.ArrayLayout(range(shape.most + 1), 2)),
+            "have": Out(data.ArrayLayout(range(shape.most + 1), shape.counts)),
             "address": In(range(max(2, shape.depth))), "group": In(range(max(2, shape.depth))), "zero": In(1),
             "done_input": In(1), "done_h": In(1), "done_second": In(1),
             "spectra": Out(data.ArrayLayout(data.ArrayLayout(signed(shape.width), shape.k), shape.columns)),
@@ -168,7 +183,7 @@ class Banks(wiring.Component):
             with m.If(comes & (own_bank == bank)):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
-            recurrent = group >= max(0, -(-(shape.x_blocks - bank) // shape.columns))
+            recurrent = group >= max(0, -(-(shape.head - bank) // shape.columns))
             kept = Signal(Shape.cast(spectrum), name=f"spectrum_{bank}", reset_less=True)
             m.d.sync += kept.eq(read.data)
             with m.If((zero & recurrent) | self._beyond(bank, group, address)):
@@ -180,7 +195,9 @@ class Banks(wiring.Component):
         """Whether a bank is read behind the last column of a vector, where nothing was ever written: its weights are
         zero, but to a simulator an unknown number times zero is unknown."""
         shape, found = self.shape, []
-        for blocks, here in ((shape.x_blocks + shape.h_blocks, address < shape.second_bases[0]),
+        first = address < shape.second_bases[0]
+        for blocks, here in ((shape.x_blocks if shape.head > shape.x_blocks else 0, first),
+                             (shape.head + shape.h_blocks, first),
                              (shape.second_blocks, address >= shape.second_bases[0])):
             if bank >= (blocks % shape.columns or shape.columns):
                 last = group == blocks // shape.columns
@@ -218,6 +235,8 @@ class Banks(wiring.Component):
         bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
                                            aside=shape.aside)
         m.d.sync += self.inputs.eq(self.inputs + (written & ends) - self.done_input)
+        if shape.early:
+            m.d.sync += self.have[2].eq(self.have[2] + written - Mux(self.done_input, beats, 0))
         return transforms, bank, address, written
 
     def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, data.View]:
@@ -243,7 +262,7 @@ class Banks(wiring.Component):
         following = shape.bases[shape.streams:] + shape.bases[:shape.streams]
         h_soon = soon & ~second_soon & ~drop_soon
         restart = self.restart if self._reloadable else None
-        bank, address, _ = self._places(m, "h", step=comes_h, first=shape.x_blocks, count=shape.h_blocks,
+        bank, address, _ = self._places(m, "h", step=comes_h, first=shape.head, count=shape.h_blocks,
                                         bases=following, half=restart)
         m.d.sync += self.have[0].eq(self.have[0] + h_soon - Mux(self.done_h, shape.h_blocks, 0))
         if restart is not None:

@@ -50,6 +50,7 @@ class Dispatch(wiring.Component):
         ends: the last block of a step's output is there.
         skipped: that output is not wanted.
         leaves: a block of output left.
+        state: of an early program: the recurrent vector has come as a whole.
         busy: an input waits, or a step is under way.
         turn: stream of the next step.
         resuming: streams whose next step is not the first of its sequence.
@@ -59,15 +60,17 @@ class Dispatch(wiring.Component):
     def __init__(self, program: Program, *, banks: BankShape, blocks: int, room: int, reloadable: bool = False) -> None:
         self._program, self._banks, self._blocks, self._capacity = program, banks, blocks, room
         self._reloadable = reloadable
+        early = program.early
         super().__init__({
             "inputs": In(range(banks.ring + 1)),
             "last": In(banks.ring),
-            "go": Out(stream.Signature(command(max(2, banks.depth)))),
+            "go": Out(stream.Signature(command(max(2, banks.depth), early=early))),
             "done": In(1),
             "command": In(range(3)),
             "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
             "second": Out(3),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
+            **({"state": In(1)} if early else {}),
             **(reload_members(banks.streams) if reloadable else {}),
         })
 
@@ -117,10 +120,13 @@ class Dispatch(wiring.Component):
             with m.If(picks == SECOND):
                 m.d.comb += self.go.payload.base.eq(Mux(other, *shape.second_bases[::-1]))
 
-        # Steps in turn, by command: sums of two of them grow side by side.
+        self._count_turns(m)
+        return m
+
+    def _count_turns(self, m: Module) -> None:
+        """Steps in turn, by command: sums of two of them grow side by side."""
         for number in range(3):
             m.d.sync += self.second[number].eq(self.second[number] ^ (self.done & (self.command == number)))
-        return m
 
     def _choices(self, m: Module, starts: Value, begun: Value, waiting: Value) -> list[tuple[Value, int]]:
         """(condition, command), the most urgent last; ``waiting`` counts the steps that wait for their SECOND."""
@@ -143,8 +149,16 @@ class Dispatch(wiring.Component):
 
         Rows of two steps fit into their memories.
         """
-        commands, blocks = self._program.commands, self._blocks
-        reading, under_way, unfetched = Signal(), Signal(range(PLACES)), Signal(range(PLACES))
+        commands, reading = self._program.commands, Signal()
+        with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
+            m.d.sync += reading.eq(0)
+        with m.If(starts):
+            m.d.sync += reading.eq(1)
+        return (self.inputs > reading) & self._fits(m, starts)
+
+    def _fits(self, m: Module, starts: Value) -> Value:
+        """Whether there is room for all that comes of one more step."""
+        blocks, under_way, unfetched = self._blocks, Signal(range(PLACES)), Signal(range(PLACES))
         promised = Signal(range(PLACES * blocks + self._capacity))
         fits = Signal(init=1)
 
@@ -158,10 +172,6 @@ class Dispatch(wiring.Component):
 
         # Steps under way, blocks promised: what comes and goes, and whether one more step fits.
         leaving = [(self.leaves, 1), (self.skipped, blocks)]
-        with m.If(self.done & (self.command == (MAIN if commands[MAIN] else AHEAD))):
-            m.d.sync += reading.eq(0)
-        with m.If(starts):
-            m.d.sync += reading.eq(1)
         m.d.sync += [
             under_way.eq(under_way + starts - self.ends),
             unfetched.eq(unfetched + starts - self.fetched),
@@ -173,7 +183,7 @@ class Dispatch(wiring.Component):
         ]
         if self._reloadable:
             m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
-        return (self.inputs > reading) & fits
+        return fits
 
     def _start(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its input is."""

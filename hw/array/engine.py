@@ -18,6 +18,7 @@ from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.sequencer import Sequencer
+from circulant.hw.array.shared.early_dispatch import EarlyDispatch
 from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
@@ -51,7 +52,8 @@ class Engine(wiring.Component):
         self._name, self._program, self._config = name, program, config
         reloadable = config is not None
         self._banks = Banks(banks, reloadable=reloadable)
-        self._dispatch = Dispatch(program, banks=banks, blocks=blocks, room=room, reloadable=reloadable)
+        kind = EarlyDispatch if program.early else Dispatch
+        self._dispatch = kind(program, banks=banks, blocks=blocks, room=room, reloadable=reloadable)
         super().__init__({
             "i": self._banks.signature.members["i"],
             "own": self._banks.signature.members["own"],
@@ -104,11 +106,15 @@ class Engine(wiring.Component):
             sequencer.have.eq(banks.have), sequencer.second.eq(dispatch.second),
             banks.address.eq(sequencer.address), banks.group.eq(sequencer.group),
             banks.zero.eq(sequencer.zero & (sequencer.command == MAIN)),
-            banks.done_input.eq(ends[MAIN if program.commands[MAIN] else AHEAD]),
+            banks.done_input.eq(ends[MAIN if program.commands[MAIN] and not program.early else AHEAD]),
             banks.done_h.eq(ends[MAIN] & ~sequencer.zero), banks.done_second.eq(ends[SECOND]),
             *(array.spectra[c][j].eq(banks.spectra[c][j]) for c in range(shape.columns) for j in range(shape.k)),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),
         ]
+
+        # What an early program begins with.
+        if program.early:
+            m.d.comb += dispatch.state.eq(banks.have[0] >= shape.h_blocks)
 
         # The state of a reloadable design.
         if self._config is not None:

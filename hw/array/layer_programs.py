@@ -1,5 +1,6 @@
 """The programs of the layers: their matrices, the vectors they meet, and the order of the passes."""
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import singledispatch
 
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
@@ -67,13 +68,43 @@ def _(layer: Gru) -> list[Matrix]:
             Matrix((Part(layer.candidate_recurrent, 0, x),), ("nh",))]
 
 
-def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: tuple[int, int, int]) -> Program:
-    """The passes of a layer, those of the same blocks side by side, and the completing one behind the others."""
+def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: tuple[int, int, int], *,
+                  early: bool = False) -> Program:
+    """The passes of a layer, those of the same blocks side by side, and the completing one behind the others.
+
+    Parameters:
+        early: see `Program`.
+    """
     found = matrices(layer)
+    if early:
+        return _early(layer, found, shape, spacing)
     order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)
              for index, matrix in enumerate(found) for row in range(0, matrix.rows, shape.rows)]
     inputs = -(-layer.inputs // found[0].product.block_size)
     return Program(shape, found, inputs=inputs, order=[entry[2:] for entry in sorted(order)], spacing=spacing)
+
+
+def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape,
+           spacing: tuple[int, int, int]) -> Program:
+    """The program whose recurrent products may come first: its recurrent vector begins with a group of columns of its
+    own, and a block is whole with those of its rows that have both an input's and a recurrent share, since they always
+    come last."""
+    inputs = -(-layer.inputs // found[0].product.block_size)
+    head = -(-inputs // shape.columns) * shape.columns
+    joint = [any(len(matrix.parts) > 1 for matrix in found if matrix.stage == stage) for stage in range(2)]
+    made = [replace(matrix, completes=len(matrix.parts) > 1 or not joint[matrix.stage], parts=tuple(
+        replace(part, column=head) if part.column else part for part in matrix.parts)) for matrix in found]
+
+    def place(index: int, row: int) -> tuple[int, int]:
+        """The place of a pass in the order: the last block that it makes whole, or the first one that needs it."""
+        matrix = made[index]
+        if matrix.completes:
+            return matrix.stage, 2 * -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)) - 1
+        return matrix.stage, 2 * (row // len(matrix.kinds))
+
+    order = sorted(((index, row) for index, matrix in enumerate(made) for row in range(0, matrix.rows, shape.rows)),
+                   key=lambda each: (*place(*each), each))
+    return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True)
 
 
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:

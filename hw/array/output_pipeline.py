@@ -9,7 +9,6 @@ from functools import partial
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
@@ -19,7 +18,7 @@ from circulant.hw.emit.target import Platform, Rom, instances, packed
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import LEVELS, delay, per_matrix, registers, steps, when
 
-__all__ = ["OutputPipeline", "chain_image", "chain_output", "pipeline_latency", "route_layout"]
+__all__ = ["OutputPipeline", "chain_image", "chain_output", "chain_width", "pipeline_latency", "route_layout"]
 
 
 def route_layout(program: Program) -> data.StructLayout:
@@ -33,6 +32,17 @@ def route_layout(program: Program) -> data.StructLayout:
             "address": range(max(2, *(matrix.blocks for matrix in program.matrices))),
         }
     )
+
+
+def _scale_bits(program: Program) -> int:
+    """Bits of a row's scale, see `circulant.sim.arith.weight_grid.WeightGrid.row_scales`."""
+    return max(matrix.product.grid.spread for matrix in program.matrices).bit_length()
+
+
+def chain_width(program: Program) -> int:
+    """Bits of a word of `chain_image`: biases, route, scale."""
+    biases = program.matrices[0].product.block_size * max(m.product.output.width for m in program.matrices)
+    return biases + route_layout(program).size + _scale_bits(program)
 
 
 def chain_output(program: Program) -> wiring.Signature:
@@ -50,7 +60,7 @@ def pipeline_latency(k: int, levels: int = LEVELS) -> int:
 
 
 def chain_image(name: str, program: Program, chain: int) -> Image:
-    """Routes and biases of a chain's rows, in the order in which they leave."""
+    """Scales, routes and biases of a chain's rows, in the order in which they leave."""
     layout, words = route_layout(program), []
     width = max(matrix.product.output.width for matrix in program.matrices)
     biases = width * program.matrices[0].product.block_size
@@ -70,8 +80,8 @@ def chain_image(name: str, program: Program, chain: int) -> Image:
             }
         )
         (bias,) = packed(matrix.bias[row : row + 1], width)
-        words.append(Value.cast(route).value << biases | bias)
-    return Image(words, biases + layout.size, f"{name}_chain{chain}")
+        words.append(matrix.scales[row] << biases + layout.size | Value.cast(route).value << biases | bias)
+    return Image(words, chain_width(program), f"{name}_chain{chain}")
 
 
 class OutputPipeline(wiring.Component):
@@ -142,7 +152,7 @@ class OutputPipeline(wiring.Component):
         # The row's route and biases, read so that they meet it behind the transform.
         there, late = registers(3, levels) + fft_latency(self._fft.k, levels), registers(2, levels) - 1
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
-        route, biases = self._image(m, delay(m, starts + slot, there - 1, name="address"), late)
+        route, biases, scale = self._image(m, starts + slot, there, late)
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
         live = delay(m, passes, there + late, name="live", reset_less=False)
         matrix = delay(m, clips, there - registers(3, levels) + int(keeps[2]), name="matrix")
@@ -154,11 +164,16 @@ class OutputPipeline(wiring.Component):
             self.o.data.eq(output), self.o.second.eq(delay(m, second, self.latency, name="second")),
         ]
 
-        # Rounded to the format of y, and the bias added.
-        shifts = [p.product.frac + exact_log2(p.block_size) - p.output.frac for p in self._products]
+        # Scaled as the row asks for, rounded to the format of y, and the bias added.
+        shifts = [p.last_shift for p in self._products]
+        spread = max(p.grid.spread for p in self._products)
         for j in range(self._fft.k):
-            width = self._fft.inverse_width + 1 + max(0, -min(shifts))
-            value = _chosen(shifts, matrix, partial(round_shift, inverse.o.payload[j]))
+            scaled: Value = inverse.o.payload[j]
+            if spread:
+                scaled = Signal(signed(self._fft.inverse_width + spread), name=f"scaled_{j}")
+                m.d.comb += scaled.eq(inverse.o.payload[j] << scale)
+            width = self._fft.inverse_width + spread + 1 + max(0, -min(shifts))
+            value = _chosen(shifts, matrix, partial(round_shift, scaled))
             rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}")
             m.d.sync += output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
                 saturate, rounded + biases.word_select(j, self._width).as_signed())))
@@ -187,14 +202,19 @@ class OutputPipeline(wiring.Component):
             numbers += [s1 - s3, s1 + s2]
         return numbers
 
-    def _image(self, m: Module, address: Value, late: int) -> tuple[data.View, Value]:
-        """Route and biases of a row, a cycle and ``late`` more after its address."""
+    def _image(self, m: Module, address: Value, there: int, late: int) -> tuple[data.View, Value, Value]:
+        """Route and biases of a row, ``there`` cycles and ``late`` more after its address; its scale, ``there`` cycles.
+
+        A scale is read a cycle earlier, into a register, as a shift follows in the cycle in which it is there.
+        """
         layout, width = route_layout(self._program), self._width * self._fft.k
         image = chain_image(self._name, self._program, self._chain)
         m.submodules.image = rom = Rom(**image._asdict(), config=self._config)
-        m.d.comb += [rom.en.eq(1), rom.addr.eq(address)]
-        word = delay(m, rom.data, late, name="word")
-        return data.View(layout, word[width:]), word[:width]
+        early = int(bool(_scale_bits(self._program)) and there > 1)
+        m.d.comb += [rom.en.eq(1), rom.addr.eq(delay(m, address, there - 1 - early, name="address"))]
+        at = delay(m, rom.data, early, name="read")
+        word = delay(m, at, late, name="word")
+        return data.View(layout, word[width:width + layout.size]), word[:width], at[width + layout.size:]
 
 
 def _chosen(keys: Sequence[int], matrix: Value, make: Callable[[int], Value]) -> Value:

@@ -7,14 +7,14 @@ from amaranth.hdl import Shape
 
 from circulant.hw.array.banks import BankShape
 from circulant.hw.array.lanes import array_images, row_shape
-from circulant.hw.array.output_pipeline import route_layout
+from circulant.hw.array.output_pipeline import chain_width
 from circulant.hw.array.program import Program
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.profile import GENERIC, Profile
+from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
 
-__all__ = ["Memory", "Parts", "Product", "array_parts", "engine_images", "engine_parts", "queue_memory"]
+__all__ = ["Memory", "Parts", "Product", "Transform", "array_parts", "engine_images", "engine_parts", "queue_memory"]
 
 
 class Memory(NamedTuple):
@@ -39,6 +39,12 @@ class Memory(NamedTuple):
         return profile.place(self.depth, self.width, writable=self.writable or self.loadable,
                              asynchronous=self.asynchronous)
 
+    def pieces(self, profile: Profile = GENERIC) -> tuple[Piece, ...]:
+        """The pieces of one of them in a family; one that can be loaded is whole."""
+        if self.loadable and not self.writable:
+            return (Piece(self.depth, self.width, self.place(profile)),)
+        return profile.pieces(self.depth, self.width, writable=self.writable, asynchronous=self.asynchronous)
+
 
 class Product(NamedTuple):
     """Some products of two variables, with their operands' bits."""
@@ -48,31 +54,44 @@ class Product(NamedTuple):
     b: int
 
 
+class Transform(NamedTuple):
+    """Some pipelines of a transform of ``k`` values, whose spectra have so many bits a value."""
+
+    copies: int
+    k: int
+    width: int
+
+
 @dataclass(frozen=True)
 class Parts:
-    """Memories and products of a unit."""
+    """Memories and products of a unit, and the transforms of its arrays."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
+    transforms: list[Transform] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
-        return Parts(self.memories + other.memories, self.products + other.products)
+        return Parts(self.memories + other.memories, self.products + other.products,
+                     self.transforms + other.transforms)
 
     @property
     def loadable(self) -> "Parts":
         """The same with every image behind a configuration port."""
-        return Parts([each._replace(loadable=True) for each in self.memories], self.products)
+        return Parts([each._replace(loadable=True) for each in self.memories], self.products, self.transforms)
 
 
 def array_parts(program: Program) -> Parts:
     """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
-    leaving = k * max(matrix.product.output.width for matrix in program.matrices) + route_layout(program).size
     found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
-             Memory(shape.chains, leaving, len(program.passes) * shape.slots, writable=False)]
+             Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)]
     if row.slots * row.fold > 1:
         found.append(Memory(shape.rows, row.multipliers * row.sum_width, row.slots * row.fold, asynchronous=True))
-    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths])
+    leaving_width = max(matrix.product.product.width for matrix in program.matrices)
+    coming = {(part.vector, part.column): part.product.spectrum.width
+              for matrix in program.matrices for part in matrix.parts}
+    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths],
+                 [Transform(shape.chains, k, leaving_width), *(Transform(1, k, width) for width in coming.values())])
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:

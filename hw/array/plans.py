@@ -59,7 +59,7 @@ class Sharing:
         Raises:
             Refusal: as `circulant.hw.array.shared.merged.Merged`.
         """
-        return placed([layer_program(layer, self.shape, spacing)
+        return placed([layer_program(layer, self.shape, spacing, early=True)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 
 

@@ -6,7 +6,8 @@ groups of C columns of a vector; one group of one pass is issued per cycle. Sums
 each in a slot of the accumulators. When its last group is in, a pass drains: its row r leaves through chain ``r % I``.
 
 A step has up to three commands. AHEAD needs nothing but the step's input, MAIN waits for the recurrent vector, SECOND
-for a vector that the pointwise unit makes: what is to be projected.
+for a vector that the pointwise unit makes: what is to be projected. Where a program is ``early``, MAIN may come before
+AHEAD: what each pass begins and ends with is decided when the step begins.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -122,6 +123,12 @@ class Matrix:
         """(rows, k), interleaved by gate."""
         return self._interleaved(self.product.bias.reshape(self.rows, -1))
 
+    @cached_property
+    def scales(self) -> list[int]:
+        """For each row, interleaved by gate, by how many bits it is shifted before its last rounding."""
+        scales = np.array(self.product.grid.row_scales or (0,) * self.rows)
+        return [int(each) for each in self._interleaved(scales)]
+
     def banks(self, chains: int) -> int:
         """Chains that carry rows of one and the same gate."""
         return max(1, chains // len(self.kinds))
@@ -151,8 +158,10 @@ class Issue:
     Parameters:
         number: of the pass.
         group: of the columns of the command's vector.
-        need: blocks of the recurrent (or second) vector that must have come.
-        first, ends: the first and the last group of the pass.
+        need: blocks of the recurrent (or second) vector that must have come; of an early program's AHEAD, of the input.
+        first, ends: the first and the last group of the pass. Of an early program, of those in this command: the first
+            one of the pass only if the command leads, the last one only if it does not, unless ``alone``.
+        alone: the pass has no groups in the other one of AHEAD and MAIN.
     """
 
     number: int
@@ -160,6 +169,7 @@ class Issue:
     need: int
     first: bool
     ends: bool
+    alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -179,9 +189,10 @@ class Program:
     Parameters:
         shape: the array.
         matrices: what is computed; all have one block size, and one width of pre-activations in each stage.
-        inputs: blocks of the input at the head of vector 0.
+        inputs: columns at the head of vector 0 that are the input's.
         order: (matrix, first row) of each pass, in the order in which passes that end in one command do so.
         spacing: for each command, the issues from one end of a pass to the next at the most; see `arrange`.
+        early: whether MAIN may come before AHEAD; ``inputs`` then fill whole groups.
 
     Members:
         commands: the issues of each.
@@ -196,19 +207,18 @@ class Program:
     place: Place
 
     def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
-                 spacing: tuple[int, int, int]) -> None:
+                 spacing: tuple[int, int, int], early: bool = False) -> None:
         for matrix in matrices:
             if len(matrix.kinds) % shape.chains and shape.chains % len(matrix.kinds):
                 raise ValueError("The chains and the gates of a matrix must divide one another, not "
                                  f"{shape.chains} and {len(matrix.kinds)}")
-        self.shape, self.matrices, self._inputs = shape, list(matrices), inputs
+        self.shape, self.matrices, self._inputs, self.early = shape, list(matrices), inputs, early
         self.whole, self.place = self, Place()
         work = [self._work(self.matrices[index]) for index, _ in order]
         last = [max(command for command in range(3) if groups[command]) for groups in work]
-        arranged = [
-            arrange([groups[command] for groups in work], [end == command for end in last], spacing[command])
-            for command in range(3)
-        ]
+        ending = [[end == command or (early and end < SECOND) for end in last] for command in range(3)]
+        arranged = [arrange([groups[command] for groups in work], ending[command], spacing[command])
+                    for command in range(3)]
         spanning = [n for n, groups in enumerate(work) if sum(map(bool, groups)) > 1]
         # AHEAD of the next step may come before SECOND of this one: a pass of both has two slots, for steps in turn.
         joined = [n for n in spanning if work[n][SECOND]]
@@ -220,15 +230,16 @@ class Program:
         self.passes = [Pass(index, row, slots[n]) for n, (index, row) in enumerate(order)]
         self.joined = len(joined)
         self.slots = 1 + max(slots.values())
-        begun: set[int] = set()
         self.commands: list[list[Issue]] = []
         for command, items in enumerate(arranged):
-            count = {n: len(groups[command]) for n, groups in enumerate(work)}
+            left = {n: len(groups[command]) for n, groups in enumerate(work)}
             issues = []
             for n, item in items:
-                count[n] -= 1
-                issues.append(Issue(n, item.group, item.need, n not in begun, last[n] == command and not count[n]))
-                begun.add(n)
+                before = [] if early and command < SECOND else work[n][:command]
+                first = left[n] == len(work[n][command]) and not any(before)
+                left[n] -= 1
+                alone = not early or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
+                issues.append(Issue(n, item.group, item.need, first, ending[command][n] and not left[n], alone))
             self.commands.append(issues)
 
     def _work(self, matrix: Matrix) -> list[list[Item]]:
@@ -236,11 +247,11 @@ class Program:
         c, found = self.shape.columns, [{}, {}]  # type: tuple[int, list[dict[int, int]]]
         for part in matrix.parts:
             for j in part.columns:
-                need = j + 1 if part.vector else max(0, j + 1 - self._inputs)
-                found[part.vector][j // c] = max(need, found[part.vector].get(j // c, 0))
+                need = j + 1 - (0 if part.vector or (self.early and j < self._inputs) else self._inputs)
+                found[part.vector][j // c] = max(need, 0, found[part.vector].get(j // c, 0))
         first = [Item(need, group) for group, need in sorted(found[0].items())]
-        return [[item for item in first if not item.need], [item for item in first if item.need],
-                [Item(need, group) for group, need in sorted(found[1].items())]]
+        ahead = [item for item in first if (item.group * c < self._inputs if self.early else not item.need)]
+        return [ahead, first[len(ahead):], [Item(need, group) for group, need in sorted(found[1].items())]]
 
     @property
     def cycles(self) -> int:

@@ -11,9 +11,10 @@ from circulant.hw.emit.target import Platform, Rom
 __all__ = ["Sequencer", "command", "program_image", "program_word"]
 
 
-def command(depth: int) -> data.StructLayout:
-    """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero."""
-    return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1})
+def command(depth: int, *, early: bool) -> data.StructLayout:
+    """Which command, where the vector that it reads begins, and whether its recurrent part counts as zero; of an early
+    program, whether it leads its step."""
+    return data.StructLayout({"command": range(3), "base": range(depth), "zero": 1, **({"leads": 1} if early else {})})
 
 
 def program_word(program: Program) -> data.StructLayout:
@@ -24,7 +25,7 @@ def program_word(program: Program) -> data.StructLayout:
         "slot": range(max(2, program.whole.slots)),
         "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
-        "first": 1, "ends": 1, "done": 1,
+        "first": 1, "ends": 1, "done": 1, **({"alone": 1} if program.early else {}),
     })
 
 
@@ -36,7 +37,8 @@ def program_image(program: Program, image: str) -> Image:
             word = layout.const({
                 "number": issue.number + program.place.passes,
                 "slot": program.passes[issue.number].slot + program.place.slots, "group": issue.group,
-                "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1})
+                "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1,
+                **({"alone": issue.alone} if program.early else {})})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
 
@@ -53,7 +55,7 @@ class Sequencer(wiring.Component):
     Members:
         go: stream of commands; one without issues must not come.
         second: for each command, whether its step is every second one.
-        have: blocks of the recurrent and of the second vector that can be read in the next cycle.
+        have: see `Banks`.
         command, zero: of the command at work.
         group, address: the group of columns of this cycle, and where the banks have it.
         issue: for the array, see `issue_signature`.
@@ -65,10 +67,10 @@ class Sequencer(wiring.Component):
     def __init__(self, program: Program, *, depth: int, most: int, image: str) -> None:
         self._program, self._image = program, image
         self._word = program_word(program)
-        layout = command(depth)
+        layout = command(depth, early=program.early)
         super().__init__({
             "go": In(stream.Signature(layout)),
-            "have": In(data.ArrayLayout(range(most + 1), 2)),
+            "have": In(data.ArrayLayout(range(most + 1), 3 if program.early else 2)),
             "second": In(3),
             "command": Out(layout.members["command"]),
             "zero": Out(1),
@@ -89,7 +91,7 @@ class Sequencer(wiring.Component):
         word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
 
         # The command at work, the drain, and what happens in this cycle.
-        active, clear, base = Signal(), Signal(), Signal.like(self.address)
+        active, clear, base, leads = Signal(), Signal(), Signal.like(self.address), Signal()
         draining, drained = Signal(range(max(2, program.shape.slots))), Signal()
         fold, slots = program.shape.fold, program.shape.slots
         whole, moves = Signal(), Signal()
@@ -111,7 +113,7 @@ class Sequencer(wiring.Component):
             issue.valid.eq(active & ((issue.phase != 0) | clear)),
             whole.eq(issue.phase == fold - 1),
             moves.eq(issue.valid & whole & granted),
-            issue.ends.eq(moves & word.ends),
+            issue.ends.eq(moves & self._if_last(word, leads)),
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
@@ -119,7 +121,7 @@ class Sequencer(wiring.Component):
             rom.en.eq(accepts | moves),
             rom.addr.eq(Mux(accepts, thirds[given.command], ahead)),
             self.address.eq(base + word.group),
-            issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(word.first),
+            issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
         ]
         if program.joined:
@@ -139,9 +141,14 @@ class Sequencer(wiring.Component):
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
         m.d.comb += drained.eq(self.free if shared else Mux(issue.ends, slots <= fold, draining <= fold))
-        ending = Array([Const(int(bool(issues) and issues[0].ends), 1) for issues in program.commands])[given.command]
-        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(
-            moves, *(self._enough(next_word.need) & (drained | ~next_word.ends) for next_word in (behind, word)))))
+        ending: Value = Array([Const(int(bool(issues) and issues[0].ends), 1)
+                               for issues in program.commands])[given.command]
+        if program.early:
+            alone = Array([Const(int(not issues or issues[0].alone), 1) for issues in program.commands])[given.command]
+            ending = ending & (alone | ~given.leads)
+        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(moves, *(
+            self._enough(next_word.need) & (drained | ~self._if_last(next_word, leads))
+            for next_word in (behind, word)))))
 
         # Counters: the phase of a fold, the cycles for which the drain is taken.
         if fold > 1:
@@ -160,13 +167,23 @@ class Sequencer(wiring.Component):
             m.d.sync += [
                 active.eq(1), self.command.eq(self.go.payload.command), base.eq(self.go.payload.base),
                 self.zero.eq(self.go.payload.zero),
+                *([leads.eq(self.go.payload.leads)] if program.early else []),
             ]
         return m
 
+    def _if_leading(self, word: data.View, leads: Value) -> Value:
+        """Whether a word begins its pass: of an early program, only in the command that leads."""
+        return word.first & (word.alone | leads) if self._program.early else word.first
+
+    def _if_last(self, word: data.View, leads: Value) -> Value:
+        """Whether a word ends its pass: of an early program, only in the command that does not lead."""
+        return word.ends & (word.alone | ~leads) if self._program.early else word.ends
+
     def _enough(self, need: Value) -> Value:
         """Whether the command at work has the blocks that a word needs."""
-        first, second = (_at_least(have, need) for have in self.have)
-        return Mux(self.command == SECOND, second, self.zero | first | (need == 0))
+        first, second, *inputs = (_at_least(have, need) for have in self.have)
+        own = Mux(self.command == SECOND, second, self.zero | first | (need == 0))
+        return Mux(self.command == AHEAD, inputs[0], own) if inputs else own
 
     def _can_begin(self, active: Value) -> Value:
         """The same for the first word of the command that comes.
@@ -175,10 +192,12 @@ class Sequencer(wiring.Component):
         waits for the next one.
         """
         needs = [issues[0].need if issues else 0 for issues in self._program.commands]
-        zero = (Const(1), self.go.payload.zero, Const(0))
+        early = self._program.early
+        zero = (Const(int(not early)), self.go.payload.zero, Const(0))
+        vectors = (2 if early else 0, 0, 1)
         enough: list[Value] = []
         for n, need in enumerate(needs):
-            come = (self.have[int(n == SECOND)] >= need) & ~(active & (self.command == n))
+            come = (self.have[vectors[n]] >= need) & ~(active & (self.command == n))
             enough.append(zero[n] | come if need else Const(1))
         return Array(enough)[self.go.payload.command]
 

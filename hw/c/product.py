@@ -1,6 +1,4 @@
 """`sim.arith.circulant.Product` and `JointProduct` in C: spectra of x; spectral sums, inverse transforms, bias."""
-import math
-
 import numpy as np
 
 from circulant.hw.c import fft
@@ -47,21 +45,24 @@ def rows(unit: Unit, name: str, product: Product | JointProduct) -> str:
     """
     parts = product.parts if isinstance(product, JointProduct) else (product,)
     first, k, p = parts[0], product.block_size, product.rows // product.block_size
-    log_k, bits = int(math.log2(k)), first.twiddle_bits
+    bits = first.twiddle_bits
     reach = sum(_reach(part, _spectrum(part).peak) for part in parts)
     sum_ = Value.of("sum", -reach, reach)
     brought = sum_.half_up(first.frac - first.product.frac).clip(first.product.width)
     inverse = fft.inverse(k, bits, brought.peak)
     row = Value.of("row", -inverse.peak, inverse.peak)
     bias = Value.of("bias", int(first.bias.min()), int(first.bias.max()))
-    y = (row.half_up(first.product.frac + log_k - first.output.frac) + bias).clip(first.output.width)
+    scales = first.grid.row_scales
+    scaled = row * Value.of(f"(INT32_C(1) << {name}_scales[i])", 1, 1 << first.grid.spread) if scales else row
+    y = (scaled.half_up(first.last_shift) + bias).clip(first.output.width)
     suffixes = [f"_{n}" for n in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
     return render(
         "product.c.j2", name=name, p=p, k=k, parts=[
             {"suffix": suffix, "q": part.weights.shape[1], "product": part, "type": storage(part.spectrum),
              "weights": unit.table(f"{name}_weights{suffix}", part.weights.ravel().tolist()),
              "accumulate": _accumulate(unit, part, sum_)} for part, suffix in zip(parts, suffixes, strict=True)],
-        biases=unit.table(f"{name}_bias", first.bias.tolist()), sum=sum_, brought=brought, row=row, bias=bias,
+        biases=unit.table(f"{name}_bias", first.bias.tolist()),
+        scales=unit.table(f"{name}_scales", scales) if scales else "", sum=sum_, brought=brought, row=row, bias=bias,
         y_type=storage(first.output), y=y, inverse=inverse, inverse_function=inverse.function(unit) if k > 1 else "")
 
 

@@ -43,7 +43,7 @@ class LinearLayer(wiring.Component):
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
         self.program = program
         self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
-                                levels=program.shape.levels)
+                                levels=program.shape.levels, early=program.early)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({

@@ -33,7 +33,8 @@ class RowFormat:
         terms = layer.window.kernel[0] * layer.inputs
         self.sum_width = self.data_width + self.weight_width + ceil_log2(terms)
         self.rounding = (product.frac - product.product.frac, product.product.width)
-        self.last_shift, self.output_width = product.product.frac - product.output.frac, product.output.width
+        self.last_shift, self.output_width = product.last_shift, product.output.width
+        self.spread = product.grid.spread
 
     def __str__(self) -> str:
         return "_".join("_".join(map(str, value)) if isinstance(value, tuple) else str(int(value))
@@ -58,6 +59,7 @@ class TileRow(wiring.Component):
         add, first: the sums of products of x two and ``ceil_log2(columns)`` cycles before are added up, or are the
             first of a tile.
         bias: four cycles after the last ``add`` of a tile.
+        scale: the row's, a cycle earlier, see `circulant.sim.arith.weight_grid.WeightGrid.row_scales`.
         y: pixels, ``latency`` cycles after the last x.
     """
 
@@ -68,6 +70,7 @@ class TileRow(wiring.Component):
             "x": In(data.ArrayLayout(signed(form.data_width), lanes)),
             "w": In(data.ArrayLayout(signed(form.weight_width), lanes)),
             "add": In(1), "first": In(1), "bias": In(signed(form.output_width)),
+            **({"scale": In(form.spread.bit_length())} if form.spread else {}),
             "y": Out(data.ArrayLayout(signed(form.output_width), form.pixels)),
         })
 
@@ -94,12 +97,13 @@ class TileRow(wiring.Component):
         for pixel, row in enumerate(fast_fir(form.pixels, form.taps)[2]):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
             rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
-            total = Signal(signed(form.rounding[1] + 1 + max(0, -form.last_shift)), name=f"total_{pixel}",
+            scaled = rounded << self.scale if form.spread else rounded
+            total = Signal(signed(form.rounding[1] + form.spread + 1 + max(0, -form.last_shift)), name=f"total_{pixel}",
                            reset_less=True)
             value = Signal(signed(form.output_width), name=f"value_{pixel}", reset_less=True)
             limited = saturate(total + self.bias, form.output_width)
             m.d.sync += [whole.eq(weighted(sums, row)), rounded.eq(requantize(whole, *form.rounding)),
-                         total.eq(round_shift(rounded, form.last_shift)),
+                         total.eq(round_shift(scaled, form.last_shift)),
                          value.eq(Mux(total + self.bias < 0, 0, limited) if form.relu else limited)]
             m.d.comb += self.y[pixel].eq(value)
         return m
@@ -131,18 +135,24 @@ class TileConvLayer(wiring.Component):
         filters = shape.columns * shape.products
         return Parts([
             self._lines.memory, queue_memory(self._queue),
-            Memory(1, form.output_width * shape.rows, shape.passes, writable=False),
+            Memory(1, (form.output_width + form.spread.bit_length()) * shape.rows, shape.passes, writable=False),
             Memory(shape.rows, shape.weight_width * filters, len(shape.weights), writable=False),
         ], [Product(shape.rows * filters, form.data_width, form.weight_width)])
 
     @property
     def images(self) -> list[Image]:
-        """Biases of the rows, a word for each pass; then the weights of each row."""
+        """Biases of the rows and behind them their scales, a word for each pass; then the weights of each row."""
         shape, layer, width = self._shape, self._shape.layer, self._form.output_width
-        biases = np.zeros(shape.passes * shape.rows, np.int64)
-        biases[:layer.outputs] = layer.product.bias[:layer.outputs]
+        product, bits = layer.product, self._form.spread.bit_length()
+        biases, scales = np.zeros((2, shape.passes * shape.rows), np.int64)
+        biases[:layer.outputs] = product.bias[:layer.outputs]
+        scales[:layer.outputs] = product.grid.row_scales[:layer.outputs] or 0
+        words = packed(biases.reshape(shape.passes, -1), width)
+        if bits:
+            words = [word | scale << width * shape.rows for word, scale in
+                     zip(words, packed(scales.reshape(shape.passes, -1), bits), strict=True)]
         filters = shape.columns * shape.products
-        return [Image(packed(biases.reshape(shape.passes, -1), width), width * shape.rows, f"{layer.name}_bias"), *(
+        return [Image(words, (width + bits) * shape.rows, f"{layer.name}_bias"), *(
             Image(packed(shape.weights[:, r].reshape(-1, filters), shape.weight_width), shape.weight_width * filters,
                   f"{layer.name}_weights_{r}") for r in range(shape.rows))]
 
@@ -170,13 +180,16 @@ class TileConvLayer(wiring.Component):
                          for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
         leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
         which = delay(m, number, form.behind + 1, name="which")
-        bias_at = delay(m, number, form.behind - 1, name="bias_at")
+        early = int(bool(form.spread))  # A scale is needed a cycle before the bias.
+        bias_at = delay(m, number, form.behind - 1 - early, name="bias_at")
 
         # The rows with their weights; of several passes those before the last one are kept.
         rows = instances(m, platform, "row", TileRow, shape.rows, form=form)
         biases, *weights = self.images
         m.submodules.bias = bias = Rom(**biases._asdict())
         m.d.comb += [bias.en.eq(1), bias.addr.eq(bias_at)]
+        known = delay(m, bias.data, early, name="known")
+        scales, bits = bias.data[form.output_width * shape.rows:], form.spread.bit_length()
         pixels: list[Value] = [Value.cast(0)] * (shape.pixels * layer.outputs)
         for r, row in enumerate(rows):
             m.submodules[f"weights_{r}"] = rom = Rom(**weights[r]._asdict())
@@ -184,7 +197,8 @@ class TileConvLayer(wiring.Component):
                 rom.en.eq(1), rom.addr.eq(lines.issue.weight), Value.cast(row.x).eq(Value.cast(operands)),
                 Value.cast(row.w).eq(delay(m, rom.data, 2, name=f"weights_{r}")),
                 row.add.eq(add), row.first.eq(first),
-                row.bias.eq(bias.data.word_select(r, form.output_width).as_signed()),
+                row.bias.eq(known.word_select(r, form.output_width).as_signed()),
+                *([row.scale.eq(scales.word_select(r, bits))] if bits else []),
             ]
             for n in range(shape.passes):
                 channel = n * shape.rows + r

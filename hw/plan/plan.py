@@ -2,17 +2,21 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from circulant.hw.array.plans import Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
-from circulant.hw.plan.passes import Rung, ladder, layer_multiplications, tiled
+from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
 from circulant.hw.plan.shared_plan import OBJECTIVES, least_shared, shareable, shared_plans
+from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
 
-__all__ = ["KINDS", "Plan", "each_step", "layer_multiplications", "plan", "repeats", "require_positive"]
+__all__ = ["KINDS", "Ladder", "Plan", "each_step", "ladder", "layer_multiplications", "plan", "repeats",
+           "require_positive", "rung_cycles", "rung_multipliers"]
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
@@ -74,7 +78,7 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         return [*one, *(each.rungs[0][0] for each in found[len(one):])]
     times = repeats(network)
     ladders: Ladders = [each.rungs for each in found]
-    least = sum(_multipliers(rungs[0]) for rungs in ladders)
+    least = sum(rung_multipliers(rungs[0]) for rungs in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
                       f"{multipliers}; raise hardware.multipliers or choose a smaller block size"
@@ -82,8 +86,8 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     shared = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
     ladders, chosen, left = min(
         (each for each in shared if each is not None),
-        key=lambda each: max(_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
-    slowest = max(range(len(ladders)), key=lambda at: _cycles(ladders[at][chosen[at]]) * times[at])
+        key=lambda each: max(rung_cycles(rungs[n]) * time for rungs, n, time in zip(*each[:2], times, strict=True)))
+    slowest = max(range(len(ladders)), key=lambda at: rung_cycles(ladders[at][chosen[at]]) * times[at])
     return [each.settle(ladders[at][chosen[at]], left if at == slowest else 0) for at, each in enumerate(found)]
 
 
@@ -102,19 +106,13 @@ Ladders = list[Sequence[Rung]]
 def _shared(ladders: Ladders, multipliers: int, times: list[int]) -> tuple[Ladders, list[int], int] | None:
     """The multipliers given to whichever layer is the slowest: the rung of each, and what is left; None when not even
     the lowest rungs can be had."""
-    chosen, left = [0] * len(ladders), multipliers - sum(_multipliers(ladder[0]) for ladder in ladders)
-    if left < 0:
-        return None
-    while True:
-        for at in sorted(range(len(ladders)), key=lambda at: -_cycles(ladders[at][chosen[at]]) * times[at]):
-            now, larger = ladders[at][chosen[at]], ladders[at][chosen[at] + 1:]
-            if larger and _multipliers(larger[0]) - _multipliers(now) <= left:
-                left -= _multipliers(larger[0]) - _multipliers(now)
-                chosen[at] += 1
-                break
-        else:
-            break
-    return ladders, chosen, left
+    shape = 1, len(ladders), max(map(len, ladders))
+    costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
+    for at, rungs in enumerate(ladders):
+        costs[0, at, :len(rungs)] = [rung_multipliers(rung) for rung in rungs]
+        cycles[0, at, :len(rungs)] = [rung_cycles(rung) * times[at] for rung in rungs]
+    chosen, left = shares(costs, cycles, np.array([multipliers]))
+    return None if left[0] < 0 else (ladders, chosen[0].tolist(), int(left[0]))
 
 
 def _tiled(network: Network, ladders: Ladders) -> Iterator[Ladders]:
@@ -135,9 +133,11 @@ def _check(network: Network, streams: int) -> None:
                       f"images; set hardware.streams to 1, not {streams}")
 
 
-def _multipliers(rung: Rung) -> int:
+def rung_multipliers(rung: Rung) -> int:
+    """Multipliers of the plans of a rung together."""
     return sum(int(each.multipliers) for each in rung)
 
 
-def _cycles(rung: Rung) -> int:
+def rung_cycles(rung: Rung) -> int:
+    """Cycles of the slowest plan of a rung."""
     return max(int(each.cycles) for each in rung)

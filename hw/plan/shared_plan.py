@@ -1,13 +1,13 @@
-"""One array for all layers of a network: which it can be, and its exact cost beside that of an array for each layer."""
+"""One array for all layers of a network: which it can be, and its exact cost."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from circulant.hw.array.layer_programs import ROWS, matrices, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
-from circulant.hw.array.program import ArrayShape
+from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.layer_plan import array_shapes, element_multiplications, issue_cycles
+from circulant.hw.plan.layer_plan import array_shapes, element_multiplications
 from circulant.hw.plan.shared_cost import Cost, shared_cost
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
@@ -20,7 +20,7 @@ OBJECTIVES = ("throughput", "latency", "area")
 """Aims of a design: the period of a step, with an array for each layer; the latency of a sample, with one array
 for all; the period with one array for all, which needs the fewest multipliers."""
 
-FINALISTS = 6
+FINALISTS = 8
 """Arrays whose exact cost is computed, those with the best estimates."""
 
 
@@ -44,8 +44,8 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
     why = "hardware.objective must be 'throughput' where layers cannot share an array, but"
     found = [layer for layer in network.layers if layer.kind != "argmax"]
     for layer in found:
-        if layer.kind not in ("linear", "gru", "lstm"):
-            raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and not an LSTM, a GRU or fully connected")
+        if layer.kind not in ("linear", "gru", "lstm", "rnn"):
+            raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and not recurrent or fully connected")
     simple = cast("list[Simple]", found)
     sizes = {matrices(layer)[0].product.block_size for layer in simple}
     if len(sizes) > 1 or sizes == {1}:
@@ -104,23 +104,27 @@ def _cost(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, 
 def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
     """Arrays and pointwise units, with estimates."""
     each = [matrices(layer) for layer in layers]
-    found = [matrix for some in each for matrix in some]
-    k = found[0].product.block_size
+    k = each[0][0].product.block_size
     element = sum(map(element_multiplications, layers))
-    for shape in array_shapes(found, levels):
-        issues = [issue_cycles(some, shape) for some in each]
+    for shape in array_shapes([matrix for some in each for matrix in some], levels):
+        issues = [(_issues(some, shape, late=False), _issues(some, shape, late=True)) for some in each]
         for elements in (2 ** n for n in range(k.bit_length())):
-            yield _candidate(layers, shape, issues, elements, element=element)
+            ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
+            alone = max(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
+            yield Candidate(shape, elements, shape.multipliers(k) + element * elements,
+                            max(sum(whole for whole, _ in issues), alone),
+                            sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True)))
 
 
-
-def _candidate(layers: Sequence[Simple], shape: ArrayShape, issues: Sequence[int], elements: int, *,
-               element: int) -> Candidate:
-    k = matrices(layers[0])[0].product.block_size
-    ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
-    alone = max(way + max(issue // 2, busy) for (way, busy), issue in zip(ways, issues, strict=True))
-    return Candidate(shape, elements, shape.multipliers(k) + element * elements, max(sum(issues), alone),
-                     sum(way + max(issue, busy) for (way, busy), issue in zip(ways, issues, strict=True)))
+def _issues(found: Sequence[Matrix], shape: ArrayShape, *, late: bool) -> int:
+    """Cycles in which an array of a shape issues the block products of matrices once; those that are ``late`` wait for
+    the input, or for what comes of it."""
+    total = 0
+    for matrix in found:
+        parts = [part for part in matrix.parts if not late or part.vector or not part.column]
+        groups = sum(-(-len(part.columns) // shape.columns) for part in parts)
+        total += -(-matrix.rows // shape.rows) * max(groups * shape.fold, shape.slots if groups else 0)
+    return total
 
 
 def _busy(layer: Layer, k: int, elements: int) -> int:

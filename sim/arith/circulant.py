@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from circulant.sim.arith import batch_layout, fft
 from circulant.sim.arith.fixed import Format, Integers, Reals, requantize, round_shift, rounding_bits, saturate
+from circulant.sim.arith.weight_grid import WeightGrid, check_row_shifts
 from circulant.sim.refusal import Refusal
 
 __all__ = ["JointProduct", "Product", "dense", "multiplications", "pack", "pad", "project"]
@@ -74,9 +75,11 @@ class Product:
         bias: (p·k,) integers of the format ``output``.
         input, spectrum, product, output: formats of x, of FFT(x), of Σ FFT(w)∘FFT(x), of y.
         twiddle_bits: fraction bits of the twiddle factors in both transforms.
+        row_shifts: of each block row, by how many bits its weights and its sums of products are finer than their
+            formats say; empty where all are 0.
 
     The spectrum, the sum of products and the result are each rounded half-up and saturated into their format; the sum
-    over j is exact. The factor 1/k of the inverse transform is part of the last rounding.
+    over j is exact. The factor 1/k of the inverse transform and the shift of the row are part of the last rounding.
 
     Raises:
         Refusal: when a sum could leave int64, or the shapes or formats contradict each other.
@@ -90,10 +93,12 @@ class Product:
     product: Format
     output: Format
     twiddle_bits: int
+    row_shifts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         p, _, k = self.weights.shape
         fft.check_block_size(k)
+        object.__setattr__(self, "row_shifts", check_row_shifts(self.row_shifts, p))
         if self.bias.shape != (p * k,):
             raise Refusal(f"The bias must have one value per row, ({p * k},), not {self.bias.shape}; pad it with zeros")
         for name, array, form in (("weights", self.weights, self.weight), ("bias", self.bias, self.output)):
@@ -123,8 +128,18 @@ class Product:
 
     @property
     def frac(self) -> int:
-        """Fraction bits of the exact sums of products."""
+        """Fraction bits of the exact sums of products, in a row without a shift."""
         return self.spectrum.frac + self.weight.frac
+
+    @property
+    def grid(self) -> WeightGrid:
+        """The values that the weights can take."""
+        return WeightGrid(self.weight, self.row_shifts)
+
+    @property
+    def last_shift(self) -> int:
+        """Bits by which the rows behind the inverse transform are rounded, in the row with the greatest shift."""
+        return self.product.frac + int(math.log2(self.block_size)) - self.output.frac + self.grid.spread
 
     @property
     def multiplications(self) -> int:
@@ -171,7 +186,9 @@ class Product:
     def values(self, sums: np.ndarray, *, spent: bool = False) -> Integers:
         """y (k, p, …) of the exact sums of products (k, p, …); `rounded` says what ``spent`` is."""
         y = fft.inverse(self.rounded(sums, spent=spent), self.twiddle_bits, 0)
-        y = round_shift(y, self._last_shift, out=y)
+        if self.row_shifts:
+            y <<= np.array(self.grid.row_scales, y.dtype).reshape(-1, *[1] * (y.ndim - 2))
+        y = round_shift(y, self.last_shift, out=y)
         bias = self.bias.reshape(-1, self.block_size).T.astype(y.dtype)
         y += bias.reshape(*bias.shape, *[1] * (y.ndim - 2))
         return np.asarray(saturate(y, self.output.width, out=y))
@@ -186,15 +203,11 @@ class Product:
         """Width of the rows before they are rounded."""
         return self.product.width + int(math.log2(self.block_size)) + 1
 
-    @property
-    def _last_shift(self) -> int:
-        return self.product.frac + int(math.log2(self.block_size)) - self.output.frac
-
     @cached_property
     def _last_bits(self) -> int:
         """Bits that hold everything from the rounded sums to the values."""
-        last = rounding_bits(self._inverse_bits, self._last_shift)
-        return max(self._inverse_bits, last + 1, self.output.width + 1)
+        scaled = self._inverse_bits + self.grid.spread
+        return max(scaled, rounding_bits(scaled, self.last_shift) + 1, self.output.width + 1)
 
     @cached_property
     def _number(self) -> type[np.int32 | np.int64]:
@@ -227,10 +240,12 @@ class JointProduct:
     def __post_init__(self) -> None:
         first = self.parts[0]
         for part in self.parts[1:]:
-            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits) for p in (part, first))
+            mine, rule = ((p.rows, p.block_size, p.frac, p.product, p.output, p.twiddle_bits, p.row_shifts)
+                          for p in (part, first))
             if mine != rule or part.bias.any():
-                raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats and "
-                              f"twiddle bits of the first, {rule}, and no bias, not {mine}; quantize them together")
+                raise Refusal("The parts of a joint product must have the rows, block size, fraction bits, formats, "
+                              f"twiddle bits and row shifts of the first, {rule}, and no bias, not {mine}; quantize "
+                              "them together")
         if rounding_bits(self.reach.bit_length() + 1, first.frac - first.product.frac) > 63:
             raise Refusal(f"The sum of a joint product must fit into 63 bits, but {self.reach} does not; choose "
                           "narrower formats")

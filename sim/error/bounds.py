@@ -59,19 +59,21 @@ def roundings(*parts: Product) -> Reals:
     k, g = first.block_size, _gain(first.block_size, first.twiddle_bits)
     real = np.isin(np.arange(k // 2 + 1), (0, k / 2))
     rounded, copies = np.where(real, 0.5, BOTH), np.where(real, 1, 2)
-    sums = rounded * _lost(first.frac, first.product)
+    finer = np.ldexp(1.0, -np.array(first.row_shifts or [0] * len(first.weights)))[:, None]  # The scale of each row.
+    sums = rounded * _lost(first.frac, first.product) * finer
     for part in parts:
-        spectra = bins(part.weight.real(part.weights))  # (p, q, bins)
+        spectra = bins(part.grid.real(part.weights))  # (p, q, bins)
         spectrum = _forward_rounding(k, g) * part.input.step + rounded * _lost(part.input.frac, part.spectrum)
         sums = sums + (np.abs(spectra) * spectrum).sum(1)  # (p, bins)
-    blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * first.product.step
-    last = (_lost(first.product.frac + int(math.log2(k)), first.output) + first.output.step) / 2
-    return np.asarray(np.repeat(blocks / k, k) + last)
+    blocks = (sums * copies).sum(-1) * _turns(k, g) + _inverse_rounding(k, g) * first.product.step * finer[:, 0]
+    last = [(_lost(first.product.frac + int(math.log2(k)) + shift, first.output) + first.output.step) / 2
+            for shift in first.row_shifts or [0] * len(first.weights)]
+    return np.asarray(np.repeat(blocks / k + last, k))
 
 
 def matrix(product: Product) -> Reals:
     """M̂ (rows, columns) in real values: what a product multiplies by, but for its roundings."""
-    return _matrix(bins(product.weight.real(product.weights)), product.block_size, product.twiddle_bits)
+    return _matrix(bins(product.grid.real(product.weights)), product.block_size, product.twiddle_bits)
 
 
 def _lost(frac: int, form: Format) -> float:

@@ -36,7 +36,7 @@ __all__ = ["Range", "analyse", "layer_worst_cases", "worst_cases"]
 
 @dataclass(frozen=True)
 class Range:
-    """One tensor.
+    """One tensor; sums whose rows have shifts are taken as their format has them, 2^shift times as great as they are.
 
     Parameters:
         lo, hi: real values, the least and the greatest that were seen.
@@ -101,6 +101,8 @@ def _range(name: str, tensor: Tensor, worst: float, exact: list[Reals] | None) -
     sqnr = None
     if exact is not None:
         reference = np.stack(exact, axis=1) if exact[0].ndim < values.ndim else np.concatenate(exact)
+        if tensor.row_shifts:
+            reference = np.ldexp(reference, np.array(tensor.row_shifts)[:, None])
         signal, noise = float(np.sum(reference ** 2)), float(np.sum((real - reference) ** 2))
         sqnr = 10 * math.log10(signal / noise) if signal and noise else None
     return Range(name, format=form, lo=float(real.min()), hi=float(real.max()), worst=worst, count=values.size,
@@ -189,7 +191,8 @@ def _sums(name: str, parts: Iterable[tuple[Product, float]]) -> list[tuple[str, 
     """The sums of products of vectors up to a peak, and the rows with their bias."""
     spectral, rows = np.zeros(1), np.zeros(1)
     for product, peak in parts:
-        spectral = spectral + np.abs(bins(product.weight.real(product.weights))).sum(1) * product.block_size * peak
+        weights = product.weight.real(product.weights)  # As the format has them, whatever the shifts of the rows are.
+        spectral = spectral + np.abs(bins(weights)).sum(1) * product.block_size * peak
         rows = rows + np.abs(matrix(product)).sum(1) * peak + np.abs(product.output.real(product.bias))
     return [(f"{name}.sums", float(spectral.max())), (f"{name}.product", float(spectral.max())),
             (f"{name}.output", float(rows.max()))]

@@ -177,14 +177,17 @@ class Gru(StateLayer):
         """Rows that x and h give together: the gates and, behind them, both parts of a candidate that needs no gate."""
         if isinstance(self.candidate, JointProduct):
             return self.gates
-        parts = []
+        parts, row_shifts = [], tuple[int, ...]()
+        for each in (self.gates.parts[0], *self._candidate_parts):
+            row_shifts += each.row_shifts or (0,) * len(each.weights)
         for n, gates in enumerate(self.gates.parts):
             matrix = self._candidate_parts[n]
             nothing = np.zeros((len(matrix.weights), *gates.weights.shape[1:]), np.int64)
             weights = [gates.weights, *((matrix.weights, nothing) if n == 0 else (nothing, matrix.weights))]
             bias = [gates.bias, *(part.bias * (n == 0) for part in self._candidate_parts)]
             weight = Format(max(gates.weight.width, matrix.weight.width), gates.weight.frac)
-            parts.append(replace(gates, weights=np.concatenate(weights), bias=np.concatenate(bias), weight=weight))
+            parts.append(replace(gates, weights=np.concatenate(weights), bias=np.concatenate(bias), weight=weight,
+                                 row_shifts=row_shifts))
         return JointProduct(tuple(parts))
 
 

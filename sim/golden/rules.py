@@ -5,6 +5,7 @@ computed with at all; they keep whatever is made of a network finite.
 """
 from circulant.sim.arith.activation import FUNCTIONS, LINES, METHODS
 from circulant.sim.arith.fft import BLOCK_SIZES
+from circulant.sim.arith.weight_grid import MOST_SHIFT
 from circulant.sim.files.schema import SHA, Choice, Flag, Int, Kinds, Later, Listing, Number, Rule, Table, Text
 from circulant.sim.shape.geometry import MODES, ORDERS
 from circulant.sim.shape.recurrent import RESETS, RETURNS
@@ -31,7 +32,8 @@ FORMAT = Table({"width": Int(1, 62), "frac": Int(-FRACTION, FRACTION)})
 _GRID = Listing(EXTENT, 2, 2)
 _WINDOW = Table({"kernel": _GRID, "stride": _GRID, "padding": Listing(Int(0, 1 << 16), 2, 2)})
 _PRODUCT = Table({"block_size": Int(1, BLOCK_SIZES[-1]), "twiddle_bits": Int(0, 62),
-                  **dict.fromkeys(("weight", "input", "spectrum", "product", "output"), FORMAT)})
+                  **dict.fromkeys(("weight", "input", "spectrum", "product", "output"), FORMAT)},
+                 {"row_shifts": Listing(Int(0, MOST_SHIFT), 1, 1 << 20)})
 _TABLE = {"method": Choice(METHODS), "reach": Int(-FRACTION, FRACTION), "segments": Int(1, 1 << 20),
           **dict.fromkeys(("input", "output", "slope", "base"), FORMAT)}
 _PWL = Table({"function": Choice(tuple(FUNCTIONS)), **_TABLE})

@@ -88,6 +88,7 @@ def product_fields(layer: Any) -> dict[str, Any]:
     for role, product in layer.products.items():
         entry[role] = {"block_size": product.block_size, "twiddle_bits": product.twiddle_bits}
         entry[role] |= {name: getattr(product, name).as_json() for name in _PRODUCT_FORMATS}
+        entry[role] |= {"row_shifts": list(product.row_shifts)} if product.row_shifts else {}
     return entry | {role: pwl.as_json() for role, pwl in activations(layer).items()}
 
 
@@ -101,7 +102,8 @@ def read_product(entry: dict[str, Any], arrays: Arrays, role: str) -> Product:
     name = f"{entry['name']}.{role}"
     given = {field: Format.from_json(entry[role][field]) for field in _PRODUCT_FORMATS}
     return Product(integers(arrays, f"{name}.weights", 3), integers(arrays, f"{name}.bias", 1),
-                   twiddle_bits=entry[role]["twiddle_bits"], **given)
+                   twiddle_bits=entry[role]["twiddle_bits"], row_shifts=tuple(entry[role].get("row_shifts", ())),
+                   **given)
 
 
 def read_pwl(entry: dict[str, Any], arrays: Arrays, role: str) -> Pwl:

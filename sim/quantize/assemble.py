@@ -22,7 +22,7 @@ def assemble_gru(layer: float_model.Gru, shared: Spectral, pre: Format, sigmoid:
     merged, after = layer.bias_ih + layer.bias_hh, layer.reset == "after"
 
     def part(of: int, gates: slice, bias: Reals | None) -> Product:
-        return shared.part((layer.weight_ih, layer.weight_hh)[of][gates], bias, pre, of)
+        return shared.part((layer.weight_ih, layer.weight_hh)[of][gates], bias, pre, of, first=gates.start)
 
     first, n = slice(0, 2), slice(2, 3)
     gates = JointProduct((part(0, first, merged[first]), part(1, first, None)))

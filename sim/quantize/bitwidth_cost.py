@@ -186,6 +186,12 @@ def weight_count(network: Network) -> int:
     return sum(_own_weights(layer) for layer in leaves(network.layers))
 
 
+def dense_count(network: Network) -> int:
+    """Numbers that the matrices would have if they were dense, padded to whole blocks."""
+    return sum(product.weights.size * product.block_size for layer in leaves(network.layers)
+               for product in getattr(layer, "products", {}).values())
+
+
 def _own_weights(layer: Any) -> int:
     scale, products = getattr(layer, "scale", None), getattr(layer, "products", {})
     return (0 if scale is None else scale.size) + sum(product.weights.size for product in products.values())

@@ -5,9 +5,13 @@ from typing import Any
 
 from circulant.sim.arith.fixed import Format
 from circulant.sim.arith.segments import ERROR, check_table
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["DERIVED", "RULES", "Widths"]
+__all__ = ["DERIVED", "RULES", "WEIGHT_SCALES", "Widths"]
+
+WEIGHT_SCALES = ("matrix", "row")
+"""What has a binary point of its own: a matrix, or each of its block rows."""
 
 RULES = {
     "weight_bits": (2, 18), "activation_bits": (4, 24), "spectrum_bits": (4, 26), "product_bits": (4, 32),
@@ -31,6 +35,8 @@ class Widths:
             an 18-bit multiplier port at 16 bits.
         product_bits: sums of products before the inverse transform, 4 to 32; 0 for eight more than ``activation_bits``.
         twiddle_bits: fraction bits of twiddle factors, 4 to 20.
+        weight_scale: "matrix" for one binary point of all weights of a matrix, "row" for one of each block row, up to
+            seven bits apart.
         activation_table: how sigmoid and tanh are computed, of `sim.arith.activation.METHODS`.
         activation_error: how far their tables may be from the functions, besides their rounding.
         segments: lines of a table at the most; 0 for as many as ``activation_error`` asks for.
@@ -42,7 +48,11 @@ class Widths:
             that many more are behind the binary point, and what is out of range saturates.
         tensors: values of fields for a layer or a matrix, by name: ``{"gru.weight_bits": 8}``, or
             ``{"gru.recurrent_product.weight_bits": 7}`` for the matrix U alone. The longer name wins.
-        grids: by matrix the format whose values the weights have already, as after training on them.
+        grids: by matrix the values that the weights have already, as after training on them.
+        formats: by activation layer the format of its outputs, where a quantizer of the model states it. The layer in
+            front of it is quantized with ``whole``.
+        whole: whether a linear, conv, scale, residual sum or mean keeps all of its bits, as far as `RULES` allow, in
+            place of ``product_bits`` and ``output_bits``.
 
     Raises:
         Refusal: when a field is out of its range.
@@ -53,6 +63,7 @@ class Widths:
     spectrum_bits: int = 0
     product_bits: int = 0
     twiddle_bits: int = 16
+    weight_scale: str = "matrix"
     activation_table: str = "pwl"
     activation_error: float = ERROR
     segments: int = 0
@@ -64,11 +75,16 @@ class Widths:
     product_clip: int = 0
     output_clip: int = 0
     tensors: Mapping[str, int] = field(default_factory=dict)
-    grids: Mapping[str, Format] = field(default_factory=dict)
+    grids: Mapping[str, WeightGrid] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    whole: bool = False
 
     def __post_init__(self) -> None:
         for name in NAMES:
             _check(name, name, getattr(self, name))
+        if self.weight_scale not in WEIGHT_SCALES:
+            raise Refusal(f"weight_scale must be {' or '.join(WEIGHT_SCALES)}, not {self.weight_scale!r}"
+                          f"{nearest(self.weight_scale, WEIGHT_SCALES)}")
         check_table(self.activation_table, self.activation_error, self.segments)
         for path, value in self.tensors.items():
             place, _, name = path.rpartition(".")
@@ -92,6 +108,11 @@ class Widths:
     @property
     def output(self) -> int:
         return self.output_bits or self.activation_bits
+
+    @property
+    def value(self) -> int:
+        """Bits of what a linear, conv, scale, residual sum or mean gives."""
+        return RULES["output_bits"][1] if self.whole else self.output
 
     @property
     def state(self) -> int:
@@ -119,7 +140,7 @@ class Widths:
         Raises:
             Refusal: when ``tensors`` names something else than the layers and matrices ``paths``.
         """
-        for place in (*(key.rpartition(".")[0] for key in self.tensors), *self.grids):
+        for place in (*(key.rpartition(".")[0] for key in self.tensors), *self.grids, *self.formats):
             if place not in paths:
                 raise Refusal(f"A width must be given to a layer or matrix of the network, not to {place!r}"
                               f"{nearest(place, list(paths))}; there are {', '.join(paths)}")

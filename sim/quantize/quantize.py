@@ -1,5 +1,6 @@
 """From float64 to integers: layer by layer, in formats that hold what calibration data exercises."""
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -10,6 +11,7 @@ from circulant.sim.arith.activation import FUNCTIONS, Pwl, activation_names
 from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.segments import fit_lines
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -26,15 +28,18 @@ from circulant.sim.golden.residual import Residual
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
-from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table
+from circulant.sim.quantize.formats import HEADROOM, Peaks, Widths, no_finer, product, spectral, table, whole_product
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import check_data
-from circulant.sim.shape.kinds import unknown, within
+from circulant.sim.shape.kinds import leaves, unknown, within
 from circulant.sim.shape.recurrent import check_one_block_size
 from circulant.sim.shape.sequences import check_lengths
 
-__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grids", "matrices", "quantize", "quantize_layer"]
+__all__ = ["HEADROOM", "Peaks", "Widths", "calibrate", "grid_of", "grids", "matrices", "quantize", "quantize_layer"]
+
+BEHIND = {"input_product": "candidate_input", "recurrent_product": "candidate_recurrent"}
+"""The product that has the last rows of a matrix, by that which has the first ones."""
 
 
 def calibrate(model: float_model.Model, calibration: ArrayLike, lengths: ArrayLike | None = None) -> Peaks:
@@ -66,17 +71,20 @@ def quantize(model: float_model.Model, calibration: ArrayLike | Peaks, *, length
     """
     bits = Widths(**widths)
     peaks = calibration if isinstance(calibration, Peaks) else calibrate(model, calibration, lengths)
-    layers = _chain(model.layers, fit(peaks.input, bits.input), peaks, bits)
+    first = bits.formats.get(model.layers[0].name) or fit(peaks.input, bits.input)
+    layers = _chain(model.layers, first, peaks, bits)
     bits.check_names([path for layer in layers for path in (layer.name, *_parts(layer))])
     return Network(model.name, model.inputs, sequence=model.sequence, layers=layers, shape=model.shape,
                    ragged=peaks.ragged)
 
 
 def _chain(chain: Sequence[float_model.Layer], form: Format, peaks: Peaks, bits: Widths) -> tuple[Layer, ...]:
-    """Golden layers, the first of which takes values of a format."""
+    """Golden layers, the first of which takes values of a format; in front of a quantizer one keeps all of its bits."""
     layers: list[Layer] = []
-    for layer in chain:
-        layers.append(quantize_layer(layer, form, peaks, bits.of(layer.name)))
+    for number, layer in enumerate(chain):
+        own = bits.of(layer.name)
+        quantized = any(each.name in own.formats for each in chain[number + 1:number + 2])
+        layers.append(quantize_layer(layer, form, peaks, replace(own, whole=own.whole or quantized)))
         form = layers[-1].output_format
     return tuple(layers)
 
@@ -103,9 +111,20 @@ def _(layer: Bidirectional | Residual) -> dict[str, Product]:
     return {path: each for one in layer.within for path, each in matrices(one).items()}
 
 
-def grids(network: Network) -> dict[str, Format]:
-    """The format of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values."""
-    return {path: product.weight for layer in network.layers for path, product in matrices(layer).items()}
+def grids(network: Network) -> dict[str, WeightGrid]:
+    """The values of each matrix's weights by its path, for `Widths.grids` of a network with weights on these values.
+
+    Of a recurrent layer the block rows are those of all gates, one behind the other.
+    """
+    return {path: grid_of(layer, path.rpartition(".")[2]) for layer in leaves(network.layers)
+            for path in matrices(layer)}
+
+
+def grid_of(layer: Any, role: str) -> WeightGrid:
+    """The values of the weights of a matrix of a layer; behind the rows of the gates of a GRU are its candidate's."""
+    rows = [layer.products[role], *filter(None, [layer.products.get(BEHIND.get(role, ""))])]
+    shifts = tuple(shift for each in rows for shift in each.row_shifts or (0,) * len(each.weights))
+    return WeightGrid(rows[0].weight, shifts if any(shifts) else ())
 
 
 def _parts(layer: Layer) -> list[str]:
@@ -138,14 +157,14 @@ def _(layer: float_model.Conv, input: Format, peaks: Peaks, bits: Widths) -> Lay
 
 @quantize_layer.register
 def _(layer: float_model.Pool, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "average" else input
+    mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "average" else input
     return Pool(layer.name, layer.inputs, layer.grid, window=layer.window, mode=layer.mode, input_format=input,
                 output_format=mean)
 
 
 @quantize_layer.register
 def _(layer: float_model.OverTime, input: Format, peaks: Peaks, bits: Widths) -> Layer:
-    mean = peaks.fit(bits.output, f"{layer.name}.y") if layer.mode == "mean" else input
+    mean = peaks.fit(bits.value, f"{layer.name}.y") if layer.mode == "mean" else input
     return OverTime(layer.name, layer.inputs, layer.mode, input_format=input, output_format=mean)
 
 
@@ -157,7 +176,7 @@ def _(layer: float_model.Flatten, input: Format, peaks: Peaks, bits: Widths) -> 
 @quantize_layer.register
 def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     factor = fit(float(np.abs(layer.scale).max()), bits.weight_bits)
-    output = peaks.fit(bits.output, f"{layer.name}.y", bias=layer.shift)
+    output = peaks.fit(bits.value, f"{layer.name}.y", bias=layer.shift)
     return Scale(layer.name, layer.inputs, factor.quantize(layer.scale), output.quantize(layer.shift), factor=factor,
                  input_format=input, output_format=output, relu=layer.relu)
 
@@ -165,7 +184,9 @@ def _(layer: float_model.Scale, input: Format, peaks: Peaks, bits: Widths) -> La
 @quantize_layer.register
 def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     """Values from -1 to 1 where the function is one of gates."""
-    if layer.function in FUNCTIONS:
+    if form := bits.formats.get(layer.name):
+        made = fit_lines(layer.function, layer.parameters, input, form)
+    elif layer.function in FUNCTIONS:
         made = table(layer.function, input, Format(bits.output, bits.output - 1), bits)
     else:
         made = fit_lines(layer.function, layer.parameters, input, peaks.fit(bits.output, f"{layer.name}.y"))
@@ -175,7 +196,10 @@ def _(layer: float_model.Activation, input: Format, peaks: Peaks, bits: Widths) 
 @quantize_layer.register
 def _(layer: float_model.Residual, input: Format, peaks: Peaks, bits: Widths) -> Layer:
     body, shortcut = (_chain(chain, input, peaks, bits) for chain in layer.branches.values())
-    output = peaks.fit(bits.output, f"{layer.name}.y")
+    output = peaks.fit(bits.value, f"{layer.name}.y")
+    if bits.whole:
+        exact = max(chain[-1].output_format.frac if chain else input.frac for chain in (body, shortcut))
+        output = no_finer(output, exact)
     return Residual(layer.name, layer.inputs, layer.grid, body=body, shortcut=shortcut, input_format=input,
                     output_format=output, relu=layer.relu)
 
@@ -198,8 +222,11 @@ def _product(layer: float_model.Linear | float_model.Conv, weight: Reals, input:
     p, _, k = weight.shape
     name = f"{layer.name}.product"
     seen = f"{layer.name}.y" if layer.relu else f"{name}.output"
+    bias = pad(layer.bias, p * k)
+    if bits.whole and k == 1 and bits.of(name).weight_scale == "matrix":
+        return whole_product(name, weight, bias=bias, input=input, seen=seen, peaks=peaks, bits=bits)
     output = peaks.fit(bits.output, seen, bias=layer.bias, clip=bits.output_clip)
-    return product(name, weight, bias=pad(layer.bias, p * k), input=input, output=output, peaks=peaks, bits=bits)
+    return product(name, weight, bias=bias, input=input, output=output, peaks=peaks, bits=bits)
 
 
 @singledispatch

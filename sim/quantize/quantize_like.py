@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from circulant.sim.arith.activation import activation_names
-from circulant.sim.arith.circulant import JointProduct, Product, pad
+from circulant.sim.arith.circulant import Product, pad
 from circulant.sim.arith.fixed import Format, Reals
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
@@ -26,13 +27,14 @@ from circulant.sim.golden.scale import Scale
 from circulant.sim.golden.structure import check_structure
 from circulant.sim.quantize.assemble import assemble_gru, assemble_lstm, assemble_rnn
 from circulant.sim.quantize.formats import Spectral
+from circulant.sim.quantize.quantize import BEHIND, grid_of
 from circulant.sim.real import float_model
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["quantize_layer_like", "quantize_like"]
 
-Numbers = tuple[str, Format, Reals]
+Numbers = tuple[str, Format | WeightGrid, Reals]
 """Tensors that become integers: name, format, values."""
 
 
@@ -134,7 +136,7 @@ def _(rule: Gru, layer: Any) -> Layer:
     if after:
         biases = np.stack([layer.bias_ih[2], layer.bias_hh[2]])
         _check(layer.name, [("biases of the candidate", rule.pre_format, biases)])
-    return assemble_gru(layer, _shared(rule.gates), rule.pre_format, rule.sigmoid, rule.tanh)
+    return assemble_gru(layer, _shared(rule), rule.pre_format, rule.sigmoid, rule.tanh)
 
 
 @quantize_layer_like.register
@@ -143,11 +145,11 @@ def _(rule: Lstm, layer: Any) -> Layer:
     _check(layer.name, _numbers_of_gates(rule, layer, slice(None)))
     projection = None
     if layer.projection is not None and rule.projection is not None:
-        _check(layer.name, [("projection", rule.projection.weight, float_model.spectra(layer.projection))])
+        _check(layer.name, [("projection", rule.projection.grid, float_model.spectra(layer.projection))])
         projection = _product(layer.projection, np.zeros(layer.outputs), rule.projection)
     if layer.peephole is not None:
         _check(layer.name, [("peepholes", rule.peephole_format, layer.peephole)])
-    return assemble_lstm(layer, _shared(rule.gates), pre=rule.pre_format, projection=projection,
+    return assemble_lstm(layer, _shared(rule), pre=rule.pre_format, projection=projection,
                          peephole=rule.peephole_format, cell=rule.cell,
                          tables=(rule.sigmoid, rule.tanh, rule.tanh_cell))
 
@@ -156,7 +158,7 @@ def _(rule: Lstm, layer: Any) -> Layer:
 def _(rule: Rnn, layer: Any) -> Layer:
     _check_activations(rule, layer)
     _check(layer.name, _numbers_of_gates(rule, layer, slice(None)))
-    return assemble_rnn(layer, _shared(rule.gates), rule.pre_format, rule.tanh)
+    return assemble_rnn(layer, _shared(rule), rule.pre_format, rule.tanh)
 
 
 def _check_activations(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_model.Lstm | float_model.Rnn) -> None:
@@ -168,34 +170,35 @@ def _check_activations(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_mo
 
 
 def _product(weight: Reals, bias: Reals, rule: Product) -> Product:
-    return Product(rule.weight.quantize(float_model.spectra(weight)),
+    return Product(rule.grid.quantize(float_model.spectra(weight)),
                    bias=rule.output.quantize(pad(bias, weight.shape[0] * weight.shape[-1])), weight=rule.weight,
                    input=rule.input,
-                   spectrum=rule.spectrum, product=rule.product, output=rule.output, twiddle_bits=rule.twiddle_bits)
+                   spectrum=rule.spectrum, product=rule.product, output=rule.output, twiddle_bits=rule.twiddle_bits,
+                   row_shifts=rule.row_shifts)
 
 
-def _shared(gates: JointProduct) -> Spectral:
-    parts, first = gates.parts, gates.parts[0]
+def _shared(rule: Gru | Lstm | Rnn) -> Spectral:
+    parts, first = rule.gates.parts, rule.gates.parts[0]
     return Spectral(tuple(part.input for part in parts), tuple(part.spectrum for part in parts),
-                    tuple(part.weight for part in parts), first.product, first.twiddle_bits)
+                    tuple(grid_of(rule, role) for role in BEHIND), first.product, first.twiddle_bits)
 
 
 def _numbers(weight: Reals, bias: Reals, rule: Product) -> Iterator[Numbers]:
-    yield "weights", rule.weight, float_model.spectra(weight)
+    yield "weights", rule.grid, float_model.spectra(weight)
     yield "biases", rule.output, bias
 
 
 def _numbers_of_gates(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_model.Lstm | float_model.Rnn,
                       gates: slice) -> Iterator[Numbers]:
     """The numbers of both matrices, and the biases of the gates that have one sum."""
-    x, h = rule.gates.parts
-    yield "input weights", x.weight, float_model.spectra(layer.weight_ih)
-    yield "recurrent weights", h.weight, float_model.spectra(layer.weight_hh)
+    for what, role, weight in (("input weights", "input_product", layer.weight_ih),
+                               ("recurrent weights", "recurrent_product", layer.weight_hh)):
+        yield what, grid_of(rule, role), float_model.spectra(weight).reshape(-1, *weight.shape[-2:])
     yield "biases", rule.pre_format, (layer.bias_ih + layer.bias_hh)[gates]
 
 
 def _check(name: str, numbers: Iterable[Numbers]) -> None:
-    """See that no value is further from its integer than rounding brings it, but for the last one of the format."""
+    """Check that no value is further from its integer than rounding brings it, but for the last one of the format."""
     for what, form, values in numbers:
         error = np.abs(form.real(form.quantize(values)) - values)
         if (error > form.step).any():

@@ -122,12 +122,13 @@ def flows(start: Flow, layers: Sequence[Any]) -> list[Flow]:
 
 
 def entry(name: str, inputs: int, sequence: bool, shape: tuple[int, ...], layers: Sequence[Any]) -> Flow:
-    """The flow that comes to the first layer, which is images where that takes them.
+    """The flow that comes to the first layer, which is images where that takes them, or the one behind activations.
 
     Raises:
         Refusal: when the values of a sample of this shape are not those that the layer takes.
     """
-    images = bool(shape and layers) and getattr(layers[0], "grid", None) is not None
+    first = next((layer for layer in layers if layer.kind != "activation"), None)
+    images = bool(shape) and getattr(first, "grid", None) is not None
     whole = shape[0] if images else math.prod(shape)
     if shape and sequence and whole % inputs == 0 and len(shape) <= 3:
         return Flow(inputs, sequence=True)

@@ -9,6 +9,7 @@ from circulant.cli import main
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 from tests.training.onnx.test_network import floats, helper, written
+from tests.training.onnx.test_quantizers import perceptron
 
 
 def call(*arguments):
@@ -46,6 +47,24 @@ def test_a_data_set_with_targets(net, tmp_path, capsys):
     assert call("import", net, "--data", tmp_path / "set.npz", "--out", tmp_path / "out") == 0
     assert "go on with: circulant generate" in capsys.readouterr().out
     assert len(Vectors.load(tmp_path / "out" / "vectors.npz").inputs) == 8
+
+
+def test_a_quantized_file_says_how_many_outputs_are_equal(tmp_path, capsys):
+    path, x = perceptron(tmp_path / "net.onnx"), np.random.default_rng(0).normal(0, 0.4, (60, 10))
+    np.savez(tmp_path / "data.npz", x=x)
+    assert call("import", path, "--data", tmp_path / "data.npz", "--out", tmp_path / "out", "--json") == 0
+    said = json.loads(capsys.readouterr().out)["quantizers"]
+    assert said["values"] == 300
+    assert 270 < said["equal"] <= 300
+    assert said["greatest_difference"] in (0, 1 / 16, 2 / 16)
+    network = Network.load(tmp_path / "out")
+    assert network.layers[1].product.weight.width == 8
+    assert call("import", path, "--data", tmp_path / "data.npz", "--out", tmp_path / "two") == 0
+    assert f"Against the quantized file: {said['equal']} of 300 output values are equal" in capsys.readouterr().out
+    assert call("import", path, "--data", tmp_path / "data.npz", "--out", tmp_path / "three", "--ignore-quantizers",
+                "--json") == 0
+    assert json.loads(capsys.readouterr().out)["quantizers"] is None
+    assert Network.load(tmp_path / "three").layers[1].product.weight.width == 12
 
 
 def test_refusals(net, tmp_path, capsys):

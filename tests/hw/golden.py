@@ -33,7 +33,7 @@ def numbers(form: Format, *shape: int, seed: int = 0) -> Integers:
 
 
 def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 0, returns: str = "last", seed: int = 0,
-            **widths: int) -> Network:
+            **widths: Any) -> Network:
     """A quantized GRU, with a linear layer behind it when ``outputs`` are asked for."""
     rng = np.random.default_rng(seed)
 
@@ -54,7 +54,7 @@ def network(k: int, hidden: int, inputs: int, *, outputs: int = 0, k_out: int = 
 
 
 def recurrent(kind: str, *, k: int, inputs: int, hidden: int, projection: int = 0, peephole: bool = False,
-              returns: str = "sequence", seed: int = 0, **widths: int) -> Any:
+              returns: str = "sequence", seed: int = 0, **widths: Any) -> Any:
     """A quantized LSTM ("lstm"), a plain layer ("rnn"), or a GRU with its reset gate "after" or "before" the matrix;
     behind that there may be a "relu".
 

@@ -10,6 +10,7 @@ from circulant.hw.layers.recurrent import RecurrentLayer
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.lstm import Lstm
+from circulant.sim.quantize.bitwidths import WEIGHT_SCALES
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import interleaved, recurrent
 from tests.hw.simulate import stream
@@ -35,7 +36,8 @@ def quantized(rng, kind, **sizes):
         widths = {"weight_bits": int(rng.integers(2, 19)), "activation_bits": int(rng.integers(4, 25)),
                   "spectrum_bits": int(rng.choice([0, rng.integers(4, 27)])),
                   "product_bits": int(rng.choice([0, rng.integers(4, 33)])),
-                  "twiddle_bits": int(rng.integers(4, 21)), "segments": 1 << int(rng.integers(1, 7))}
+                  "twiddle_bits": int(rng.integers(4, 21)), "segments": 1 << int(rng.integers(1, 7)),
+                  "weight_scale": str(rng.choice(WEIGHT_SCALES))}
         try:
             return recurrent(kind, seed=int(rng.integers(1000)), **sizes, **widths)
         except Refusal:
@@ -86,3 +88,5 @@ def test_the_cases_differ():
     assert len({c.program.shape.fold for c in cases}) > 3
     assert len({c.stalls for c in cases}) == 4
     assert any(c.layer.hidden % c.layer.gates.block_size for c in cases)
+    shifted = [any(part.row_shifts for part in c.layer.products.values()) for c in cases]
+    assert 3 <= sum(shifted) < len(cases)

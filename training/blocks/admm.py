@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.settings import choices
 from circulant.training.blocks.constraint import matrices, resolve
@@ -48,7 +48,7 @@ class Admm:
         growth: the factor.
         rho_max: ρ grows no further.
         tolerance: `converged` when both residuals of every matrix are below it.
-        forms: by parameter name the format of which a matrix shall be integers besides, see `Grid`; it is then
+        forms: by parameter name the grid of whose integers a matrix shall be besides, see `QuantizedSet`; it is then
             constrained also with block size 1.
 
     Members:
@@ -63,7 +63,7 @@ class Admm:
     def __init__(self, model: nn.Module, block_size: int | Mapping[str, int], *,
                  rho: float | Mapping[str, float] = 1e-3, schedule: str = "geometric", growth: float = 1.0,
                  rho_max: float = math.inf, tolerance: float = 1e-3,
-                 forms: Mapping[str, Format] | None = None) -> None:
+                 forms: Mapping[str, WeightGrid] | None = None) -> None:
         for name, value, least in (("growth", growth, 1.0), ("tolerance", tolerance, 0.0)):
             _require(name, value, least)
         if schedule not in SCHEDULES:

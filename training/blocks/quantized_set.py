@@ -1,9 +1,9 @@
 """Weights that are block-circulant and integers: the set that training on the hardware's numbers stays in.
 
-The golden model stores the spectra of first columns as integers of a `Format`. In the order of `sim.arith.fft` the real
-numbers of a spectrum are orthogonal coordinates of the circulant block (Parseval), so that rounding each of them gives
-the nearest block of the joint set, circulant and on the grid (REQ-YOLO, FPGA 2019, section 3.2); at ragged edges, where
-a first column stands for fewer entries, it is a neighbour.
+The golden model stores the spectra of first columns as integers of a `WeightGrid`. In the order of `sim.arith.fft` the
+real numbers of a spectrum are orthogonal coordinates of the circulant block (Parseval), so that rounding each of them
+gives the nearest block of the joint set, circulant and on the grid (REQ-YOLO, FPGA 2019, section 3.2); at ragged edges,
+where a first column stands for fewer entries, it is a neighbour.
 """
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import grids
 from circulant.sim.refusal import Refusal
@@ -28,47 +28,53 @@ ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 """The golden matrix of each matrix of a recurrent layer."""
 
 
-def nearest_quantized(first: Tensor, form: Format) -> Tensor:
-    """First columns (…, k) whose spectra are integers of the format, as near to ``first`` as they are; float64."""
-    k = first.shape[-1]
-    half = torch.fft.rfft(first.double())
+def nearest_quantized(first: Tensor, grid: WeightGrid) -> Tensor:
+    """The first columns (groups, p, q, k) nearest to ``first`` whose spectra are of the grid; float64.
+
+    The block rows of the grid are those of all groups; or those of one, where groups are positions of a kernel.
+    """
+    k, form = first.shape[-1], grid.form
+    scale = torch.ones((), dtype=torch.float64, device=first.device)
+    if grid.row_shifts:
+        rows = torch.tensor(grid.row_shifts, dtype=torch.float64, device=first.device)
+        scale = torch.exp2(rows).view(-1, first.shape[1], 1, 1)
+    half = torch.fft.rfft(first.double() * scale)
     re, im = (integers(part, form).double() * form.step for part in (half.real, half.imag))
-    return torch.fft.irfft(torch.complex(re, im), n=k)
+    return torch.fft.irfft(torch.complex(re, im), n=k) / scale
 
 
 class QuantizedSet(BlockCirculant):
-    """Block-circulant matrices whose spectra are integers of a format; the gradient passes their rounding.
+    """Block-circulant matrices whose spectra are integers of a grid; the gradient passes their rounding.
 
     Parameters:
-        form: of the integers.
         others: those of `BlockCirculant`.
     """
 
     def __init__(self, rows: int, columns: int, block_size: int, groups: int = 1, kernel: tuple[int, ...] = (), *,
-                 form: Format) -> None:
+                 grid: WeightGrid) -> None:
         super().__init__(rows, columns, block_size, groups, kernel)
-        self.form = form
+        self.grid = grid
 
     def settled(self, first: Tensor) -> Tensor:
         """The first columns that count."""
-        return first + (nearest_quantized(first, self.form).to(first.dtype) - first).detach()
+        return first + (nearest_quantized(first, self.grid).to(first.dtype) - first).detach()
 
     def forward(self, first: Tensor) -> Tensor:
         return super().forward(self.settled(first))
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, form={self.form}"
+        return f"{super().extra_repr()}, grid={self.grid}"
 
 
-def quantized_set_of(matrix: Matrix, block_size: int, form: Format) -> QuantizedSet:
+def quantized_set_of(matrix: Matrix, block_size: int, grid: WeightGrid) -> QuantizedSet:
     """The joint set of a matrix, where its weight is."""
     made = QuantizedSet(matrix.groups * matrix.rows, matrix.columns, block_size, matrix.groups, matrix.kernel,
-                        form=form)
+                        grid=grid)
     return made.to(matrix.weight.device)
 
 
-def constrain_to_quantized(model: nn.Module, forms: Mapping[str, Format]) -> nn.Module:
-    """A deep copy whose matrices, by parameter name, are trained on the integers of a format.
+def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid]) -> nn.Module:
+    """A deep copy whose matrices, by parameter name, are trained on the integers of a grid.
 
     Their first columns keep what is lost by rounding, so that many small steps of the optimizer come to one step of
     the grid.
@@ -86,7 +92,7 @@ def constrain_to_quantized(model: nn.Module, forms: Mapping[str, Format]) -> nn.
 
 
 def settled(model: nn.Module) -> nn.Module:
-    """A deep copy of what `constrain_to_quantized` gave, with the quantized values as its plain weights."""
+    """A deep copy of a model of `constrain_to_quantized`, with the quantized values as plain weights."""
     model = clone(model)
     for matrix in matrices(model).values():
         constraint = constraint_of(matrix)
@@ -117,8 +123,8 @@ def golden_paths(model: nn.Module, network: Network) -> dict[str, str]:
     return found
 
 
-def weight_formats(model: nn.Module, network: Network) -> dict[str, Format]:
-    """The format in which a golden network stores each matrix of its model, by parameter name.
+def weight_formats(model: nn.Module, network: Network) -> dict[str, WeightGrid]:
+    """The grid in which a golden network stores each matrix of its model, by parameter name.
 
     It is what `finetune`, `constrain_to_quantized` and `Admm` take as their forms.
 

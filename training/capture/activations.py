@@ -7,6 +7,7 @@ from torch import nn
 from circulant.sim.arith.activation import exact_function
 from circulant.sim.refusal import Refusal
 from circulant.training.capture.call import Call, Unsupported, Value
+from circulant.training.models.quantizer import Quantizer
 
 __all__ = ["FUNCTIONS", "MODULES"]
 
@@ -50,13 +51,19 @@ def _given(call: Call, defaults: dict[str, Any]) -> dict[str, Any]:
     return call.bind(*defaults, **defaults)
 
 
-def _emitted(call: Call, function: str, parameters: tuple[float, ...] = ()) -> Value:
+def _quantizer(call: Call) -> Value:
+    module: Any = call.module
+    return _emitted(call, "clip", (module.min_val, module.max_val), format=module.format)
+
+
+def _emitted(call: Call, function: str, parameters: tuple[float, ...] = (), **more: Any) -> Value:
     source, parameters = call.tensor, tuple(map(float, parameters))
     try:
         exact_function(function, parameters)
     except Refusal as refusal:
         raise Unsupported(str(refusal)) from None
-    return call.emit("activation", (source.node,), source.axes, None, {"function": function, "parameters": parameters})
+    return call.emit("activation", (source.node,), source.axes, None, {"function": function, "parameters": parameters,
+                                                                     **more})
 
 
 def _softmax(call: Call) -> Value:
@@ -72,7 +79,7 @@ MODULES: dict[type[nn.Module], Callable[[Call], Value]] = {
     nn.ReLU: _relu, nn.Sigmoid: _named("sigmoid"), nn.Tanh: _named("tanh"), nn.Hardsigmoid: _named("hard_sigmoid"),
     nn.LeakyReLU: _named("leaky_relu", negative_slope=0.01),
     **dict.fromkeys((nn.Hardtanh, nn.ReLU6), _clip("min_val", "max_val", None, None)),
-    **dict.fromkeys((nn.Softmax, nn.LogSoftmax), _softmax),
+    **dict.fromkeys((nn.Softmax, nn.LogSoftmax), _softmax), Quantizer: _quantizer,
 }
 """By class of the module."""
 

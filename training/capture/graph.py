@@ -3,13 +3,15 @@
 A node has inputs by name, so branches and residual sums fit. Operations, and what their options hold:
 
     input                  the data
-    linear                 first columns (1, p, q, k), their constraint, bias; over the last axis
+    linear                 first columns (1, p, q, k), their constraint, bias, and the format (grid) on which the
+                           weights lie, where a quantizer says one; over the last axis
     conv                   the same over the channels, axis 1, one group for each position; stride, padding
     both, scale, add       relu, when a ReLU has become part of them
     gru, lstm, rnn         the module; returns "sequence" or "last" (with two directions, the end of each)
     scale                  scale and shift for each channel of an axis: a batch normalisation that is not folded
     relu, add              nothing
-    activation             function, parameters, as `circulant.sim.arith.activation.exact_function` has them
+    activation             function, parameters, as `circulant.sim.arith.activation.exact_function` has them; format,
+                           where a quantizer says one
     softmax                log, whether it is the logarithm; over the last axis
     max_pool, average_pool kernel, stride, padding over the last axes
     maximum, mean          axes that are reduced, keep (whether they stay as 1)
@@ -145,8 +147,9 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """The same function with fewer nodes: scales and ReLUs folded, last steps taken by the recurrent layers themselves.
 
     A scale s and shift t of the outputs of a matrix is another matrix, diag(s)·W, which is block-circulant only where s
-    is one number within each block of rows. There (always at block size 1) it is folded, exactly; elsewhere the scale
-    stays a node of its own, and only the bias of the matrix moves into its shift.
+    is one number within each block of rows. There (always at block size 1) it is folded, exactly; elsewhere, and where
+    the weights of the matrix are quantized, the scale stays a node of its own, and only the bias of the matrix moves
+    into its shift.
 
     Returns:
         The graph, and for each name what became of it, where a node went or changed.
@@ -196,11 +199,14 @@ def _fold(graph: Graph, node: Node) -> tuple[Graph, str]:
     first, bias, k = source.options["first"], source.options["bias"], source.options["constraint"].block_size
     padded = torch.cat([scale, scale[-1:].expand(-len(scale) % k)]).view(-1, k)  # (p, k)
     shift = shift + scale * bias
-    if bool((padded == padded[:, :1]).all()):
+    held = source.options["grid"] is not None and not bool((scale == 1).all())
+    if not held and bool((padded == padded[:, :1]).all()):
         options = dict(source.options) | {"first": first * padded[:, 0, None, None], "bias": shift}
         return _without(_with(graph, replace(source, options=options)), node), f"into {source.name}, exactly"
     graph = _with(graph, replace(source, options=dict(source.options) | {"bias": torch.zeros_like(bias)}),
                   replace(node, options=dict(node.options) | {"shift": shift}))
+    if held:
+        return graph, f"not folded, as the weights of {source.name} are quantized"
     return graph, f"not folded, as it differs within the blocks of {k} of {source.name}"
 
 

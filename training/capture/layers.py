@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from circulant.training.blocks.matrices import Matrix, constraint_of
 from circulant.training.capture.call import Call, Unsupported, Value
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.quantizer import grids_of
 
 __all__ = ["RECURRENT", "adaptive", "batch_norm", "conv", "linear", "pool", "recurrent"]
 
@@ -44,7 +45,7 @@ def _weights(module: Any) -> dict[str, Any]:
         constraint = matrix.constraint(1)
         first = constraint.right_inverse(module.weight.detach())
     bias = first.new_zeros(rows) if module.bias is None else module.bias.detach()
-    return {"first": first, "constraint": constraint, "bias": bias}
+    return {"first": first, "constraint": constraint, "bias": bias, "grid": grids_of(module).get("weight")}
 
 
 def _check_images(source: Value, rank: int) -> None:

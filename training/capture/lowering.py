@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from circulant.sim.arith.fixed import Reals
+from circulant.sim.arith.fixed import Format, Reals
 from circulant.sim.real import float_image_layers
 from circulant.sim.real.float_model import Activation, Layer, Linear, OverTime
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.window import Flow, Grid, Window
 from circulant.training.blocks.matrices import block_sizes
 from circulant.training.capture.graph import Graph, Node
+from circulant.training.capture.images import IMAGES, grid_of, pair, takes_images
 from circulant.training.capture.moves import MOVES, arrival, flattening, numbered, unchanged
 from circulant.training.capture.recurrent import as_numpy, level
 from circulant.training.capture.report import NO_LAYER
+from circulant.training.models.quantizer import grids_of
 
 __all__ = ["Lowering", "lower", "missing", "moves_batch"]
-
-IMAGES = ("conv", "max_pool", "average_pool", "maximum", "mean")
 
 LONGEST = 60
 """Characters of a layer's name: it becomes part of names of files, of Verilog modules and of C."""
@@ -54,6 +54,8 @@ class Lowering:
         shape: of a sample, where `circulant.sim.real.float_model.Model` asks for it.
         layers: of the reference, in their order. Their names are letters, digits and underscores, start with a letter,
             and differ from one another.
+        formats: by activation layer that of its outputs, where a quantizer says it.
+        grids: by matrix the format on whose grid its weights lie, where a quantizer says it.
         problems: the nodes that have no layer, with the reason.
 
     Parameters:
@@ -63,6 +65,7 @@ class Lowering:
     def __init__(self, graph: Graph, *, judging: bool = False) -> None:
         self._judging = judging
         self.problems: dict[str, str] = {}
+        self.formats, self.grids = dict[str, Format](), dict[str, Format]()
         self.shape: tuple[int, ...] = ()
         self._graph = graph
         self._names: set[str] = set()
@@ -113,12 +116,14 @@ class Lowering:
     def _entry(self, source: Node, moves: list[Node], users: list[Node]) -> Flow:
         """The flow that the first layer takes."""
         came, went = numbered(source), arrival(source, moves)
+        while len(users) == 1 and users[0].op in ("activation", "relu") and users[0].name != self._graph.output:
+            users = self._graph.users(users[0].name)
         if not unchanged(went):
             for move in moves:
                 self._problem(move)
-        elif went.ndim in (2, 3) and _takes_images(users, went.ndim):
+        elif went.ndim in (2, 3) and takes_images(users, went.ndim):
             self.shape = went.shape
-            return Flow(went.shape[0], _grid(went.shape))
+            return Flow(went.shape[0], grid_of(went.shape))
         elif went.ndim == 1:
             self.shape = came.shape if came.ndim > 1 else ()
             return Flow(len(went))
@@ -132,7 +137,7 @@ class Lowering:
         if flow is None or at.op == "input":
             return [], flow
         went = arrival(at, moves)
-        if flow.grid is None or (went.ndim > 1 and _takes_images(users, went.ndim, came=True)):
+        if flow.grid is None or (went.ndim > 1 and takes_images(users, went.ndim, came=True)):
             vectors = flow.grid is None and not flow.sequence
             if (vectors or went.shape == numbered(at).shape) and unchanged(went):
                 return [], flow
@@ -205,11 +210,14 @@ class Lowering:
             return [], None
         options, relu = node.options, bool(node.options.get("relu"))
         if node.op in ("activation", "relu"):
-            return [Activation(self._name(node.name, node.op), flow.size, options.get("function", "relu"),
-                               options.get("parameters", ()))], flow
+            name = self._name(node.name, node.op)
+            if form := options.get("format"):
+                self.formats[name] = form
+            return [Activation(name, flow.size, options.get("function", "relu"), options.get("parameters", ()))], flow
         if node.op == "linear" and flow.grid is None:
             layer = Linear(self._name(node.name, "linear"), flow.size, outputs=options["constraint"].rows,
                            weight=self._values(options["first"])[0], bias=self._values(options["bias"]), relu=relu)
+            self._note_grid(layer.name, node, product=options["grid"])
             return [layer], Flow(layer.outputs, sequence=flow.sequence)
         if node.op == "scale" and options["axis"] == 1 and not flow.sequence:
             return [float_image_layers.Scale(self._name(node.name, "scale"), flow.size, self._values(options["scale"]),
@@ -235,7 +243,7 @@ class Lowering:
             window = Window(grid)
         else:
             kernel = options["constraint"].kernel if node.op == "conv" else options["kernel"]
-            window = Window(_pair(kernel, 1), _pair(options["stride"], 1), _pair(options["padding"], 0))
+            window = Window(pair(kernel, 1), pair(options["stride"], 1), pair(options["padding"], 0))
         try:
             after = window.outputs(node.name, grid)
         except Refusal as refusal:
@@ -245,6 +253,7 @@ class Lowering:
                                            outputs=options["constraint"].rows, grid=grid,
                                            window=window, weight=self._values(options["first"]),
                                            bias=self._values(options["bias"]), relu=bool(options.get("relu")))
+            self._note_grid(conv.name, node, product=options["grid"])
             return [conv], Flow(conv.outputs, after)
         mode = "max" if node.op in ("max_pool", "maximum") else "average"
         pool = float_image_layers.Pool(self._name(node.name, "pool"), flow.size, grid, window, mode)
@@ -266,7 +275,26 @@ class Lowering:
             path = f"{node.name}.l{number}" if module.num_layers > 1 else node.name
             last = node.options["returns"] == "last" and number == module.num_layers - 1
             layers.append(level(self._name(path, node.op), module, number, "last" if last else "sequence"))
+            directions = ((".forward", ""), (".backward", "_reverse")) if module.bidirectional else (("", ""),)
+            for side, suffix in directions:
+                found = (grids_of(module).get(f"weight_{part}_l{number}{suffix}") for part in ("ih", "hh"))
+                self._note_grid(f"{layers[-1].name}{side}", node,
+                                **dict(zip(("input_product", "recurrent_product"), found, strict=True)))
         return layers, after
+
+    def _note_grid(self, name: str, node: Node, **grids: Format | None) -> None:
+        """Keep the formats of a layer's matrices.
+
+        Raises:
+            Refusal: when the layer is block-circulant, so that spectra are stored in place of its weights.
+        """
+        known = {} if self._judging else {f"{name}.{role}": grid for role, grid in grids.items() if grid is not None}
+        sizes = block_sizes(node.module) if node.module is not None else {"": node.options["constraint"].block_size}
+        if known and set(sizes.values()) != {1}:
+            raise Refusal(f"A layer whose weights have a quantizer must be dense, as one of blocks stores spectra in "
+                          f"place of weights, but {name!r} has blocks of {max(sizes.values())}; import it without "
+                          "quantizers: from_onnx(path, x, quantizers=False)")
+        self.grids |= known
 
     def _values(self, tensor: Tensor) -> Reals:
         """Weights, those that are not finite as 0 while nobody asks for them."""
@@ -282,26 +310,3 @@ class Lowering:
             name = next(other for i in range(2, len(self._names) + 3) if (other := f"{name}_{i}") not in self._names)
         self._names.add(name)
         return name
-
-
-def _takes_images(users: list[Node], axes: int, *, came: bool = False) -> bool:
-    """Whether what takes values of so many axes, without that of the batch, takes images.
-
-    Parameters:
-        came: whether they are images already, which a sum leaves as they are.
-    """
-    def takes(node: Node) -> bool:
-        if node.op in ("mean", "maximum"):
-            return bool(node.options["axes"] == tuple(range(2, axes + 1)))
-        return node.op in IMAGES or (node.op == "add" and (came or axes > 2)) or (node.op == "scale" and axes > 1)
-
-    return any(map(takes, users))
-
-
-def _grid(shape: tuple[int, ...]) -> Grid:
-    return shape[1], shape[2] if len(shape) > 2 else 1
-
-
-def _pair(values: tuple[int, ...], one: int) -> Grid:
-    """Height and width of a window; over one axis it is of an image of width 1."""
-    return values[0], values[1] if len(values) > 1 else one

@@ -18,6 +18,7 @@ from circulant.training.capture.operators import problem_of
 from circulant.training.capture.report import ConversionReport, Entry
 from circulant.training.capture.walk import INPUT_AXES, Walk, kind_of
 from circulant.training.models.cells import Recurrent
+from circulant.training.models.quantizer import Quantizer
 
 __all__ = ["Captured", "capture", "inspect"]
 
@@ -88,7 +89,8 @@ class _Tracer(fx.Tracer):
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         known = parametrize.type_before_parametrizations(m).__module__.startswith("torch.nn")
-        return (known and not isinstance(m, nn.Sequential)) or isinstance(m, nn.Linear | nn.RNNBase | Recurrent)
+        return (known and not isinstance(m, nn.Sequential)) or isinstance(
+            m, nn.Linear | nn.RNNBase | Recurrent | Quantizer)
 
 
 class _Results(fx.Interpreter):

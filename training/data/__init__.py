@@ -21,7 +21,7 @@ DATASETS: dict[str, Callable[[DataSettings, Progress], Dataset]] = {
 
 @public(more=DataSettings)
 def load_data(name: str, *, progress: Progress | None = None, **options: Any) -> Dataset:
-    """The data set of a name, read as the options say; the same files and options give the same bits.
+    """The data set called ``name``, with the given options; the same files and options always give the same bits.
 
     Parameters:
         progress: called while something slow is done.

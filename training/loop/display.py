@@ -10,6 +10,7 @@ from circulant.sim.metrics import shown, words
 __all__ = ["PHASES", "Display"]
 
 PHASES = {"dense": "dense baseline", "admm": "ADMM", "retrain": "retraining", "direct": "direct training",
+          "search": "block sizes",
           "joint": "ADMM on the grid", "finetune": "fine-tuning"}
 """Phases in words."""
 

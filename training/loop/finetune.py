@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.training.blocks.admm import Admm
 from circulant.training.blocks.constraint import block_sizes, compress, decompress
 from circulant.training.blocks.quantized_set import constrain_to_quantized, settled
@@ -25,7 +25,7 @@ SEEDS = {"joint": 4, "finetune": 5}
 """Added to the seed, so that no phase repeats the order of another."""
 
 
-def finetune(model: nn.Module, data: Given, forms: Mapping[str, Format], *, epochs: int, joint_epochs: int = 0,
+def finetune(model: nn.Module, data: Given, forms: Mapping[str, WeightGrid], *, epochs: int, joint_epochs: int = 0,
              test: Given | None = None, task: Task | None = None, settings: TrainingSettings | None = None,
              rate: float = 1e-3, progress: Show | None = None) -> nn.Module:
     """A copy of a trained model whose weights are integers of the formats, as good as training makes them.

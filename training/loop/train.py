@@ -10,6 +10,8 @@ from circulant.sim.metrics import shown, words
 from circulant.sim.public import public
 from circulant.training.blocks.clone import clone
 from circulant.training.blocks.constraint import assign, block_sizes, resolve
+from circulant.training.blocks.matrices import owner
+from circulant.training.blocks.paths import Costs
 from circulant.training.capture import inspect
 from circulant.training.data import Dataset
 from circulant.training.loop.display import Display
@@ -69,6 +71,15 @@ class Trained:
         """The block size of every matrix, by parameter name."""
         return block_sizes(self.model)
 
+    @property
+    def table(self) -> dict[str, int]:
+        """The block size of each module, as `compression.block_size` takes it; the larger one where some matrices of a
+        module stayed dense."""
+        found: dict[str, int] = {}
+        for name, k in self.block_sizes.items():
+            found[owner(name)] = max(k, found.get(owner(name), 1))
+        return found
+
     def dense_model(self) -> nn.Module:
         """The dense baseline."""
         model = build(self.model_settings, self.inputs, self.classes)
@@ -78,7 +89,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingResult:
-    """A trained block-circulant model, and how it came about.
+    """A trained block-circulant model, with the history of its training.
 
     Members:
         model: block-circulant, where the given one was; `circulant.export` takes it.
@@ -120,7 +131,7 @@ class TrainingResult:
 def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | None = None,
           block_size: int | Mapping[str, int] = BLOCK_SIZE, progress: Progress | None = None,
           checkpoint: str | Path | None = None, resume: bool | None = False,
-          dense: Mapping[str, Tensor] | None = None) -> Trained:
+          dense: Mapping[str, Tensor] | None = None, costs: Costs | None = None) -> Trained:
     """Train the dense baseline, and the block-circulant model by the method of the settings.
 
     Under `torchrun` all processes train together, and all return the same.
@@ -130,6 +141,8 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         resume: whether to go on from it; None does so where it is of this training. On a CPU the outcome
             is that of a training that was never stopped, bit for bit.
         dense: state dict of a dense baseline of this model, in place of the phase that trains one.
+        costs: of each module by block size, for the method "search", whose bound is the cost of ``block_size``; by
+            default the numbers of its first columns, to which weight bits are proportional.
 
     Raises:
         Refusal: as `compress` (before anything is trained) and `fit`; a checkpoint of another training.
@@ -144,7 +157,7 @@ def train(data: Dataset, settings: TrainingSettings, *, model: ModelSettings | N
         trainer = Trainer(network.to(choose_device(settings.device)), data, task=task, settings=settings, phases=phases,
                           block_size=block_size,
                           team=team, progress=progress, checkpoint=checkpoint, about={"model": described(model)},
-                          dense=dense)
+                          dense=dense, costs=costs)
         circulant = trainer.run(resume=resume)
     return Trained(data.name, inputs=data.shape, classes=data.classes, model_settings=model, settings=settings,
                    dense=trainer.dense, model=circulant.cpu(),

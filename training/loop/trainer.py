@@ -1,4 +1,4 @@
-"""A training through its phases: what one hands to the next, and what a checkpoint keeps of it."""
+"""A training over all its phases, what each passes to the next, and its checkpoints."""
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -11,7 +11,8 @@ from circulant.sim.artifact import digest_arrays
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.admm import Admm, penalties
 from circulant.training.blocks.clone import clone
-from circulant.training.blocks.constraint import block_sizes, compress, inherit, initialise, resolve
+from circulant.training.blocks.constraint import assign, block_sizes, compress, inherit, initialise, resolve
+from circulant.training.blocks.paths import Costs, Paths
 from circulant.training.loop.best import Best
 from circulant.training.loop.checkpoint import Checkpoint
 from circulant.training.loop.distillation import DistillationTask
@@ -19,6 +20,7 @@ from circulant.training.loop.hints import layers
 from circulant.training.loop.loop import Fit, Metrics, Recipe, evaluate
 from circulant.training.loop.runtime import ALONE, ProcessGroup
 from circulant.training.settings.training import TrainingSettings
+from circulant.training.task.loaded import part_of
 from circulant.training.task.samples import Samples
 from circulant.training.task.task import Task
 
@@ -27,7 +29,7 @@ __all__ = ["Trainer", "Progress"]
 Progress = Callable[[str, int, int, Metrics], None]
 """Called after each epoch with the phase, the epoch from 1, their number, and the metrics of the epoch."""
 
-SEEDS = {"dense": 0, "admm": 1, "retrain": 2, "direct": 3}
+SEEDS = {"dense": 0, "admm": 1, "retrain": 2, "direct": 3, "search": 4}
 """Added to the seed, so that no phase repeats the order of another."""
 
 FREE = ("checkpoint_epochs", "device", "evaluate_epochs", "tensorboard")
@@ -40,14 +42,15 @@ class Trainer:
     Parameters:
         model: dense; it is trained, except by the phase "direct", which starts from the dense baseline or from a copy
             of the model's initial weights; see `TrainingSettings.start`.
-        phases: "dense", "admm", "retrain", "direct", in their order.
+        phases: "dense", "search", "admm", "retrain", "direct", in their order.
         checkpoint: file of the last good epoch.
         about: what else than data, settings and initial weights makes this training another one.
         dense: state dict of a dense baseline, which the first phase then starts from.
+        costs: of block sizes, for the phase "search"; see `Paths`.
 
     Raises:
-        Refusal: when a block size fits no matrix, ρ is given to another one, a distillation or a dense start has no
-            dense baseline, or hints have no layers.
+        Refusal: when a block size fits no matrix, ρ is given to another one, a search has several processes or no
+            choice within its bound, a distillation or a dense start has no dense baseline, or hints have no layers.
 
     Members:
         dense: state dict of the model after the phase "dense", on the CPU.
@@ -59,7 +62,8 @@ class Trainer:
     def __init__(self, model: nn.Module, data: Samples, task: Task, settings: TrainingSettings,
                  phases: tuple[str, ...], block_size: int | Mapping[str, int], *, team: ProcessGroup = ALONE,
                  progress: Progress | None = None, checkpoint: str | Path | None = None,
-                 about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None) -> None:
+                 about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None,
+                 costs: Costs | None = None) -> None:
         sizes = resolve(model, block_size)
         if "admm" in phases:
             penalties(settings.rho, [name for name, k in sizes.items() if k > 1])
@@ -81,6 +85,11 @@ class Trainer:
                           "'direct'; choose 'random', or train one")
         if settings.hints:
             layers(model)
+        if "search" in phases and team.size > 1:
+            raise Refusal(f"training.method = 'search' must run in one process, which samples the paths, not in "
+                          f"{team.size}; leave torchrun out")
+        self._costs, self._paths = costs, None if "search" not in phases else Paths(
+            clone(model), block_size, costs=costs, share=settings.search_share)  # Refused now, and not after an epoch.
         self._run: nn.Module | None = None
         self._known: float | None = None  # The score of the weights as they are.
         self._admm: Admm | None = None
@@ -94,6 +103,7 @@ class Trainer:
             self._checkpoint = Checkpoint(checkpoint, {
                 "phases": phases, "data": {"name": data.name, "hash": data.digest()[:12]}, **(about or {}),
                 "training": kept, "block_size": block_size, "processes": team.size,
+                **({} if costs is None else {"costs": {name: dict(its) for name, its in costs.items()}}),
                 "initial weights": digest_arrays(initial)[:12]})
 
     def run(self, *, resume: bool | None = False) -> nn.Module:
@@ -115,6 +125,7 @@ class Trainer:
             at = state["phase"]
             self.dense, self.scores, self.history = state["dense"], state["scores"], state["history"]
             self.earlier = state["spent"]
+            self._block_size = state.get("block_size", self._block_size)
         elif self.dense:
             self.scores["dense"] = self._score()
         for number in range(at, len(self._phases)):
@@ -125,6 +136,8 @@ class Trainer:
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
                 if self._settings.dense_epochs:
                     self.scores["dense"] = self._score()
+            elif phase == "search":
+                self._found()
         self.scores["circulant"] = self._score()
         self._run = None
         return self._model
@@ -132,7 +145,13 @@ class Trainer:
     def _enter(self, phase: str, resumed: bool) -> None:
         """Make the model of a phase from that of the phase before; a resumed one gets its weights afterwards."""
         self._admm = None
-        if phase == "direct":
+        if phase == "search":
+            s = self._settings
+            each = part_of(self._data, "train", next(self._model.parameters()).device).count(s.batch_size)
+            self._paths = Paths(self._model, self._block_size, costs=self._costs, share=s.search_share,
+                                batches=each * s.search_epochs, seed=s.seed + SEEDS[phase])
+            self._known = None
+        elif phase == "direct":
             if self._inherits:
                 self._fresh.load_state_dict(self.dense)
             self._model = (inherit if self._inherits else initialise)(self._fresh, self._block_size)
@@ -149,6 +168,14 @@ class Trainer:
                               rho_max=s.rho_max, tolerance=s.tolerance)
         if self._run is None or phase != "admm":
             self._run = self._team.shared(self._model)
+
+    def _found(self) -> None:
+        """End a search: keep its table, and go back to the dense baseline."""
+        assert self._paths is not None
+        self._block_size = assign(self._model, self._paths.table)
+        self._paths.remove()
+        self._model.load_state_dict(self.dense)
+        self._run, self._known = None, None
 
     def _train(self, number: int, state: dict[str, Any] | None) -> None:
         phase, s = self._phases[number], self._settings
@@ -171,8 +198,10 @@ class Trainer:
                         warmup=s.warmup_epochs,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision,
                         augment=s.augment, rate_scaling=s.rate_scaling)
-        best = Best(task, s.early_stopping if phase != "admm" else 0)
-        fit = Fit(self._model, self._data, task, recipe, add_gradient=admm.add_penalty_gradient if admm else None,
+        best = Best(task, s.early_stopping if phase not in ("admm", "search") else 0)
+        paths = self._paths if phase == "search" else None
+        added = paths.update if paths else admm.add_penalty_gradient if admm else None
+        fit = Fit(self._model, self._data, task, recipe, add_gradient=added,
                   team=self._team,
                   run=self._run)
         if state is not None:
@@ -182,6 +211,8 @@ class Trainer:
             best.load_state_dict(state.get("best"))
             if admm is not None:
                 admm.load_state_dict(state["admm"])
+            if paths is not None:
+                paths.load_state_dict(state["paths"])
         while fit.epoch < epochs and not (admm is not None and admm.converged) and not best.ends(fit.epoch):
             try:
                 metrics = fit.run_epoch(measured=(fit.epoch + 1) % s.evaluate_epochs == 0 or fit.epoch + 1 == epochs)
@@ -191,6 +222,8 @@ class Trainer:
             best.see(self._model, fit.epoch, self._known)
             if admm is not None and fit.epoch % s.admm_interval == 0:
                 metrics |= _updated(admm)
+            if paths is not None:
+                metrics |= {"expected_cost": float(paths.expected().detach()), "paths": paths.probabilities()}
             self.history.append({"phase": phase, "epoch": fit.epoch, **metrics})
             ended = fit.epoch == epochs or (admm is not None and admm.converged) or best.ends(fit.epoch)
             if self._checkpoint is not None and (ended or fit.epoch % s.checkpoint_epochs == 0):
@@ -204,6 +237,8 @@ class Trainer:
     def _save(self, number: int, fit: Fit, best: Best) -> None:
         state = {"phase": number, "fit": fit.state_dict(), "best": best.state_dict(), "model": self._model.state_dict(),
                  "admm": self._admm.state_dict() if self._admm else None, "dense": self.dense, "scores": self.scores,
+                 "paths": self._paths.state_dict() if self._phases[number] == "search" and self._paths else None,
+                 "block_size": self._block_size,
                  "history": self.history,
                  "spent": tuple(map(sum, zip(self.earlier, _clocks(since=self._began), strict=True)))}
         if self._team.leads and self._checkpoint is not None:

@@ -11,11 +11,15 @@ from onnx import NodeProto, numpy_helper, reference, shape_inference
 
 from circulant.sim.files.files import read_bytes
 from circulant.sim.refusal import Refusal
+from circulant.training.onnx.quantizers import Grid, Quantizers, Range
 
 __all__ = ["OnnxGraph", "OnnxNode", "load"]
 
 LARGEST = 1 << 30
 """Bytes of a file at the most."""
+
+MOVES = ("Identity", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators that leave constants on their grid."""
 
 Shape = tuple[int, ...]
 
@@ -48,7 +52,8 @@ class OnnxGraph:
         nodes: those that depend on the data, in an order in which they can be computed.
         constants: the values of everything else.
         shapes: of what depends on the data, the batch included.
-        proto: the model itself.
+        quantizers: where those of values and of constants were.
+        proto: the model itself, without them.
     """
 
     name: str
@@ -57,7 +62,16 @@ class OnnxGraph:
     nodes: tuple[OnnxNode, ...]
     constants: dict[str, NDArray[Any]]
     shapes: dict[str, Shape]
+    quantizers: Quantizers
     proto: Any
+
+    def range(self, node: OnnxNode) -> Range | None:
+        """The range of a node that stands for a quantizer of values."""
+        return self.quantizers.ranges.get(node.outputs[0])
+
+    def grid(self, tensor: str) -> Grid | None:
+        """The grid of a quantizer's constants."""
+        return self.quantizers.grids.get(tensor)
 
     def users(self, tensor: str) -> list[OnnxNode]:
         """The nodes that take a tensor."""
@@ -75,14 +89,16 @@ class OnnxGraph:
         return np.asarray(found[0])
 
 
-def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
+def load(path: str | Path, sample: Sequence[int] | None = None, *, quantizers: bool = True) -> OnnxGraph:
     """Read a file.
 
     Parameters:
         sample: the shape of inputs, the batch included; None where the file says all but the batch.
+        quantizers: whether those of the file say formats.
 
     Raises:
-        Refusal: for a file that is no ONNX model, has several inputs or outputs, or does not say a size.
+        Refusal: for a file that is no ONNX model, has several inputs or outputs, or does not say a size; as
+            `Quantizers`.
     """
     data = read_bytes(Path(path), LARGEST)
     try:
@@ -91,6 +107,7 @@ def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
     except Exception as error:  # protobuf and the checker raise kinds of their own
         raise Refusal(f"{path} must be a valid ONNX model, but it is not ({str(error).splitlines()[0][:200]}); export "
                       "it again") from None
+    taken_out = Quantizers(model, keep=quantizers)
     graph = model.graph
     known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     inputs = [each for each in graph.input if each.name not in known]
@@ -111,8 +128,10 @@ def load(path: str | Path, sample: Sequence[int] | None = None) -> OnnxGraph:
         raise Refusal(f"{path}: the shapes of its nodes contradict each other for inputs {shape} ({reason}); export it "
                       "again, or give data of the right shape") from None
     found = _Folded(model, taken.name, shape, known)
+    taken_out.grids.update({name: taken_out.grids[source] for name, source in found.moved.items()
+                            if source in taken_out.grids})
     return OnnxGraph(graph.name or Path(path).stem, taken.name, graph.output[0].name, nodes=tuple(found.nodes),
-                     constants=found.constants, shapes=found.shapes, proto=model)
+                     constants=found.constants, shapes=found.shapes, quantizers=taken_out, proto=model)
 
 
 def _concrete(path: str | Path, taken: Any, sample: Sequence[int] | None) -> Shape:
@@ -140,6 +159,7 @@ class _Folded:
     def __init__(self, model: Any, input: str, shape: Shape, known: dict[str, NDArray[Any]]) -> None:
         self.constants, self.nodes = dict(known), list[OnnxNode]()
         self.shapes: dict[str, Shape] = {input: shape}
+        self.moved: dict[str, str] = {}
         values = (*model.graph.value_info, *model.graph.output)
         inferred = {each.name: tuple(dim.dim_value for dim in each.type.tensor_type.shape.dim) for each in values}
         opsets = {each.domain: each.version for each in model.opset_import}
@@ -147,6 +167,8 @@ class _Folded:
             made = self._constant(node, opsets)
             if made is not None:
                 self.constants.update(zip(node.output, made, strict=False))
+                if node.op_type in MOVES:
+                    self.moved[node.output[0]] = self.moved.get(node.input[0], node.input[0])
                 continue
             attributes = {each.name: _plain(each) for each in node.attribute}
             self.nodes.append(OnnxNode(node.name or f"{node.op_type.lower()}_{number}", node.op_type,

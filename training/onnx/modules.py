@@ -6,8 +6,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from circulant.training.models.quantizer import Quantizer, set_grids
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode
-from circulant.training.onnx.recurrent import recurrent
+from circulant.training.onnx.recurrent import grids, recurrent
 
 __all__ = ["bias_behind", "made"]
 
@@ -20,6 +21,8 @@ def made(graph: OnnxGraph, node: OnnxNode) -> nn.Module | None:
     Raises:
         Refusal: when its weights are no constants, or it has what torch has not.
     """
+    if found := graph.range(node):
+        return Quantizer(found.low, found.high, found.frac)
     if node.op in ("LSTM", "GRU", "RNN"):
         return recurrent(graph, node)
     if node.op in ("Gemm", "MatMul"):
@@ -66,7 +69,9 @@ def _linear(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         bias = np.asarray(graph.constants[name], np.float64).reshape(-1)
     elif len(node.inputs) > 2 and node.inputs[2]:
         bias = np.broadcast_to(_constant(graph, node, 2) * options["beta"], (1, len(weight)))[0]
-    return _filled(nn.Linear(weight.shape[1], len(weight)), weight=weight, bias=bias)
+    module = _filled(nn.Linear(weight.shape[1], len(weight)), weight=weight, bias=bias)
+    set_grids(module, grids(graph, node, {1: {"weight": weight}}))
+    return module
 
 
 def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
@@ -84,8 +89,10 @@ def _windowed(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         bias = _constant(graph, node, 2) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(len(weight))
         groups = int(options.get("group", 1))
         kind: Any = {1: nn.Conv1d, 2: nn.Conv2d}[rank]
-        return _filled(kind(weight.shape[1] * groups, len(weight), weight.shape[2:], dilation=dilation, groups=groups,
-                            **more), weight=weight, bias=bias)
+        module = _filled(kind(weight.shape[1] * groups, len(weight), weight.shape[2:], dilation=dilation, groups=groups,
+                              **more), weight=weight, bias=bias)
+        set_grids(module, grids(graph, node, {1: {"weight": weight}}))
+        return module
     kernel = tuple(options["kernel_shape"])
     more |= {"ceil_mode": bool(options.get("ceil_mode", 0))}
     if node.op == "MaxPool":

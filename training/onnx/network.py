@@ -62,21 +62,23 @@ class OnnxNetwork(nn.Module):
 
 
 @public
-def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None) -> nn.Module:
-    """The torch module of an ONNX file of a trained float model.
+def from_onnx(path: str | Path, sample_inputs: ArrayLike | None = None, *, quantizers: bool = True) -> nn.Module:
+    """The torch module of an ONNX file.
 
     It is inspected, compressed, trained and exported like any other. Its function was compared with that of the
     reference evaluator of the ``onnx`` package, where that knows all of its operators.
 
     Parameters:
         sample_inputs: a few inputs, the batch first; asked for where the file leaves a size open beside the batch.
+        quantizers: whether the quantizers of the file say the formats of `export`. Without them values are only clipped
+            to their ranges, and weights have the values of the file.
 
     Raises:
         Refusal: for a damaged file, shapes that contradict each other, nodes that are not known or have options that
-            are not, all of them by name.
+            are not, quantizers that do not fit, all of them by name.
     """
     sample = None if sample_inputs is None else np.asarray(sample_inputs, np.float32)
-    graph = load(path, None if sample is None else sample.shape)
+    graph = load(path, None if sample is None else sample.shape, quantizers=quantizers)
     model = OnnxNetwork(graph).eval()
     shape = graph.shapes[graph.input]
     x = _like(sample, shape)

@@ -1,6 +1,6 @@
 """Operators of ONNX in torch, so that the capture of a module understands them."""
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -191,6 +191,12 @@ def _hard_sigmoid(call: Call, module: Any, values: dict[str, Any]) -> Any:
 
 
 def _clip(call: Call, module: Any, values: dict[str, Any]) -> Any:
+    """A clip, or a quantizer, which may also stand right behind a recurrent node."""
+    if module is not None:
+        x = call.data(values)
+        if isinstance(x, Steps):
+            return replace(x, out=module(x.out))
+        return Ends(tuple(map(module, x.states))) if isinstance(x, Ends) else module(x)
     options = call.node.attributes
     low, high = options.get("min", call.number(1)), options.get("max", call.number(2))
     return torch.clamp(call.data(values), low, high)

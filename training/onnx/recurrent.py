@@ -7,10 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from circulant.sim.arith.fixed import Format
 from circulant.training.models.cells import PeepholeLstm, ResetBeforeGru
+from circulant.training.models.quantizer import set_grids
 from circulant.training.onnx.graph import OnnxGraph, OnnxNode
 
-__all__ = ["Ends", "Steps", "recurrent"]
+__all__ = ["Ends", "Steps", "grids", "recurrent"]
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in torch's order its place in ONNX: i, o, f, c there are i, f, c, o here; z, r, n are r, z, n."""
@@ -77,13 +79,39 @@ def recurrent(graph: OnnxGraph, node: OnnxNode) -> nn.Module:
         kind = ResetBeforeGru if node.op == "GRU" else PeepholeLstm
     more = {"nonlinearity": "relu"} if rectified else {}
     module = kind(inputs, hidden, bidirectional=ways == 2, **more)
+    suffixes = ("_l0", "_l0_reverse")[:ways]
+    set_grids(module, grids(graph, node, {1: {f"weight_ih{suffix}": w for suffix in suffixes},
+                                          2: {f"weight_hh{suffix}": r for suffix in suffixes}}))
     with torch.no_grad():
-        for way, suffix in enumerate(("_l0", "_l0_reverse")[:ways]):
+        for way, suffix in enumerate(suffixes):
             _fill(module, suffix, _ordered(w[way], node.op), _ordered(r[way], node.op), b[way], op=node.op)
             if peephole is not None:
                 p = peephole[way].reshape(3, hidden)[[0, 2, 1]]  # i, o, f there are i, f, o here.
                 getattr(module, f"peephole{suffix}").copy_(torch.from_numpy(p))
     return module
+
+
+def grids(graph: OnnxGraph, node: OnnxNode, weights: dict[int, dict[str, NDArray[Any]]]) -> dict[str, Format]:
+    """The formats of a node's weights, where a quantizer says them.
+
+    Parameters:
+        weights: by the number of an input, and then by the name of what torch makes of it.
+
+    Raises:
+        Refusal: when they take too many bits, or left their grid.
+    """
+    found = {}
+    for number, made in weights.items():
+        if (grid := graph.grid(node.inputs[number])) is None:
+            continue
+        for name, values in made.items():
+            form = grid.format(values)
+            if form is None:
+                raise node.refused("its quantized weights must be integers of at most 18 bits times one power of two, "
+                                   "but they take more; give all channels one scale, and let nothing multiply the "
+                                   "weights behind their quantizer")
+            found[name] = form
+    return found
 
 
 def _fill(module: Any, suffix: str, w: NDArray[Any], r: NDArray[Any], b: NDArray[Any], *, op: str) -> None:

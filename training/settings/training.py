@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from circulant.sim.public import public
 from circulant.sim.settings import Table, key
 
-__all__ = ["METHODS", "SCALED", "TrainingSettings", "idle"]
+__all__ = ["METHODS", "PHASES", "SCALED", "TrainingSettings", "idle"]
 
-METHODS = {"admm": ("dense", "admm", "retrain"), "direct": ("dense", "direct")}
+METHODS = {"admm": ("dense", "admm", "retrain"), "direct": ("dense", "direct"),
+           "search": ("dense", "search", "admm", "retrain")}
 """The phases of each method. "direct" trains first columns alone: from the dense baseline, or from random ones, as
-CirCNN does."""
+CirCNN does. "search" learns the block sizes; ADMM then starts from the dense baseline, as it would with their table."""
 
 SCALED = ("adam", "adamw")
 """Optimizers whose steps have the size of the rate, whatever the gradient."""
@@ -18,6 +19,7 @@ PHASES = {
     "admm": ("admm_epochs", "rho", "rho_schedule", "rho_growth", "rho_max", "admm_interval", "tolerance"),
     "retrain": ("retrain_epochs", "retrain_rate"),
     "direct": ("direct_epochs", "start"),
+    "search": ("search_epochs", "search_cost", "search_share"),
 }
 """Settings that one phase alone obeys."""
 
@@ -32,13 +34,19 @@ class TrainingSettings(Table):
     """Dense baseline, then ADMM, projection and retraining inside the set, or direct training of first columns."""
 
     method: str = key("admm", "how the block-circulant network comes about: from the dense baseline by ADMM, or "
-                      "directly, by training its first columns alone", choices=tuple(METHODS))
+                      "directly, by training its first columns alone; search learns the block sizes, then goes on by "
+                      "ADMM", choices=tuple(METHODS))
     start: str = key("auto", "what direct training starts from: the dense baseline, or random first columns; auto "
                      "takes the baseline where there is one", choices=("auto", "dense", "random"))
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
     direct_epochs: int = key(80, "epochs of direct training", low=0, high=10000)
+    search_epochs: int = key(40, "epochs in which the block sizes are learned", low=1, high=10000)
+    search_cost: str = key("weight_bits", "what that holds down: weight bits, or the cycles that each layer takes with "
+                           "all multipliers", choices=("weight_bits", "cycles"))
+    search_share: float = key(1.0, "bound of that cost, as a part of what compression.block_size costs", low=0.001,
+                              high=64)
     learning_rate: float = key(1e-2, "learning rate of every phase but the retraining", low=1e-8, high=10)
     retrain_rate: float = key(1e-2, "learning rate of the retraining", low=1e-8, high=10)
     rate_scaling: str = key("none", "factor of a matrix' learning rate with adam or adamw: √k of its block size, or "

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from circulant.boards.link.protocol import PAYLOAD, UNKNOWN, Hello, Operation, Unframer, frame
+from circulant.boards.link.protocol import FLAG, PAYLOAD, UNKNOWN, Hello, Operation, Unframer, frame
 from circulant.boards.link.server import Server
 from circulant.hw.stream.pipeline import connect
 
@@ -104,6 +104,12 @@ def test_a_request_that_comes_twice_is_answered_twice_and_carried_out_once():
     first, second, greeting = talk([once, once, request(4, Operation.HELLO)])
     assert first == second == bytes([3, Operation.LAST, 2, 11, 21])
     assert Hello.parse(greeting[3:]).sequences == 1
+
+
+def test_a_request_that_waits_while_an_answer_leaves_is_read_from_its_first_byte():
+    first, second = request(5, Operation.LAST, bytes([2, 10, 20])), request(9, Operation.LAST, bytes([2, 30, 40]))
+    answers = talk([first + bytes([FLAG]) * 200 + second, b""])
+    assert answers == [bytes([5, Operation.LAST, 2, 11, 21]), bytes([9, Operation.LAST, 2, 31, 41])]
 
 
 @pytest.mark.parametrize("beat", [1, 3])

@@ -7,6 +7,7 @@ from circulant.experiment import load
 from circulant.explore import command as module
 from circulant.explore.bounds import Bounds
 from circulant.explore.designs import Designs
+from circulant.explore.fair import Comparison
 from circulant.explore.models import Decision, Models
 from circulant.sim import artifact
 from circulant.sweep.point import Point
@@ -35,12 +36,18 @@ def explored(monkeypatch):
 
     def phase_two(models, limits, *, jobs, show):
         seen["limits"] = limits
-        row = {"reason": "", "block_size": "8", "weight_bits": 12, "activation_bits": 16, "quantized": 0.98,
+        row = {"reason": "", "metric": "accuracy", "higher_is_better": True, "block_size": "8",
+               "weight_bits": 12, "activation_bits": 16, "quantized": 0.98,
                "cycles_per_step": 130, "multipliers": 28, "weight_memory_bits": 12000, "broken": []}
         points = tuple(Point("digits-gru", models.chosen) for _ in range(3))
         return Designs((row, row | {"weight_bits": 8}, row), 1, (0,), uniform=2, points=points)
 
-    for name, function in (("bounds", bounds), ("phase_one", phase_one), ("phase_two", phase_two)):
+    def compare(chosen, row, *, samples, jobs, show):
+        seen["compared"] = row["weight_bits"], samples
+        return Comparison((), (), ("Block-circulant is no wrong choice here.",))
+
+    for name, function in (("bounds", bounds), ("phase_one", phase_one), ("phase_two", phase_two),
+                           ("compare", compare)):
         monkeypatch.setattr(module, name, function)
     return seen
 
@@ -54,6 +61,8 @@ def test_what_it_writes(call, explored, tmp_path):
     assert out.endswith("runs/explore-digits-gru/chosen: train and verify it by `circulant run "
                         "runs/explore-digits-gru/chosen`\n")
     folder = tmp_path / "runs" / "explore-digits-gru"
+    assert "Block-circulant is no wrong choice here." in out and explored["compared"] == (8, 287)
+    assert "Exploration of digits-gru" in (folder / "explore.html").read_text()
     body = artifact.read_json(folder / "explore.json", "circulant-exploration", 1)
     assert (body["device"], body["trainings"], body["chosen"], body["runners_up"]) == ("LFE5U-25F", 2, 1, [0])
     chosen = load(folder / "chosen")

@@ -31,7 +31,7 @@ def test_the_better_figure_is_marked(finished, other):
     assert found["cycles per step"].values == ("10", "9") and found["cycles per step"].best == (1,)
     assert found["multipliers"].best == () == found["floor of a step, cycles"].best, "equal, or neither is better"
     assert found["block sizes"].values == ("1, 4", "1, 4")
-    assert found["device"].values == ("(LFE5U-12F holds it)",) * 2
+    assert found["device"].values == ("none; fits LFE5U-12F",) * 2
 
 
 def test_runs_of_other_metrics_have_a_line_each(finished, other):

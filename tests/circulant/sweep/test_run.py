@@ -86,7 +86,7 @@ def test_several_processes_give_the_same_rows(sweep_file, tmp_path, monkeypatch)
 
 
 def test_the_end_of_a_process_is_a_reason():
-    found = dict(module._each([partial(os._exit, 3)] * 2, jobs=2))
+    found = dict(module.side_by_side([partial(os._exit, 3)] * 2, jobs=2))
     assert set(found) == {0, 1}
     for result in found.values():
         assert result["reason"].startswith("BrokenProcessPool: ")
@@ -94,13 +94,13 @@ def test_the_end_of_a_process_is_a_reason():
 
 def test_a_process_that_ends_fails_its_points(sweep_file, monkeypatch):
     sweep = read(sweep_file("weight_bits = [6, 10]\nmultipliers = [16, 24]"))
-    each = module._each
+    each = module.side_by_side
 
     def broken(tasks, jobs):
         for at, result in each(tasks, jobs):
             yield at, {"reason": "It ended"} if at else result
 
-    monkeypatch.setattr(module, "_each", broken)
+    monkeypatch.setattr(module, "side_by_side", broken)
     assert [row["reason"] for row in run(sweep.points)] == ["", "", "It ended", "It ended"]
 
 

@@ -37,7 +37,7 @@ def test_what_a_point_depends_on(monkeypatch):
             store.point_key("model", given, "verilog"),
             store.point_key("model", given | {"hardware": {"multipliers": 4}}, "plan")}
     assert store.point_key("model", given, "plan") in keys
-    monkeypatch.setattr(store, "_sources", lambda: "changed")
+    monkeypatch.setattr(store, "sources", lambda: "changed")
     assert len({*keys, store.point_key("model", given, "plan")}) == 5
 
 

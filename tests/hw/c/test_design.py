@@ -19,6 +19,7 @@ from tests.hw.golden import network
 
 NETWORKS = {
     "small": network(4, 6, 3, outputs=5, k_out=2),
+    "rows": network(4, 10, 3, outputs=5, weight_bits=3, weight_scale="row"),
     "steps": network(8, 10, 9, returns="sequence"),
     "chain": sequences(1, (16, "before"), (8, "lstm peephole projection"), 32, outputs=7, outputs_k=4),
     "vectors": vectors(),

@@ -19,7 +19,8 @@ from tests.hw.c.networks import NARROW, Maker, sequences, vectors
 from tests.hw.golden import network
 
 KNOWN = {
-    Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits"],
+    Product: ["weights", "bias", "weight", "input", "spectrum", "product", "output", "twiddle_bits",
+              "row_shifts"],
     Pwl: ["function", "method", "reach", "input", "output", "slope_format", "base_format", "start", "slope", "base",
           "parameters"],
     Activation: ["name", "inputs", "table"],

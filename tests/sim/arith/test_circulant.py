@@ -343,3 +343,25 @@ def test_init_too_wide(formats):
     assert str(refusal.value) == (
         "The sums of a block-circulant product must fit into 63 bits, but with 16 twiddle bits and the formats "
         f"{given} they do not; choose narrower ones, or binary points nearer to each other")
+
+
+@repeatable(60)
+@given(products(12, 4), st.lists(st.integers(0, 15), min_size=2, max_size=2), st.integers(0, 2 ** 32))
+def test_a_row_with_a_shift_is_the_row_alone_in_finer_formats(product, shifts, seed):
+    k, p = product.block_size, len(product.weights)
+    try:
+        finer = dataclasses.replace(product, row_shifts=tuple(shifts[:p]))
+        alone = [dataclasses.replace(
+            product, weights=product.weights[i:i + 1], bias=product.bias[i * k:(i + 1) * k],
+            weight=Format(product.weight.width, product.weight.frac + shift),
+            product=Format(product.product.width, product.product.frac + shift)) for i, shift in enumerate(shifts[:p])]
+    except Refusal:
+        assume(False)
+    x = arguments(finer, seed=seed)
+    assert np.array_equal(finer(x), np.concatenate([row(x) for row in alone], axis=-1))
+
+
+def test_parts_of_a_joint_product_have_the_same_row_shifts():
+    first, second = make(p=2, q=1), make(p=2, q=2, bias="zero")
+    with pytest.raises(Refusal, match="row shifts of the first"):
+        circulant.JointProduct((dataclasses.replace(first, row_shifts=(0, 1)), second))

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.quantize.bitwidths import RULES, Widths
-from circulant.sim.quantize.formats import Peaks, fit_least
-from circulant.sim.quantize.quantize import calibrate, matrices, quantize
+from circulant.sim.quantize.formats import Peaks, fit_least, fit_rows
+from circulant.sim.quantize.quantize import calibrate, grids, matrices, quantize
+from circulant.sim.real.products import spectra
 from circulant.sim.refusal import Refusal
 from tests.sim import samples
 
@@ -87,9 +89,10 @@ def test_weights_lose_the_least_in_squares():
 def test_weights_that_are_on_a_grid_stay_on_it(reset):
     model = samples.model(9, 14, 5, k=(4, 4, 2), reset=reset)
     x = samples.data(model)
-    grids = {"gru.input_product": Format(6, 5), "gru.recurrent_product": Format(8, 3), "last.product": Format(5, 1)}
+    grids = {name: WeightGrid(Format(*form)) for name, form in (
+        ("gru.input_product", (6, 5)), ("gru.recurrent_product", (8, 3)), ("last.product", (5, 1)))}
     network = quantize(model, x, grids=grids)
-    assert {path: product.weight for layer in network.layers for path, product in matrices(layer).items()} == grids
+    assert {path: product.grid for layer in network.layers for path, product in matrices(layer).items()} == grids
 
 
 def test_tensors_that_are_never_exercised():
@@ -98,3 +101,40 @@ def test_tensors_that_are_never_exercised():
     assert "input" in calibrate(MODEL, 0 * x).never
     first = calibrate(MODEL, x[:, :1]).never
     assert "gru.recurrent_product.spectrum" in first, "a single step never multiplies by a state"
+
+
+def test_block_rows_have_the_binary_points_in_which_they_lose_least():
+    """Rows apart by powers of two take the shifts; a row of zeros takes none."""
+    row = np.random.default_rng(0).normal(0, 1, (1, 3, 4))
+    spectra = np.concatenate([row, row / 8, row / 2, 0 * row])
+    (grid,) = fit_rows([(spectra, WeightGrid(fit_least(spectra, 4)))])
+    assert grid.row_shifts == (0, 3, 1, 0)
+    assert np.array_equal(grid.quantize(spectra)[0], grid.quantize(spectra)[1])
+    coarse, (first, second) = WeightGrid(fit_least(spectra, 4)), fit_rows(
+        [(spectra, WeightGrid(fit_least(spectra, 4))), (spectra[:, :1], WeightGrid(fit_least(spectra, 6)))])
+    assert first.row_shifts == second.row_shifts, "rows that are added up have one shift"
+    lost = [np.square(each.real(each.quantize(spectra)) - spectra).sum() for each in (coarse, grid)]
+    assert lost[1] < 0.6 * lost[0]
+
+
+def test_a_network_takes_a_scale_for_each_row():
+    """Its weights are nearer; both matrices of a GRU have the shifts of all its gates."""
+    model, x = samples.model(9, 14, 5, k=(4, 4, 2)), np.random.default_rng(1).normal(0, 1, (30, 6, 9))
+    model.layers[0].weight_ih[1] /= 8  # A gate with small weights, and its two matrices.
+    model.layers[0].weight_hh[1] /= 8
+    exact = {"gru.input_product": model.layers[0].weight_ih, "gru.recurrent_product": model.layers[0].weight_hh}
+    lost = {}
+    for scale in ("matrix", "row"):
+        network = quantize(model, x, weight_bits=4, weight_scale=scale)
+        found = grids(network)
+        lost[scale] = sum(np.square(found[path].real(found[path].quantize(seen)) - seen).sum() for path, seen in (
+            (path, spectra(weight).reshape(-1, *weight.shape[-2:])) for path, weight in exact.items()))
+    x_shifts, h_shifts = (found[path].row_shifts for path in exact)
+    assert x_shifts == h_shifts and len(x_shifts) == 3 * 4
+    assert min(x_shifts[4:8]) > max(x_shifts[:4] + x_shifts[8:]), "the small gate is finer"
+    assert lost["row"] < lost["matrix"]
+
+
+def test_another_scale_is_refused():
+    with pytest.raises(Refusal, match=r"^weight_scale must be matrix or row, not 'rows'; did you mean 'row'\?$"):
+        Widths(weight_scale="rows")

@@ -8,9 +8,10 @@ from torch.nn.utils import parametrize
 
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.error.bounds import distances, roundings
+from circulant.sim.quantize.quantize import grids, quantize
 from circulant.sim.quantize.quantize import matrices as golden_matrices
-from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model as sim_reference
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.constraint import compress
@@ -35,9 +36,9 @@ SEEDS = st.integers(0, 2 ** 32)
 def test_the_projection_is_the_nearest_member_of_the_joint_set(k):
     """No neighbour on the grid, a step away in any coordinate of the spectrum, is nearer, where blocks are whole."""
     torch.manual_seed(0)
-    grid = QuantizedSet(2 * k, k, k, form=Format(5, 1))
+    grid = QuantizedSet(2 * k, k, k, grid=WeightGrid(Format(5, 1)))
     dense = torch.randn(2 * k, k, dtype=torch.float64) * 3
-    first = nearest_quantized(grid.right_inverse(dense), grid.form)
+    first = nearest_quantized(grid.right_inverse(dense), grid.grid)
     assert torch.allclose(grid.project(dense), super(QuantizedSet, grid).forward(first))
     best = (dense - super(QuantizedSet, grid).forward(first)).norm()
     spectra = sim_reference.spectra(first.numpy())
@@ -59,11 +60,13 @@ def trained(request):
     return compress(model, {name: 4 for name, _ in model.named_children() if name != "head"})
 
 
-def test_what_was_trained_is_what_the_golden_model_stores(trained):
+@pytest.mark.parametrize("scale", ["matrix", "row"])
+def test_what_was_trained_is_what_the_golden_model_stores(scale, trained):
     x = np.random.default_rng(0).normal(size=(20, 5, 6)).astype(np.float32)
     first = reference(trained, x)
-    network = quantize(first, x, weight_bits=5)
-    forms = {path: each.weight for layer in network.layers for path, each in golden_matrices(layer).items()}
+    network = quantize(first, x, weight_bits=5, weight_scale=scale)
+    forms = grids(network)
+    assert any(grid.row_shifts for grid in forms.values()) == (scale == "row")
     paths = golden_paths(trained, network)
     assert sorted(paths.values()) == sorted(forms)
     with torch.no_grad():
@@ -74,13 +77,14 @@ def test_what_was_trained_is_what_the_golden_model_stores(trained):
             inside = tuned(torch.from_numpy(x))
         kept = settled(tuned)
         assert torch.allclose(kept(torch.from_numpy(x)), inside, atol=1e-5), "the grid computes what is kept"
-    after = quantize(reference(kept, x), x, weight_bits=5, grids=forms)
+    after = quantize(reference(kept, x), x, weight_bits=5, weight_scale=scale, grids=forms)
+    assert grids(after) == forms
     stored = {path: _stored(layer, path) for layer in after.layers for path in golden_matrices(layer)}
     for name, path in paths.items():
         matrix = matrices(tuned)[name]
         first = matrix.module.parametrizations[matrix.tensor].original.detach().double().numpy()
-        trained_on = integers(torch.from_numpy(sim_reference.spectra(first)), forms[path]).numpy()
-        assert np.array_equal(stored[path], trained_on.reshape(stored[path].shape)), path
+        trained_on = forms[path].quantize(sim_reference.spectra(first).reshape(stored[path].shape))
+        assert np.array_equal(stored[path], trained_on), path
 
 
 def _stored(layer, path):
@@ -109,7 +113,8 @@ def on_a_grid(k, p, q, width, loud, seed, dtype=torch.float64):
     first = torch.from_numpy(np.random.default_rng(seed).normal(0, 1, (1, p, q, k))).to(dtype)
     peak = float(np.abs(sim_reference.spectra(first.double().numpy())).max())
     form = Format(width, width - 1 - int(np.ceil(np.log2(peak))) + loud)
-    return QuantizedSet(p * k, q * k, k, form=form), first
+    shifts = tuple(range(p)) if seed % 2 else ()
+    return QuantizedSet(p * k, q * k, k, grid=WeightGrid(form, shifts)), first
 
 
 @repeatable(80)
@@ -118,13 +123,13 @@ def on_a_grid(k, p, q, width, loud, seed, dtype=torch.float64):
 def test_torch_trains_the_integers_that_numpy_stores(k, size, width, loud, seed, dtype):
     """Before and after training, also when the weights went through float32."""
     grid, first = on_a_grid(k, *size, width, loud, seed, dtype)
-    wanted = grid.form.quantize(sim_reference.spectra(first.double().numpy()))
+    wanted = grid.grid.quantize(sim_reference.spectra(first.double().numpy()))
     with torch.no_grad():
         kept = grid.settled(first)
     assert kept.dtype == dtype
-    assert np.array_equal(grid.form.quantize(sim_reference.spectra(kept.double().numpy())), wanted)
-    assert np.allclose(sim_reference.spectra(kept.double().numpy()), grid.form.real(wanted), rtol=0,
-                       atol=grid.form.step * 2 ** width * k * torch.finfo(dtype).eps)
+    assert np.array_equal(grid.grid.quantize(sim_reference.spectra(kept.double().numpy())), wanted)
+    assert np.allclose(sim_reference.spectra(kept.double().numpy()), grid.grid.real(wanted), rtol=0,
+                       atol=grid.grid.form.step * 2 ** width * k * torch.finfo(dtype).eps)
 
 
 @repeatable(100)
@@ -165,11 +170,11 @@ def test_a_product_of_great_blocks_is_as_near_as_is_derived(k, size, width, loud
 
 def product(grid, first, input, output, twiddle=16):
     """The golden product of what is trained, nothing of which is rounded but in the transforms and at the end."""
-    weights = grid.form.quantize(sim_reference.spectra(first[0].double().numpy()))
+    weights = grid.grid.quantize(sim_reference.spectra(first[0].double().numpy()))
     k, q = grid.block_size, weights.shape[1]
     spectrum = Format(input.width + int(np.log2(k)) + 1, input.frac)
-    sums = Format(min(44, spectrum.width + grid.form.width + q.bit_length() + 1), input.frac + grid.form.frac)
-    made = Product(weights, bias=np.zeros(grid.rows, np.int64), weight=grid.form, input=input, spectrum=spectrum,
-                   product=sums, output=output, twiddle_bits=twiddle)
+    sums = Format(min(44, spectrum.width + grid.grid.form.width + q.bit_length() + 1), input.frac + grid.grid.form.frac)
+    made = Product(weights, bias=np.zeros(grid.rows, np.int64), weight=grid.grid.form, input=input, spectrum=spectrum,
+                   product=sums, output=output, twiddle_bits=twiddle, row_shifts=grid.grid.row_shifts)
     assert made.reach <= sums.hi, "no sum saturates"
     return made

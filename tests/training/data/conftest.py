@@ -1,4 +1,4 @@
-"""A cache of the session's own, and a tree of the shape of TIMIT's."""
+"""A tree of the shape of TIMIT's."""
 import numpy as np
 import pytest
 
@@ -6,16 +6,6 @@ from circulant.training.data.timit import CORE_TEST
 
 TRAIN_SPEAKERS = {"DR1": ("FCJF0", "MCPM0"), "DR5": ("MDTB0",)}
 SENTENCES = ("SA1", "SI648", "SX127")
-
-
-@pytest.fixture(scope="session")
-def session_cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def cache_of_the_session(session_cache, monkeypatch):
-    monkeypatch.setenv("CIRCULANT_CACHE", str(session_cache))
 
 
 def write_sphere(path, samples, **changes):

@@ -21,7 +21,7 @@ def test_wrong():
                  "rho_growth must be a number from 1 to 100, not 0.5",
                  "decay must be one of 'cosine', 'step', 'none', not 'cosin'; did you mean 'cosine'?",
                  "seed must be an integer",
-                 "method must be one of 'admm', 'direct', not 'dirct'; did you mean 'direct'?",
+                 "method must be one of 'admm', 'direct', 'search', not 'dirct'; did you mean 'direct'?",
                  "rho must be a number from 1e-09 to 1000000, or a table from matrix name to such a number, not 'much'",
                  "clip must be a number from 1e-06 to 1000000, or 0 for none, not -1",
                  "label_smoothing must be a number from 0 to 0.9, not 1.0",
@@ -39,7 +39,8 @@ def test_every_choice_is_implemented():
 
 def test_idle_settings_are_those_of_other_phases():
     found = idle("admm", "retrain")
-    assert {"dense_epochs", "direct_epochs", "start", "device", "tensorboard"} == found.keys()
+    assert {"dense_epochs", "direct_epochs", "start", "search_epochs", "search_cost", "search_share", "device",
+            "tensorboard"} == found.keys()
     assert found["start"] == "it has no phase 'direct'; leave it out"
     assert {"rho", "retrain_rate", "tolerance"} < idle("direct").keys()
     assert {name for names in PHASES.values() for name in names} < keys(TrainingSettings).keys()

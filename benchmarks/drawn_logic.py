@@ -1,0 +1,88 @@
+"""Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.cost_table` are fitted
+to the first `FITTED` of them; those behind are held out, and show its error."""
+import json
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.synthesis import synthesize
+from circulant.experiment import Experiment, load
+from circulant.hw import generate
+from circulant.run.untrained import untrained
+from circulant.sim.refusal import Refusal
+from circulant.training.settings import CompressionSettings
+
+__all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
+
+FAMILY = "ecp5"
+FITTED, HELD_OUT = 8, 20
+KEPT = Path("docs/measured/drawn-logic.json")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network over the handwritten digits, and what it is generated for."""
+
+    kind: str
+    hidden: int
+    recurrent: int
+    linear: int
+    weight_bits: int
+    activation_bits: int
+    multipliers: int
+
+
+def candidates() -> Iterator[Candidate]:
+    """Random candidates without end, the same ones each time."""
+    rng = random.Random(26)
+    while True:
+        yield Candidate(rng.choice(("gru", "lstm")), rng.choice((16, 24, 32)), recurrent=rng.choice((2, 4, 8)),
+                        linear=rng.choice((1, 2, 4, 8)), weight_bits=rng.randint(4, 12),
+                        activation_bits=rng.randint(8, 16), multipliers=rng.randint(9, 32))
+
+
+def experiment(candidate: Candidate) -> Experiment:
+    """The experiment of a candidate."""
+    found = load("digits-gru", [f"model.kind={candidate.kind}", f"model.hidden={candidate.hidden}",
+                                f"quantization.weight_bits={candidate.weight_bits}",
+                                f"quantization.activation_bits={candidate.activation_bits}",
+                                f"hardware.multipliers={candidate.multipliers}", f"hardware.family={FAMILY}"])
+    return replace(found, compression=CompressionSettings(
+        {candidate.kind: candidate.recurrent, "linear": candidate.linear}))
+
+
+def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
+    """Synthesize candidates until there are ``count`` in the file; one whose budget is too small is left out."""
+    rows = json.loads(path.read_text("utf-8")) if path.exists() else []
+    known, drawn = len(rows), 0
+    for candidate in candidates():
+        if len(rows) >= count:
+            return
+        try:
+            given = experiment(candidate)
+            network = untrained(given)
+            design = generate(network, multipliers=candidate.multipliers, family=FAMILY)
+        except Refusal:
+            continue
+        drawn += 1
+        if drawn <= known:
+            continue
+        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+            found = synthesize(design.write(Path(folder) / "design"), FAMILY)
+        rows.append({"candidate": asdict(candidate), "resources": design.manifest["resources"], "found": {
+            name: getattr(found, name)
+            for name in ("dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}})
+        path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+def read(path: Path = KEPT) -> list[dict[str, Any]]:
+    """The measured candidates, those that factors are fitted to first."""
+    found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+if __name__ == "__main__":
+    measure()

@@ -1,0 +1,144 @@
+"""The demand of a network on a device before anything is generated: multipliers, DSP blocks, block RAMs, look-up
+tables, flip-flops, clock."""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from circulant.boards.budget import whole
+from circulant.boards.device import NAMES, Device, Taken, rounded
+from circulant.hw.foreseen import foreseen
+from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.plan import Plan, plan, repeats
+from circulant.hw.resources import parts
+from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+
+__all__ = ["ERRORS", "CLOCK_ERROR", "Estimated", "Options", "estimate"]
+
+ERRORS = {"xcu": (0.25, 0.4), "ecp5": (0.2, 0.25)}
+"""Errors of look-up tables and flip-flops by family, shares that hold all of docs/measured/estimate.json; families
+that were not measured have 0.5 of both."""
+
+CLOCK_ERROR = 0.3
+"""The share by which the clock of docs/measured/estimate.json is off at the most."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `circulant.hw.generate`, as far as resources follow from them.
+
+    Parameters:
+        multipliers: at the most; 0 for all that the device has room for.
+    """
+
+    multipliers: int = 0
+    streams: int = 1
+    levels: int = LEVELS
+    objective: str = "throughput"
+    max_steps: int = 128
+    reloadable: bool = False
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate.
+
+    Parameters:
+        budget: multipliers at the most.
+        multipliers: of the plan.
+        cycles: of a step, a vector or an image, of the slowest layer.
+        taken: by resource, see `circulant.boards.device.NAMES`.
+        unmapped: memories for which the family has no place.
+        mhz: the clock that the family model says, at the device's slowest speed grade.
+    """
+
+    device: Device
+    budget: int
+    multipliers: int
+    cycles: float
+    taken: dict[str, Taken] = field(default_factory=dict)
+    unmapped: int = 0
+    mhz: float = 0.0
+
+    @property
+    def profile(self) -> str:
+        """``hardware.family`` that it holds for."""
+        return FAMILIES[self.device.family].profile.name
+
+    @cached_property
+    def shortages(self) -> dict[str, float]:
+        """By resource how much more than the device has; empty where the design fits."""
+        found = {name: taken.used - taken.held for name, taken in self.taken.items() if taken.exceeds}
+        return found | ({"unmapped": self.unmapped} if self.unmapped else {})
+
+    @property
+    def fits(self) -> bool:
+        return not self.shortages
+
+    @property
+    def doubts(self) -> list[str]:
+        """Resources that may not do."""
+        return [name for name, taken in self.taken.items() if taken.doubtful]
+
+    def lines(self) -> list[str]:
+        """The estimate in words."""
+        beside, each = FAMILIES[self.device.family].cycle
+        return [
+            f"{self.device.name} ({self.device.series}), hardware.family = {self.profile}: {self.multipliers:,} "
+            f"multipliers of {self.budget:,} allowed, {self.cycles:,g} cycles",
+            *(f"  {NAMES[name]:<15} {taken}{self._over(name)}" for name, taken in self.taken.items()),
+            f"  {'clock':<15} about {self.mhz:.0f} MHz (± {CLOCK_ERROR:.0%}): {beside:g} ns, and {each:g} ns for each "
+            "level of logic",
+            *([f"  {self.unmapped} memories have no place"] if self.unmapped else [])]
+
+    def _over(self, name: str) -> str:
+        if name in self.shortages:
+            return f": {rounded(self.shortages[name]):,g} too many"
+        return ": may not do" if name in self.doubts else ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"device": self.device.name, "family": self.profile, "fits": self.fits, "budget": self.budget,
+                "multipliers": self.multipliers, "cycles": self.cycles,
+                **{name: taken.as_json() for name, taken in self.taken.items()},
+                "mhz": round(self.mhz, 1), "mhz_error": CLOCK_ERROR, "shortages": self.shortages,
+                "doubts": self.doubts}
+
+
+def estimate(network: Network, device: Device, options: Options | None = None) -> Estimated:
+    """The estimate of a network on a device, for the profile of the device's family.
+
+    Raises:
+        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware, or a budget that is too small.
+    """
+    options = options or Options()
+    given = options.multipliers or _all(network, device, options)
+    plans = plan(network, given, streams=options.streams, levels=options.levels, objective=options.objective)
+    return estimated(network, plans, device, options, given)
+
+
+def estimated(network: Network, plans: Sequence[Plan], device: Device, options: Options, budget: int) -> Estimated:
+    """The estimate of plans that stand."""
+    family = FAMILIES[device.family]
+    made = parts(network, plans, max_steps=options.max_steps, reloadable=options.reloadable)
+    demand = family.demand(foreseen(made, len(network.layers), levels=options.levels, profile=family.profile.name))
+    assert demand.luts is not None and demand.flip_flops is not None
+    lut_error, flip_flop_error = ERRORS.get(device.family, (0.5, 0.5))
+    beside, each = family.cycle
+    return Estimated(
+        device, budget=budget, multipliers=sum(each.multipliers for each in plans),
+        cycles=max(plan.cycles * times for plan, times in zip(plans, repeats(network), strict=True)),
+        taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
+               "luts": Taken(demand.luts.count, device.luts, lut_error),
+               "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, flip_flop_error)},
+        unmapped=demand.unmapped, mhz=1000 / (beside + each * options.levels))
+
+
+def _all(network: Network, device: Device, options: Options) -> int:
+    """Multipliers for which a device has DSP blocks and block RAMs."""
+    if options.objective != "throughput":
+        raise Refusal(f"hardware.multipliers must be given where hardware.objective is {options.objective!r}, not 0; "
+                      "give a number")
+    return whole(device, network, streams=options.streams, levels=options.levels, max_steps=options.max_steps,
+                 reloadable=options.reloadable, profile=FAMILIES[device.family].profile.name)

@@ -1,0 +1,184 @@
+"""Variants of a golden network for estimates: the same layers with larger blocks or narrower numbers.
+
+They have the shapes and formats that a network trained and quantized so would have, and zeros for weights: what a
+circuit takes of a device follows from shapes and formats alone.
+"""
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from circulant.sim.arith.activation import Pwl
+from circulant.sim.arith.circulant import JointProduct, Product
+from circulant.sim.arith.fixed import Format
+from circulant.sim.golden.bidirectional import Bidirectional
+from circulant.sim.golden.conv import Conv
+from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.linear import Linear
+from circulant.sim.golden.lstm import Lstm
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.rnn import Rnn
+from circulant.sim.shape.kinds import leaves
+
+__all__ = ["LARGEST", "activation_bits", "block_size", "narrower_activations", "narrower_weights", "weight_bits",
+           "with_blocks"]
+
+LARGEST = 64
+"""The largest block size."""
+
+KEPT = ("weight", "peephole_format", "factor", "slope_format", "base_format")
+"""Formats of what belongs to the network, which narrower activations leave as they are."""
+
+
+def _products(network: Network) -> list[Product]:
+    return [product for layer in leaves(network.layers) for product in getattr(layer, "products", {}).values()]
+
+
+def block_size(network: Network) -> int:
+    """The smallest block size above 1; 1 where every matrix is dense."""
+    return min((product.block_size for product in _products(network) if product.block_size > 1), default=1)
+
+
+def weight_bits(network: Network) -> int:
+    """Bits of the widest weights."""
+    return max((product.weight.width for product in _products(network)), default=0)
+
+
+def activation_bits(network: Network) -> int:
+    """Bits of the widest numbers that matrices take."""
+    return max((product.input.width for product in _products(network)), default=0)
+
+
+def with_blocks(network: Network, factor: int) -> Network:
+    """Blocks ``factor`` times as large; dense matrices stay dense.
+
+    Raises:
+        Refusal: when a block size is none that the hardware knows.
+    """
+    return replace(network, layers=tuple(_blocked(layer, factor) for layer in network.layers))
+
+
+def narrower_weights(network: Network, bits: int) -> Network:
+    """Weights with ``bits`` less behind the binary point.
+
+    Raises:
+        Refusal: when too few are left.
+    """
+    def product(given: Product) -> Product:
+        return replace(given, weights=np.zeros_like(given.weights), weight=_less(given.weight, bits))
+
+    return replace(network, layers=tuple(_each_product(layer, product) for layer in network.layers))
+
+
+def narrower_activations(network: Network, bits: int) -> Network:
+    """Inputs, spectra, sums, states and outputs with ``bits`` less behind the binary point.
+
+    Raises:
+        Refusal: when too few are left.
+    """
+    return replace(network, layers=tuple(_narrowed(layer, bits) for layer in network.layers))
+
+
+def _less(given: Format, bits: int) -> Format:
+    return Format(given.width - bits, given.frac - bits)
+
+
+def _each_product(value: Any, change: Any) -> Any:
+    """A layer with each of its products changed."""
+    if isinstance(value, Product):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_each_product(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, Format | Pwl | type):
+        changed = {field.name: _each_product(getattr(value, field.name), change) for field in fields(value)}
+        return replace(value, **changed)
+    return value
+
+
+def _narrowed(value: Any, bits: int, name: str = "") -> Any:
+    """A layer, or a part of it, with narrower formats."""
+    if isinstance(value, Format):
+        return value if name in KEPT else _less(value, bits)
+    if isinstance(value, Pwl):
+        return _table(value, bits)
+    if isinstance(value, tuple):
+        return tuple(_narrowed(each, bits) for each in value)
+    if isinstance(value, np.ndarray) and name in ("bias", "shift"):
+        return np.zeros_like(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: _narrowed(getattr(value, field.name), bits, field.name)
+                                 for field in fields(value)})
+    return value
+
+
+def _table(given: Pwl, bits: int) -> Pwl:
+    """A table over arguments of fewer bits: starts that fall together are one."""
+    start, kept = np.unique(given.start >> bits, return_index=True)
+    return replace(given, input=_less(given.input, bits), output=_less(given.output, bits), start=start,
+                   slope=given.slope[kept], base=given.base[kept] >> bits, base_format=_less(given.base_format, bits))
+
+
+@singledispatch
+def _blocked(layer: Layer, factor: int) -> Layer:
+    """The layer with larger blocks; itself where it has no matrix."""
+    return layer
+
+
+@_blocked.register
+def _(layer: Linear | Conv, factor: int) -> Layer:
+    return replace(layer, product=_larger(layer.product, layer.outputs, layer.inputs, factor=factor))
+
+
+@_blocked.register
+def _(layer: Gru, factor: int) -> Layer:
+    sizes = (layer.inputs, layer.hidden)
+    recurrent = layer.candidate_recurrent
+    candidate = (_joint(layer.candidate, layer.hidden, sizes, factor) if isinstance(layer.candidate, JointProduct)
+                 else _larger(layer.candidate, layer.hidden, layer.inputs, factor=factor))
+    return replace(layer, gates=_joint(layer.gates, layer.hidden, sizes, factor), candidate=candidate,
+                   candidate_recurrent=None if recurrent is None
+                   else _larger(recurrent, layer.hidden, layer.hidden, factor=factor))
+
+
+@_blocked.register
+def _(layer: Lstm, factor: int) -> Layer:
+    projection = layer.projection
+    return replace(layer, gates=_joint(layer.gates, layer.hidden, (layer.inputs, layer.outputs), factor),
+                   projection=None if projection is None
+                   else _larger(projection, layer.outputs, layer.hidden, factor=factor))
+
+
+@_blocked.register
+def _(layer: Rnn, factor: int) -> Layer:
+    return replace(layer, gates=_joint(layer.gates, layer.hidden, (layer.inputs, layer.hidden), factor))
+
+
+@_blocked.register
+def _(layer: Bidirectional, factor: int) -> Layer:
+    directions: dict[str, Any] = {name: _blocked(each, factor) for name, each in layer.directions.items()}
+    return replace(layer, **directions)
+
+
+@_blocked.register
+def _(layer: Residual, factor: int) -> Layer:
+    body, shortcut = (tuple(_blocked(each, factor) for each in chain) for chain in layer.branches.values())
+    return replace(layer, body=body, shortcut=shortcut)
+
+
+def _joint(given: JointProduct, rows: int, columns: Sequence[int], factor: int) -> JointProduct:
+    return JointProduct(tuple(_larger(part, rows, size, factor=factor)
+                              for part, size in zip(given.parts, columns, strict=True)))
+
+
+def _larger(given: Product, rows: int, columns: int, *, factor: int) -> Product:
+    """A product of gates of ``rows``, or kernel positions of ``columns``, each padded to whole blocks."""
+    k = given.block_size
+    if k == 1:
+        return given
+    p, q = (count // -(-size // k) * -(-size // (k * factor))
+            for count, size in zip(given.weights.shape[:2], (rows, columns), strict=True))
+    weights = np.zeros((p, q, k * factor), np.int64)
+    return replace(given, weights=weights, bias=np.zeros(p * k * factor, np.int64))

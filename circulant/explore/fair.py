@@ -1,0 +1,141 @@
+"""The fair comparison: dense networks of fewer units, of 4 and of 8 bits, that cost as much as the chosen design.
+
+Block-circulant matrices are one way to a small network, and the simplest other one is a small dense network. Here they
+have equal multiplications, or equal weight bits, equally many epochs, and the same samples.
+"""
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from circulant.experiment import Experiment
+from circulant.explore.bounds import sized
+from circulant.progress import Show, silent
+from circulant.run.untrained import untrained
+from circulant.sim.golden.network import Network
+from circulant.sim.metrics import PARTS, shown, words
+from circulant.sim.quantize.bitwidth_cost import weight_count
+from circulant.sweep.goal import loss
+from circulant.sweep.point import Point
+from circulant.sweep.run import Jobs, Row, run
+from circulant.training.settings.model import OPTIONS
+
+__all__ = ["BITS", "Comparison", "compare", "units"]
+
+BITS = (4, 8)
+"""Bits of the weights of the dense networks."""
+
+EQUAL = {"multiplications": "multiplications", "weight_memory_bits": "weight bits"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome.
+
+    Parameters:
+        rows: of the dense networks, each with ``equal``, the cost that is that of the design, and ``units``.
+        points: of the rows.
+        verdicts: sentences; whether block-circulant is the right choice.
+        wrong: whether a dense network is better at equal multiplications and at equal weight bits.
+    """
+
+    rows: tuple[Row, ...] = ()
+    points: tuple[Point, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    wrong: bool = False
+
+
+def compare(chosen: Experiment, row: Row, *, samples: int, jobs: Jobs = 1, show: Show = silent,
+            evaluate: Callable[[list[Point]], list[Row]] | None = None,
+            network_of: Callable[[Experiment], Network] = untrained) -> Comparison:
+    """Train and evaluate dense networks that cost what the chosen design costs.
+
+    Parameters:
+        row: of the chosen design.
+        samples: on which scores were measured.
+        evaluate: the rows of points; the default is `circulant.sweep.run.run`.
+        network_of: makes the untrained network of an experiment.
+    """
+    key = units(chosen)
+    if key is None:
+        return Comparison(verdicts=(f"There is no dense network to compare with: a model {chosen.model.kind!r} has no "
+                                    "number of units that could be smaller.",))
+    points, about = [], []
+    for equal in EQUAL:
+        for bits in BITS:
+            count = _most(chosen, key, equal, row[equal] if equal == "multiplications" else row[equal] // bits,
+                          network_of)
+            if count:
+                points.append(Point(f"{chosen.name}, dense", _dense(chosen, key, count, bits)))
+                about.append({"equal": equal, "units": count, "said": f"dense, {count} {key}, {bits} bits"})
+    evaluate = evaluate or (lambda points: run(points, jobs=jobs, show=show))
+    rows = [found | its for found, its in zip(evaluate(points), about, strict=True)]
+    verdicts, wrong = _judged(row, rows, samples)
+    return Comparison(tuple(rows), tuple(points), verdicts, wrong)
+
+
+def units(experiment: Experiment) -> str | None:
+    """The key of the model that makes it smaller; None where there is none."""
+    model = experiment.model
+    if model.widths:
+        return None
+    return next((name for name in ("hidden", "width") if name in OPTIONS[model.kind]), None)
+
+
+def _dense(chosen: Experiment, key: str, count: int, bits: int) -> Experiment:
+    """A dense experiment of so many units, trained for as many epochs as the block-circulant one in all."""
+    training = chosen.training
+    rest = training.direct_epochs if training.method == "direct" else training.admm_epochs + training.retrain_epochs
+    smaller: dict[str, Any] = {key: count, "projection": min(chosen.model.projection, count // 2)}
+    model = replace(chosen.model, **smaller)
+    return sized(replace(
+        chosen, model=model, quantization=replace(chosen.quantization, weight_bits=bits), training=replace(
+            training, method="admm", dense_epochs=training.dense_epochs + rest, admm_epochs=0, retrain_epochs=0,
+            distillation=0.0, hints=0.0)), 1)
+
+
+def _most(chosen: Experiment, key: str, equal: str, allowed: int, network_of: Callable[[Experiment], Network]) -> int:
+    """The greatest number of units that keeps a cost; 0 where a single one exceeds it."""
+    from circulant.hw.plan.plan import layer_multiplications
+
+    def kept(count: int) -> bool:
+        network = network_of(_dense(chosen, key, count, 8))
+        if equal == "multiplications":
+            return sum(map(layer_multiplications, network.layers)) <= allowed
+        return weight_count(network) <= allowed
+
+    low, high = 0, max(2, getattr(chosen.model, key) or 64)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low
+
+
+def _judged(chosen: Row, rows: list[Row], samples: int) -> tuple[tuple[str, ...], bool]:
+    """A sentence for each cost, and one that sums up."""
+    said, lost = [], []
+    metric = words(chosen["metric"])
+    mine = shown(chosen["metric"], chosen["quantized"])
+    for equal, name in EQUAL.items():
+        made = [row for row in rows if row["equal"] == equal and not row["reason"]]
+        if not made:
+            said.append(f"At equal {name} there is no dense network.")
+            continue
+        best = min(made, key=loss)
+        gain = loss(best) - loss(chosen)
+        chance = _chance(loss(chosen), loss(best), samples) if chosen["metric"] in PARTS else 0.0
+        told = "as good as" if abs(gain) <= chance else "better than" if gain > 0 else "worse than"
+        lost.append(gain < -chance)
+        said.append(f"At equal {name} the block-circulant design ({metric} {mine}) is {told} the best dense network "
+                    f"({best['said']}: {shown(best['metric'], best['quantized'])})"
+                    + (f", as far as {samples:,} samples can tell." if chance and told == "as good as" else "."))
+    wrong = len(lost) == len(EQUAL) and all(lost)
+    said.append("Block-circulant is the wrong choice here: take the dense network." if wrong else
+                "Block-circulant is not the better choice in everything." if any(lost) else
+                "Block-circulant is no wrong choice here.")
+    return tuple(said), wrong
+
+
+def _chance(one: float, other: float, samples: int) -> float:
+    """The standard error of a difference of two shares that were measured on as many samples."""
+    return math.sqrt(max(1e-9, one * (1 - one) + other * (1 - other)) / max(1, samples))

@@ -1,0 +1,105 @@
+"""The network of an experiment before it is trained: costs follow from shapes, so that they are the trained one's."""
+from typing import Any
+
+from circulant.experiment import Experiment
+from circulant.extras import TRAINING, extras
+from circulant.run.quantization import calibration, widths
+from circulant.sim.golden.network import Layer, Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.chain import flows
+from circulant.sim.shape.kinds import within
+
+__all__ = ["CALIBRATION", "path_costs", "untrained"]
+
+CALIBRATION = 64
+"""Training samples that formats of an untrained network are fitted to; its costs hardly depend on them."""
+
+
+def untrained(experiment: Experiment) -> Network:
+    """The golden model of the experiment's network, its weights as they are before training.
+
+    Raises:
+        Refusal: as `circulant.training.load_data`, `build`, `compress` and `quantize`.
+    """
+    with extras("circulant explore", *TRAINING):
+        from circulant import training
+        from circulant.sim.quantize.quantize import calibrate, quantize
+
+    tables = experiment.tables()
+    data = training.load_data(**tables["data"])
+    model = training.ModelSettings(**tables["model"])
+    built = training.build(model, data.shape, data.classes)
+    sizes = training.assign(built, tables["compression"]["block_size"], model.dense)
+    reference = training.reference(training.compress(built, sizes), data.train_x[:2], name=experiment.name)
+    return quantize(reference, calibrate(reference, *calibration(data, CALIBRATION)),
+                    **widths(tables["quantization"]).as_dict())
+
+
+def path_costs(experiment: Experiment, network_of: Any = untrained) -> dict[str, dict[int, float]] | None:
+    """The cost of each module by block size, for training.method = "search"; None where it follows from the shapes
+    alone, or the method is another one.
+
+    Cycles are those that the exact cost model gives a layer with all of the experiment's multipliers, as if it were
+    the only one.
+
+    Parameters:
+        network_of: makes the untrained network of an experiment.
+
+    Raises:
+        Refusal: where a module's matrices lie in no layer of its name.
+    """
+    if experiment.training.method != "search" or experiment.training.search_cost == "weight_bits":
+        return None
+    with extras("circulant train", *TRAINING):
+        from circulant import training
+        from circulant.training.blocks.matrices import owner
+        from circulant.training.blocks.paths import numbers
+
+    tables = experiment.tables(("data", "model"))
+    data, model = training.load_data(**tables["data"]), training.ModelSettings(**tables["model"])
+    built = training.build(model, data.shape, data.classes)
+    fits = numbers(built)
+    dense = {owner(name) for name, k in training.assign(built, experiment.compression.block_size, model.dense).items()
+             if k == 1}
+    found: dict[str, dict[int, float]] = {module: {} for module in fits if module not in dense}
+    for k in sorted({k for module in found for k in fits[module]}):
+        sizes = {module: k for module in found if k in fits[module]}
+        cycles = _alone(experiment, network_of(_sized(experiment, sizes)))
+        for module in sizes:
+            its = [taken for name, taken in cycles.items() if name == module or name.startswith(f"{module}_l")]
+            if not its:
+                raise Refusal(f"A search for cycles must find the layer of each matrix, but {module!r} has none of its "
+                              f"name among {', '.join(cycles)}; take training.search_cost = 'weight_bits'")
+            found[module][k] = sum(its)
+    return found
+
+
+def _sized(experiment: Experiment, sizes: dict[str, int]) -> Experiment:
+    from dataclasses import replace
+
+    from circulant.training.settings import CompressionSettings
+
+    return replace(experiment, compression=CompressionSettings(sizes))
+
+
+def _alone(experiment: Experiment, network: Network) -> dict[str, float]:
+    """The cycles of each layer by its name, those of residual sums one by one, with all multipliers."""
+    with extras("circulant train"):
+        from circulant.hw.plan.plan import ladder  # Not from `passes`: here the kinds of layers have theirs.
+        from circulant.run.sizing import budget, levels
+
+    multipliers, found = budget(experiment, network), dict[str, float]()
+
+    def visit(layer: Layer, pixels: int) -> None:
+        if layer.kind == "residual":
+            for each in within(layer):
+                visit(each, pixels)
+            return
+        made = ladder(layer, streams=1, count=pixels, levels=levels(experiment))
+        of = [sum(int(plan.multipliers) for plan in rung) for rung in made.rungs]
+        at = max((n for n, count in enumerate(of) if count <= multipliers), default=0)
+        found[layer.name] = made.settle(made.rungs[at], max(0, multipliers - of[at])).cycles
+
+    for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False):
+        visit(layer, flow.pixels)
+    return found

@@ -1,0 +1,170 @@
+"""Trainings and points on a Dask cluster: points wait for their model there, and models for their baseline.
+
+A worker needs this very circulant, the data, and a cache folder of its own; files go with the results, so that no
+folder has to be shared. Dask gives what a lost worker had to another one, and each result comes once.
+"""
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from circulant import __version__
+from circulant.extras import extras
+from circulant.sim import artifact
+from circulant.sim.files import cache
+from circulant.sim.refusal import Refusal
+from circulant.sweep import store
+from circulant.sweep.point import Point
+from circulant.sweep.work import Found, evaluate, failure, train
+
+__all__ = ["PATIENCE", "Task", "compute", "connected", "evaluation", "training"]
+
+PATIENCE = 10
+"""Seconds within which a scheduler must answer, and after which a cluster without workers is given up."""
+
+FILES = ("model.pt", "training.json")
+"""Files of a training that go with its result."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call on a worker.
+
+    Parameters:
+        call: a function of the result of ``after``, if any.
+        after: key of the task whose result it takes.
+    """
+
+    call: Callable[..., Any]
+    after: str | None = None
+
+
+def training(point: Point, dense: Found | None = None) -> Found:
+    """`circulant.sweep.work.train`, with the files of the model in the result."""
+    return _packed(train(point, None if dense is None else unpacked(dense)))
+
+
+def evaluation(points: Sequence[Point], measure: str, trained: Found) -> list[Found]:
+    """`circulant.sweep.work.evaluate` with a model that comes with its files."""
+    if "reason" in trained:
+        return [trained] * len(points)
+    return evaluate(points, unpacked(trained), measure)
+
+
+def _packed(found: Found) -> Found:
+    if "reason" in found:
+        return found
+    return {**found, "folder": found["folder"].name,
+            "files": {name: (found["folder"] / name).read_bytes() for name in FILES}}
+
+
+def unpacked(found: Found) -> Found:
+    """A training whose files are in this machine's store."""
+    if "files" not in found:
+        return found
+    folder = Path(cache.store("trained") / found["folder"])
+    folder.mkdir(exist_ok=True)
+    for name, data in found["files"].items():
+        if not (folder / name).is_file() or (folder / name).read_bytes() != data:
+            artifact.atomic_bytes(folder / name, data)
+    return {name: value for name, value in found.items() if name != "files"} | {"folder": folder}
+
+
+def compute(address: str, tasks: Mapping[str, Task], patience: float = PATIENCE) -> Iterator[tuple[str, Any]]:
+    """Key and result of each task, as they end, each once. What a task raises, or the end of all workers in a row that
+    had it, four by Dask's default, is a result with a reason.
+
+    Parameters:
+        tasks: each behind the one that it takes the result of.
+        patience: seconds after which a cluster without workers is given up.
+
+    Raises:
+        Refusal: as `connected`; when all workers are lost.
+    """
+    with connected(address) as client, client.as_current():
+        from distributed import TimeoutError as NoneYet
+        from distributed import wait
+
+        started, run = len(client.nthreads()), f"circulant-{time.time_ns()}"
+        futures: dict[str, Any] = {}
+        for key, task in tasks.items():
+            given = [] if task.after is None else [futures[task.after]]
+            futures[key] = client.submit(partial(_whole, task.call), *given, key=f"{run}-{key}", pure=False)
+        keys = {future.key: key for key, future in futures.items()}
+        pending, alone = set(futures.values()), time.monotonic()
+        while pending:
+            try:
+                done, pending = wait(pending, timeout=min(1.0, patience / 4), return_when="FIRST_COMPLETED")
+            except NoneYet:
+                done = set()
+            for future in done:
+                error = future.exception() if future.status == "error" else None
+                yield keys[future.key], failure(error) if error else future.result()
+            if done or _workers(client):
+                alone = time.monotonic()
+            elif time.monotonic() - alone > patience:
+                raise Refusal(f"A cluster must have a worker, but {address} has lost all of its {started}; start some "
+                              f"by `dask worker {address}`, then the same command goes on")
+
+
+def _whole(call: Callable[..., Any], *given: Any) -> Any:
+    """The result of a task; its failure is one, too, so that what waits for it can say the reason."""
+    try:
+        return call(*given)
+    except Exception as error:
+        return failure(error)
+
+
+def _workers(client: Any) -> int:
+    try:
+        return len(client.nthreads())
+    except Exception:  # The scheduler is gone; it may come back.
+        return 0
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of a scheduler whose workers have this very circulant.
+
+    Raises:
+        Refusal: when it does not answer in time, has no worker, or one has another circulant or none.
+    """
+    with extras("--cluster", "distributed"):
+        from distributed import Client
+    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # What is lost is said once, below.
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Refusal(f"--cluster must be the address of a Dask scheduler that answers within {PATIENCE} s, but "
+                      f"{address} does not: {why}; start one by `dask scheduler` and workers by `dask worker ADDRESS`"
+                      ) from None
+    try:
+        _require_same(client, address)
+        yield client
+    finally:
+        client.close(timeout=2)
+
+
+def _require_same(client: Any, address: str) -> None:
+    try:
+        found = client.run(_identity)
+    except ModuleNotFoundError as error:
+        raise Refusal(f"Every worker must have this circulant with its extra 'cluster', but one lacks {error.name}; "
+                      "install it there") from None
+    if not found:
+        raise Refusal(f"A cluster must have a worker, but {address} has none; start some by `dask worker {address}`")
+    mine = _identity()
+    if others := [worker for worker, its in found.items() if its != mine]:
+        raise Refusal(f"Every worker must have this circulant, {__version__} with the same sources, but "
+                      f"{', '.join(sorted(others)[:3])} {'has' if len(others) == 1 else 'have'} another one; install "
+                      "it there")
+
+
+def _identity() -> tuple[str, str]:
+    return __version__, store.sources()

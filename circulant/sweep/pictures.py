@@ -1,0 +1,247 @@
+"""The pictures of a page of points: fronts, parallel coordinates, widths and seeds, loss beside that of the papers."""
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from circulant.report.interactive import PALETTE, SCALE, Choice, Picture
+from circulant.sim import metrics
+from circulant.sweep.goal import FIGURES, Figure, loss
+from circulant.sweep.pareto import front
+
+__all__ = ["COSTS", "Mark", "pictures"]
+
+Rows = Sequence[Mapping[str, Any]]
+
+COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency", "dsps",
+         "block_rams")
+"""Figures that accuracy is shown against, where the rows have them."""
+
+Mark = tuple[str, str, Rows]
+"""Points that stand out: in words, the symbol of plotly.js, the rows."""
+
+
+def pictures(rows: Rows, marks: Sequence[Mark] = ()) -> list[Picture]:
+    """The pictures of rows; failed ones are left out.
+
+    Parameters:
+        rows: each with ``key``, that of its experiment.
+        marks: shown besides, in every picture of a front.
+    """
+    good = [row for row in rows if not row["reason"]]
+    found: list[Picture] = []
+    for label in dict.fromkeys(row["experiment"] for row in good):
+        mine = [row for row in good if row["experiment"] == label]
+        its = [(words, symbol, [row for row in some if row["experiment"] == label]) for words, symbol, some in marks]
+        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine)]
+    if any("dense_weights" in row for row in good):
+        found.append(_papers(good))
+    return found
+
+
+def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
+    """Score against each cost: a dot for each point, and the line of those that nothing beats."""
+    choices = []
+    for name in COSTS:
+        figure = FIGURES[name]
+        mine = [row for row in rows if figure.known(row)]
+        if not mine:
+            continue
+        kept = [row for row in mine if not row.get("violates")]
+        best = sorted((kept[at] for at in front([(figure.cost(row), loss(row)) for row in kept])), key=figure.value)
+        traces = [*_dots(mine, figure), {
+            "type": "scatter", "mode": "lines", "name": "front", "hoverinfo": "skip",
+            "line": {"color": "ink", "width": 1.5, "shape": "hv"},
+            "x": [figure.value(row) for row in best], "y": [row["quantized"] for row in best]}]
+        for number, (words, symbol, some) in enumerate(marks):
+            if shown := [row for row in some if figure.known(row)]:
+                traces.append(_scatter(shown, figure, words, {
+                    "symbol": symbol, "size": 13, "color": PALETTE[-1 - number % 3],
+                    "line": {"color": "ink", "width": 1.5}}))
+        scores = [row["quantized"] for row in mine]
+        choices.append(Choice(f"against {figure.words}", traces, {
+            "xaxis": {"type": "log", "title": {"text": figure.words}, "dtick": "D2", "tickformat": ",~r"},
+            "yaxis": _score_axis(mine[0], scores)}))
+    metric = metrics.words(rows[0]["metric"])
+    return Picture(f"front-{label}", f"{label}: {metric} and what it costs", choices,
+                   f"The {metric} is that of the golden model, which the hardware equals bit for bit. Hover over a "
+                   "point for its figures, click it for its experiment file. The axis shows what lies near the best "
+                   "points: double-click for all.")
+
+
+def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
+    """A trace for each block size; where there are many, one whose colour is the number of weights."""
+    sizes = list(dict.fromkeys(row["block_size"] for row in rows))
+    if len(sizes) <= len(PALETTE):
+        return [_scatter([row for row in rows if row["block_size"] == size], figure, f"k = {size}",
+                         {"color": color, "size": 7, "opacity": 0.8})
+                for size, color in zip(sorted(sizes, key=_order), PALETTE, strict=False)]
+    counts = [math.log10(row["weights"]) for row in rows]
+    ticks = sorted({row["weights"] for row in rows})
+    shown = [ticks[at] for at in sorted({0, len(ticks) // 3, 2 * len(ticks) // 3, len(ticks) - 1})]
+    return [_scatter(rows, figure, "points", {
+        "color": counts, "colorscale": SCALE, "size": 7, "opacity": 0.85, "colorbar": {
+            "title": {"text": "weights", "font": {"size": 11}}, "thickness": 10, "len": 0.85,
+            "tickvals": [math.log10(count) for count in shown], "ticktext": [f"{count:,}" for count in shown]}})]
+
+
+def _scatter(rows: Rows, figure: Figure, name: str, marker: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "scatter", "mode": "markers", "name": name, "marker": marker,
+            "x": [figure.value(row) for row in rows], "y": [row["quantized"] for row in rows],
+            "customdata": [row.get("key", "") for row in rows], "text": [_hover(row) for row in rows],
+            "hovertemplate": "%{text}<extra></extra>"}
+
+
+def _hover(row: Mapping[str, Any]) -> str:
+    """All figures of a point, a line for each."""
+    lines = [f"<b>{metrics.shown(row['metric'], row['quantized'])}</b> {row.get('said', '')}".strip(),
+             f"k = {row['block_size']}", f"{row['weight_bits']}-bit weights, {row['activation_bits']}-bit activations"]
+    for name in COSTS:
+        if FIGURES[name].known(row):
+            lines += [f"{FIGURES[name].value(row):,.6g} {FIGURES[name].words}"]
+    if row.get("violates"):
+        lines.append(f"beyond a bound: {row['violates']}")
+    return "<br>".join(lines)
+
+
+def _score_axis(row: Mapping[str, Any], scores: Sequence[float]) -> dict[str, Any]:
+    """The axis of a score, from near the worst of the better half: a far point would flatten the others."""
+    better = row["higher_is_better"]
+    ranked = sorted(scores, reverse=better)
+    best, middle = ranked[0], ranked[len(ranked) // 2]
+    span = max(abs(best - middle) * 1.5, 0.01)
+    low, high = (best - span, best + span / 8) if better else (best - span / 8, best + span)
+    form = {"tickformat": ".1%"} if row["metric"] in metrics.PARTS else {}
+    return {"title": {"text": f"{metrics.words(row['metric'])}, axis not from zero"}, "range": [low, high], **form}
+
+
+def _parallel(label: str, rows: Rows) -> Picture:
+    """A line for each point through an axis for each setting and figure."""
+    dimensions = []
+    tables = [dict(part.split("=") for part in row["block_size"].split()) if "=" in row["block_size"] else
+              {"k": row["block_size"]} for row in rows]
+    for name in dict.fromkeys(name for table in tables for name in table):
+        values = sorted({int(table.get(name, 1)) for table in tables})
+        dimensions.append({"label": "block size" if name == "k" else f"k of {name}",
+                           "values": [math.log2(int(table.get(name, 1))) for table in tables],
+                           "tickvals": [math.log2(value) for value in values], "ticktext": list(map(str, values))})
+    for key, words in (("weight_bits", "weight bits each"), ("activation_bits", "activation bits")):
+        if all(isinstance(row[key], int) for row in rows):
+            dimensions.append({"label": words, "values": [row[key] for row in rows]})
+    for name in ("multipliers", "cycles_per_step", "weight_memory_bits"):
+        figure = FIGURES[name]
+        logs = [math.log10(max(figure.value(row), 1)) for row in rows]
+        ticks = sorted({round(min(logs) + n * (max(logs) - min(logs)) / 4, 3) for n in range(5)})
+        dimensions.append({"label": figure.words, "values": logs, "tickvals": ticks,
+                           "ticktext": [f"{10 ** tick:,.3g}" if tick < 3 else f"{round(10 ** tick, -2):,.0f}"
+                                        for tick in ticks]})
+    scores = [row["quantized"] for row in rows]
+    percent = rows[0]["metric"] in metrics.PARTS
+    dimensions.append({"label": metrics.words(rows[0]["metric"]), "values": scores,
+                       **({"tickformat": ".1%"} if percent else {})})
+    ranked = sorted(scores)
+    trace = {"type": "parcoords", "dimensions": dimensions, "labelangle": -12,
+             "labelfont": {"color": "ink", "size": 11}, "tickfont": {"color": "ink", "size": 10},
+             "rangefont": {"color": "soft", "size": 9},
+             "line": {"color": scores, "colorscale": SCALE, "cmin": ranked[len(ranked) // 4],
+                      "cmax": ranked[-1],
+                      "reversescale": not rows[0]["higher_is_better"]}}
+    margin = {"l": 60, "r": 60, "t": 70, "b": 24}
+    return Picture(f"parallel-{label}", f"{label}: all settings and figures at once",
+                   [Choice("", [trace], {"margin": margin})],
+                   "A line is a point. Drag along an axis to keep what lies within; drag its name to move it.",
+                   height=400, wide=True)
+
+
+def _widths(label: str, rows: Rows) -> Picture:
+    """The best score of each block size and width; bars span the seeds."""
+    choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
+    for over, along, words in (("block_size", "weight_bits", "bits of a weight"),
+                               ("weight_bits", "block_size", "block size")):
+        traces: list[dict[str, Any]] = []
+        rows = [{**row, "block_size": _coarse(row["block_size"])} for row in rows] if many else rows
+        groups = sorted(dict.fromkeys(row[over] for row in rows), key=_order)
+        for number, group in enumerate(groups):
+            mine = [row for row in rows if row[over] == group]
+            at = sorted(dict.fromkeys(row[along] for row in mine), key=_order)
+            spread = [_seeds([row for row in mine if row[along] == value]) for value in at]
+            color = PALETTE[number % len(PALETTE)]
+            traces.append({
+                "type": "scatter", "mode": "lines+markers", "name": f"k = {group}" if over == "block_size" else
+                f"{group} bits", "x": [str(value) for value in at], "y": [mean for mean, *_ in spread],
+                "line": {"color": color, "width": 1.5}, "marker": {"size": 6}, "error_y": {
+                    "type": "data", "symmetric": False, "array": [up for _, up, _, _ in spread],
+                    "arrayminus": [down for _, _, down, _ in spread], "thickness": 1, "width": 3},
+                "text": [f"{metrics.shown(rows[0]['metric'], mean)}, {count} seed{'s' * (count > 1)}"
+                         for mean, *_, count in spread], "hovertemplate": "%{text}<extra>%{fullData.name}</extra>"})
+        order = [str(value) for value in sorted(dict.fromkeys(row[along] for row in rows), key=_order)]
+        scores: list[float] = [score for trace in traces for score in trace["y"]]
+        choices.append(Choice(f"against {words}", traces, {
+            "xaxis": {"type": "category", "categoryorder": "array", "categoryarray": order, "title": {"text": words}},
+            "yaxis": _score_axis(rows[0], scores)}))
+    seeds = len({row.get("seed", 0) for row in rows})
+    return Picture(f"widths-{label}", f"{label}: {metrics.words(rows[0]['metric'])} by block size and width", choices,
+                   "The best of all activations and budgets" + (" and of all other block sizes" if many else "") + (
+                       f"; the mean of {seeds} seeds, and bars from the worst to the best." if seeds > 1 else
+                       ". All are of one seed: differences of a few samples may be chance."))
+
+
+def _seeds(rows: Rows) -> tuple[float, float, float, int]:
+    """Mean over seeds of the best score, how far the best and the worst seed are from it, and how many there are."""
+    choose = max if rows[0]["higher_is_better"] else min
+    best = [choose(row["quantized"] for row in rows if row.get("seed", 0) == seed)
+            for seed in dict.fromkeys(row.get("seed", 0) for row in rows)]
+    mean = sum(best) / len(best)
+    return mean, max(best) - mean, mean - min(best), len(best)
+
+
+def _coarse(words: str) -> str:
+    """The first of several block sizes, where there are too many combinations for a line each."""
+    return words.partition(" ")[0]
+
+
+def _papers(rows: Rows) -> Picture:
+    """Points of the metric lost against the dense network, by compression; the papers' beside ours."""
+    seen = {(row["experiment"], row["block_size"], row["circulant"]): row for row in rows
+            if "dense_weights" in row and "circulant" in row}.values()
+    traces: list[dict[str, Any]] = []
+    for number, label in enumerate(dict.fromkeys(row["experiment"] for row in seen)):
+        mine = sorted((row for row in seen if row["experiment"] == label),
+                      key=lambda row: row["dense_weights"] / row["weights"])
+        sign = 100 if mine[0]["higher_is_better"] else -100
+        traces.append({"type": "scatter", "mode": "markers", "name": label,
+                       "marker": {"color": PALETTE[number % len(PALETTE)], "size": 9},
+                       "x": [row["dense_weights"] / row["weights"] for row in mine],
+                       "y": [sign * (row["dense"] - row["circulant"]) for row in mine],
+                       "text": [f"k = {row['block_size']}" for row in mine],
+                       "hovertemplate": "%{text}: %{y:.2f} points at %{x:.1f} : 1<extra>%{fullData.name}</extra>"})
+    traces += [{"type": "scatter", "mode": "lines+markers", "name": paper["name"],
+                "line": {"color": "soft", "width": 1, "dash": "dot"},
+                "marker": {"symbol": paper["symbol"], "size": 10, "color": "soft"},
+                "x": [each["compression"] for each in paper["points"]],
+                "y": [each["lost"] for each in paper["points"]],
+                "text": [f"k = {each['block_size']}, {each['bits']} bits" for each in paper["points"]],
+                "hovertemplate": "%{text}: %{y:.2f} points at %{x:.1f} : 1<extra>%{fullData.name}</extra>"}
+               for paper in _published()]
+    return Picture("papers", "What compression costs, here and in the papers", [Choice("", traces, {
+        "xaxis": {"type": "log", "title": {"text": "numbers of the dense matrices for one that is stored"},
+                  "dtick": "D2"},
+        "yaxis": {"title": {"text": "points of the metric lost against dense"}, "zeroline": True}})],
+        "Ours are before quantization, on the samples that the exploration chose by. The papers' are phone error rates "
+        "on TIMIT, of larger networks: what can be compared is how the loss grows.")
+
+
+@cache
+def _published() -> list[dict[str, Any]]:
+    text = resources.files("circulant").joinpath("templates", "papers.toml").read_text("utf-8")
+    found: list[dict[str, Any]] = tomllib.loads(text)["paper"]
+    return found
+
+
+def _order(value: Any) -> tuple[float, str]:
+    """Numbers by size; tables of block sizes by the first one."""
+    words = str(value)
+    digits = words.partition("=")[2].partition(" ")[0] or words
+    return (float(digits) if digits.isdigit() else math.inf), words

@@ -1,0 +1,263 @@
+"""The counters of a layer that shares an array, cycle by cycle, in Python: banks, dispatch, sequencer, row memories,
+pointwise units and queue, of a single stream whose sequences do not end. The names are those of the units."""
+from collections import deque
+from dataclasses import dataclass, field
+
+from circulant.hw.arith.fft import forward_latency
+from circulant.hw.array import row_buffers
+from circulant.hw.array.dispatch import PLACES
+from circulant.hw.array.lanes import array_latency
+from circulant.hw.array.plans import Simple
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.step_cost import stages
+
+__all__ = ["SharedLayer"]
+
+VECTORS = (2, 0, 1)
+"""The vector of each command, as `Banks` counts them: of AHEAD the input, of MAIN the recurrent and of SECOND the
+second one."""
+
+
+@dataclass
+class _Delay:
+    """Blocks that come some cycles later; of each whether it is of the second vector."""
+
+    cycles: int
+    events: deque[tuple[int, bool]] = field(default_factory=deque)
+
+    def put(self, cycle: int, second: bool) -> None:
+        self.events.append((cycle + self.cycles, second))
+
+    def get(self, cycle: int) -> bool | None:
+        """What comes in a cycle; None when nothing does."""
+        return self.events.popleft()[1] if self.events and self.events[0][0] == cycle else None
+
+
+class SharedLayer:
+    """A layer.
+
+    Members:
+        takes, offers: a block can come; one waits to leave.
+        accepts, leaves: what of that happens in this cycle.
+        asks, ending, phase: an issue is asked for; it ends a pass; its phase.
+        skips: results do not leave, as they are not those of a last step.
+    """
+
+    def __init__(self, layer: Simple, program: Program, elements: int) -> None:
+        k, shape = program.matrices[0].product.block_size, program.shape
+        self._columns, self._fold = shape.columns, shape.fold
+        self._issues = program.commands
+        self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
+        self._units = stages(layer, elements, shape.levels)
+        self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
+        self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
+        self._head = -(-self.x_blocks // shape.columns) * shape.columns
+        self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // k)
+        h_blocks = self.blocks if cells_of(layer) else 0
+        self._sizes = h_blocks, self._hidden_blocks if self._third else 0, self.x_blocks
+        self._room, self._ring = 3 * self.blocks, 2 if h_blocks else 3
+        self._whole_rows = [self._completed(program, number) for number in range(len(program.passes))]
+        # The sequencer: command, place in it, phase; whether the next issue may go, whether it leads its step.
+        self._command, self._at, self.phase = 0, 0, 0
+        self._active = self._clear = self._zero = self._leads = False
+        # The dispatch: a step that has begun, what is due of it; what is being read; steps and blocks under way.
+        self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
+        self._reads, self._there = [False, False, False], False
+        self._fresh, self._unmarked = True, False
+        self._under_way, self._unfetched, self._promised, self._fits = 0, 0, 0, True
+        # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
+        transform = forward_latency(k, shape.levels)
+        self._pipe = [False] * transform
+        self._own, self._soon = _Delay(transform), _Delay(transform - 1)
+        self._held, self._came, self._inputs, self._have = 0, 0, 0, [0, 0, 0]
+        self._own_at = [0, 0]
+        # Rows that can be fetched, by stage; results on their way; the queue.
+        self._ready: list[deque[int]] = [deque() for _ in self._units]
+        self._fetched = [-(1 << 30)] * len(self._units)
+        self._served: set[int] = set()
+        self._done_fetches = 0
+        self._results: deque[int] = deque()
+        self._seconds: deque[int] = deque()
+        self._given, self._queued, self.offers = 0, 0, False
+        self.accepts = self.leaves = self.skips = False
+        self._now = 0
+
+    @staticmethod
+    def _completed(program: Program, number: int) -> tuple[int, list[int]]:
+        """The stage of a pass, and the cycles from its end to where each block that it makes whole can be fetched."""
+        p, shape = program.passes[number], program.shape
+        matrix = program.matrices[p.matrix]
+        if not matrix.completes:
+            return matrix.stage, []
+        kinds, rows = len(matrix.kinds), array_latency(matrix.product.block_size, shape) + row_buffers.LATENCY
+        whole = range(p.first_row + (-p.first_row - 1) % kinds, min(p.first_row + shape.rows, matrix.rows), kinds)
+        return matrix.stage, [rows + (row - p.first_row) // shape.chains for row in whole]
+
+    @property
+    def takes(self) -> bool:
+        """Whether a block of the input is taken when it comes; this cycle's collision is known beforehand."""
+        return self._held != self._ring * self.x_blocks and not (self._pipe[-1] and self._collides)
+
+    @property
+    def _collides(self) -> bool:
+        """Whether the layer's own block is written in this cycle, to the bank of the input's next one."""
+        if not self._own.events or self._own.events[0][0] != self._now:
+            return False
+        second = self._own.events[0][1]
+        bank = (self._own_at[1] if second else self._head + self._own_at[0]) % self._columns
+        return bank == self._came % self._columns
+
+    @property
+    def asks(self) -> bool:
+        return self._active and (self.phase != 0 or self._clear)
+
+    @property
+    def ending(self) -> bool:
+        """Whether the issue ends a pass in this cycle."""
+        return self.phase == self._fold - 1 and self._ends(self._command, self._at, self._leads)
+
+    def _ends(self, command: int, at: int, leads: bool) -> bool:
+        issue = self._issues[command][at]
+        return issue.ends and (issue.alone or not leads)
+
+    def edge(self, cycle: int, granted: bool, free: bool) -> None:
+        """One cycle: what happens, then the registers.
+
+        Parameters:
+            granted: its issue gets the array.
+            free: an issue of the next cycle that ends a pass will find the drain free.
+        """
+        moves = granted and self.phase == self._fold - 1
+        done = moves and self._at == len(self._issues[self._command]) - 1
+        ended = self._command if done else -1
+        if moves and self._ends(self._command, self._at, self._leads):
+            stage, blocks = self._whole_rows[self._issues[self._command][self._at].number]
+            self._ready[stage].extend([cycle + each for each in blocks])
+        pick, leads = self._pick(), not self._begun
+        accepted = pick if not self._active or done else -1
+        zero = accepted == MAIN and (self._fresh if leads else self._kept_zero)
+        clear = self._may_go(accepted, moves, zero, free)
+        fetched, (queued, ends) = self._fetch(cycle), self._give(cycle)
+        self._dispatch(accepted, ended, fetched, ends)
+        self._banks(cycle, ended)
+
+        # The registers of the sequencer and of the queue.
+        self._clear = clear
+        if granted:
+            self.phase = (self.phase + 1) % self._fold
+        if done:
+            self._active = False
+        elif moves:
+            self._at += 1
+        if accepted >= 0:
+            self._active, self._command, self._at, self._zero, self._leads = True, accepted, 0, zero, leads
+        reads = self._queued > 0 and (not self.offers or self.leaves)
+        self.offers = self._queued > 0 or (self.offers and not self.leaves)
+        self._queued += queued - reads
+        self._now = cycle + 1
+
+    def _pick(self) -> int:
+        """The command that the dispatch offers, the most urgent one; -1 without one."""
+        fits = self._fits and not self._begun
+        if not self._joint:
+            return AHEAD if fits else -1
+        if fits and self._inputs > self._reads[AHEAD]:
+            return AHEAD
+        if fits and (self._fresh or (self._there and not self._reads[MAIN])):
+            return MAIN
+        if self._waiting:
+            return SECOND
+        return self._due if self._begun else -1
+
+    def _may_go(self, accepted: int, moves: bool, zero: bool, free: bool) -> bool:
+        """Whether an issue may go in the next cycle."""
+        if accepted >= 0:
+            need = self._issues[accepted][0].need
+            come = self._have[VECTORS[accepted]] >= need and not (self._active and self._command == accepted)
+            return (zero or come) and (free or not self._ends(accepted, 0, not self._begun))
+        issues = self._issues[self._command]
+        at = min(self._at + moves, len(issues) - 1)
+        enough = (self._command == MAIN and self._zero) or self._have[VECTORS[self._command]] >= issues[at].need
+        return enough and (free or not self._ends(self._command, at, self._leads))
+
+    def _dispatch(self, accepted: int, ended: int, fetched: bool, ends: bool) -> None:
+        """The registers of the dispatch."""
+        starts = accepted in (AHEAD, MAIN) and not self._begun
+        follows = accepted in (AHEAD, MAIN) and self._begun
+        n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips)
+        self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
+                      and self._under_way - ends <= PLACES - 1 - n and self._unfetched - fetched <= 2 - n)
+        self._promised += self.blocks * starts - self.leaves - skipped
+        self._under_way += starts - ends
+        self._unfetched += starts - fetched
+        self._there = self._have[0] >= self._sizes[0] and not self._reads[MAIN]
+        if ended >= 0:
+            self._reads[ended] = False
+        if accepted >= 0:
+            self._reads[accepted] = True
+        if self._third:
+            self._waiting += follows - (accepted == SECOND)
+        if starts:
+            self._kept_zero, self._begun, self._due = self._fresh, self._joint, MAIN if accepted == AHEAD else AHEAD
+        elif follows:
+            self._begun = False
+        if self._unmarked and self._inputs:
+            self._unmarked = self._fresh = False
+        self._unmarked = self._unmarked or starts
+
+    def _banks(self, cycle: int, ended: int) -> None:
+        """The registers of the banks: blocks that come, and vectors that are read to the end."""
+        held_up = self._pipe[-1] and self._collides
+        written = self._pipe[-1] and not held_up
+        if not held_up:
+            self._pipe = [self.accepts, *self._pipe[:-1]]
+        second = self._own.get(cycle)
+        if second is not None:
+            self._own_at[second] = (self._own_at[second] + 1) % self._sizes[second]
+        soon = self._soon.get(cycle)
+        if soon is not None:
+            self._have[soon] += 1
+        self._held += self.accepts
+        if written:
+            self._have[2] += 1
+            self._came = (self._came + 1) % self.x_blocks
+            self._inputs += self._came == 0
+        if ended == AHEAD:
+            self._held -= self.x_blocks
+            self._inputs -= 1
+        if ended == AHEAD or ended == SECOND or (ended == MAIN and not self._zero):
+            self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
+
+    def _give(self, cycle: int) -> tuple[bool, bool]:
+        """Blocks from the units back to the banks; whether one goes to the queue, and whether a step ends with it."""
+        while self._seconds and self._seconds[0] == cycle:
+            self._seconds.popleft()
+            self._own.put(cycle, True)
+            self._soon.put(cycle, True)
+        if not self._results or self._results[0] != cycle:
+            return False, False
+        self._results.popleft()
+        self._given = (self._given + 1) % self.blocks
+        if self._sizes[0]:
+            self._own.put(cycle, False)
+            self._soon.put(cycle, False)
+        return not self.skips, self._given == 0
+
+    def _fetch(self, cycle: int) -> bool:
+        """Let the units fetch; whether the first one takes the last block of a step."""
+        last = False
+        for stage in self._longest_first:
+            unit, ready = self._units[stage], self._ready[stage]
+            there = cycle + unit.latency
+            if not ready or ready[0] > cycle or cycle < self._fetched[stage] + unit.phases or there in self._served:
+                continue
+            ready.popleft()
+            self._fetched[stage] = cycle
+            if len(self._units) > 1:
+                self._served.add(there)
+            if not stage:
+                last = self._done_fetches == self._hidden_blocks - 1
+                self._done_fetches = (self._done_fetches + 1) % self._hidden_blocks
+            (self._results if stage == len(self._units) - 1 else self._seconds).append(there)
+        return last

@@ -1,0 +1,48 @@
+import pytest
+
+from benchmarks.synthesis import Point, network
+from circulant.boards.device import Device, device
+from circulant.boards.estimate.estimate import Options, estimate
+from circulant.hw import generate
+from circulant.hw.plan.families import FAMILIES
+from circulant.sim.refusal import Refusal
+
+POINT = Point("gru", 12, 20, 4, 15)
+
+
+def test_an_estimate_is_the_design_that_is_generated():
+    made = network(POINT)
+    design = generate(made, multipliers=15, family="ecp5")
+    found = estimate(made, device("LFE5U-25F"), Options(multipliers=15))
+    assert (found.multipliers, found.cycles) == (design.multipliers, design.manifest["layers"][0]["cycles"])
+    from circulant.hw.emit.inventory import Inventory
+
+    counted = FAMILIES["ecp5"].demand(Inventory.from_json(design.manifest["resources"]))
+    assert (found.taken["dsps"].used, found.taken["block_rams"].used) == (counted.dsps, counted.block_rams)
+    assert found.taken["luts"].used == pytest.approx(counted.luts.count, rel=0.2)
+    assert found.taken["flip_flops"].used == pytest.approx(counted.flip_flops.count, rel=0.25)
+    assert found.fits and not found.doubts and found.profile == "ecp5"
+
+
+def test_what_is_short_is_named_with_its_amount():
+    tiny = Device("tiny", "none", "ecp5", dsps=10, block_rams=50, luts=1000, flip_flops=7000)
+    found = estimate(network(POINT), tiny, Options(multipliers=15))
+    assert set(found.shortages) == {"dsps", "luts"} and found.shortages["dsps"] == 5
+    assert not found.fits and found.doubts == []
+    assert "DSP blocks      15 of 10: 5 too many" in "\n".join(found.lines())
+    assert found.as_json()["shortages"] == found.shortages
+
+
+def test_no_multipliers_are_all_of_the_device():
+    found = estimate(network(Point("linear", 64, 64, 4, 0)), device("LFE5U-25F"))
+    assert 0.7 * 28 <= found.multipliers <= 28
+    with pytest.raises(Refusal, match=r"^hardware\.multipliers must be given where hardware\.objective is 'area'"):
+        estimate(network(POINT), device("LFE5U-25F"), Options(objective="area"))
+
+
+def test_the_clock_follows_from_the_levels():
+    made = network(POINT)
+    four, twelve = (estimate(made, device("LFE5U-25F"), Options(15, levels=levels)) for levels in (4, 12))
+    beside, each = FAMILIES["ecp5"].cycle
+    assert four.mhz == pytest.approx(1000 / (beside + 4 * each)) and twelve.mhz < four.mhz
+    assert twelve.taken["flip_flops"].used < four.taken["flip_flops"].used

@@ -1,0 +1,56 @@
+import json
+
+import pytest
+
+from circulant.sim import artifact
+from tests.circulant.conftest import small_network
+
+
+@pytest.fixture
+def quantized(tmp_path):
+    """A run folder with a network alone."""
+    folder = tmp_path / "runs/small"
+    folder.mkdir(parents=True)
+    small_network()[0].save(folder)
+    artifact.atomic_text(folder / "experiment.toml", 'name = "small"\n[hardware]\nmultipliers = 16\n')
+    return folder
+
+
+def test_a_run_that_fits(call, quantized):
+    code, out, err = call("estimate", quantized, "--device", "lfe5u-25f".upper())
+    assert (code, err) == (0, "")
+    assert out.startswith("LFE5U-25F (ECP5), hardware.family = ecp5: ") and "errors against Yosys" in out
+    code, out, _ = call("estimate", quantized, "--device", "LFE5U-25F", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["fits"] and found["changes"] == [] and found["estimate"]["multipliers"] <= 16
+
+
+def test_a_run_that_does_not_fit_is_told_the_ways_out(call, quantized):
+    code, out, _ = call("estimate", quantized, "--device", "iCE40UP5K", "--json")
+    found = json.loads(out)
+    assert code == 2 and not found["fits"] and found["estimate"]["shortages"]
+    assert found["changes"] and all(each["estimate"]["fits"] for each in found["changes"])
+    text = call("estimate", quantized, "--device", "iCE40UP5K")[1]
+    assert "It does not fit. The smallest change of each setting with which it does:" in text and "too many" in text
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], "An estimate needs a device, but board.device of {folder} is 'none'; name one with --device"),
+    (["--device", "LFE5U-26F"], "A device must be one of "),
+    (["--device", "LFE5U-25F", "--set", "model.hidden=4"], "is quantized already, and model.hidden=4 would change it"),
+    (["--device", "LFE5U-25F", "--set", "hardware.mhz=4"], "[hardware] has no key 'mhz'"),
+])
+def test_refusals(call, quantized, arguments, words):
+    code, out, err = call("estimate", quantized, *arguments)
+    assert (code, out) == (2, "") and words.format(folder=quantized) in err
+
+
+def test_too_few_multipliers_for_any_plan(call, quantized):
+    code, out, err = call("estimate", quantized, "--device", "LFE5U-25F", "--multipliers", "1")
+    assert (code, out) == (2, "") and "needs at least" in err and "raise hardware.multipliers" in err
+
+
+def test_a_damaged_network_is_refused(call, quantized):
+    (quantized / "weights.npz").write_bytes(b"PK")
+    code, _, err = call("estimate", quantized, "--device", "LFE5U-25F")
+    assert code == 2 and "weights.npz" in err

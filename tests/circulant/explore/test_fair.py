@@ -1,0 +1,91 @@
+"""Dense networks of equal cost: which are trained, and what is said of them."""
+from dataclasses import replace
+
+import pytest
+
+from circulant.experiment import load
+from circulant.explore.bounds import sized
+from circulant.explore.fair import compare, units
+from circulant.hw.plan.plan import layer_multiplications
+from circulant.run.untrained import untrained
+from circulant.sim.quantize.bitwidth_cost import weight_count
+
+CHOSEN = {"metric": "accuracy", "higher_is_better": True, "quantized": 0.98, "multiplications": 2000,
+          "weight_memory_bits": 9000, "reason": ""}
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return sized(load("digits-gru", ["model.hidden=32", "data.held_out=200"]), 8)
+
+
+@pytest.fixture(scope="module")
+def network_of():
+    """Untrained networks, each made once."""
+    known = {}
+
+    def make(experiment):
+        key = experiment.model.hidden
+        if key not in known:
+            known[key] = untrained(experiment)
+        return known[key]
+
+    return make
+
+
+def scored(scores, seen=None):
+    """Rows of points with these scores, in their order."""
+
+    def evaluate(points):
+        if seen is not None:
+            seen.extend(points)
+        return [CHOSEN | {"quantized": score} for score, _ in zip(scores, points, strict=True)]
+
+    return evaluate
+
+
+def test_the_largest_dense_networks_of_equal_cost_are_trained_as_long(chosen, network_of):
+    seen = []
+    found = compare(chosen, CHOSEN, samples=200, evaluate=scored([0.97] * 4, seen), network_of=network_of)
+    assert [row["equal"] for row in found.rows] == ["multiplications"] * 2 + ["weight_memory_bits"] * 2
+    assert [point.experiment.quantization.weight_bits for point in seen] == [4, 8, 4, 8]
+    for point, row in zip(seen, found.rows, strict=True):
+        experiment, count = point.experiment, row["units"]
+        assert (experiment.compression.block_size, experiment.model.hidden) == (1, count)
+        assert experiment.training.dense_epochs == 120 and not experiment.training.admm_epochs
+        larger = replace(experiment, model=replace(experiment.model, hidden=count + 1))
+        for each, fits in ((experiment, True), (larger, False)):
+            made = network_of(each)
+            cost = (sum(map(layer_multiplications, made.layers)) <= 2000 if row["equal"] == "multiplications" else
+                    weight_count(made) * experiment.quantization.weight_bits <= 9000)
+            assert cost == fits, f"{count} units are the most at equal {row['equal']}"
+
+
+@pytest.mark.parametrize(("scores", "wrong", "words"), [
+    ([0.90, 0.91, 0.90, 0.92], False, "At equal weight bits the block-circulant design (accuracy 98.00%) is better "
+                                      "than the best dense network"),
+    ([0.99, 0.999, 0.99, 0.999], True, "Block-circulant is the wrong choice here: take the dense network."),
+    ([0.90, 0.91, 0.999, 0.99], False, "Block-circulant is not the better choice in everything."),
+    ([0.975, 0.981, 0.97, 0.98], False, "is as good as the best dense network"),
+])
+def test_verdicts(chosen, network_of, scores, wrong, words):
+    found = compare(chosen, CHOSEN, samples=10000 if scores[0] != 0.975 else 200, evaluate=scored(scores),
+                    network_of=network_of)
+    assert found.wrong is wrong
+    assert words in " ".join(found.verdicts)
+
+
+def test_a_network_without_units_is_compared_with_nothing(chosen):
+    caffe = replace(chosen, model=replace(chosen.model, kind="lenet_caffe", hidden=64))
+    assert units(caffe) is None
+    assert compare(caffe, CHOSEN, samples=10).verdicts == (
+        "There is no dense network to compare with: a model 'lenet_caffe' has no number of units that could be "
+        "smaller.",)
+
+
+def test_dense_networks_that_fail_are_left_out_of_the_verdict(chosen, network_of):
+    found = compare(chosen, CHOSEN, samples=200, network_of=network_of, evaluate=lambda points: [
+        {"reason": "no room"} for _ in points])
+    assert found.verdicts[:2] == ("At equal multiplications there is no dense network.",
+                                  "At equal weight bits there is no dense network.")
+    assert not found.wrong
