@@ -11,6 +11,7 @@ from rich.table import Table
 
 from benchmarks import (
     activations,
+    asic,
     cells,
     cnn,
     cnntable,
@@ -40,6 +41,7 @@ from benchmarks.alternatives import ways
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.formal import shapes
 from benchmarks.records import KEPT
+from circulant.boards.asic.catalogue import known
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
@@ -377,6 +379,26 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     """Look-up tables and flip-flops by Yosys, against the estimate."""
     try:
         figures = logic.measure(families, note=lambda text: click.echo(text, err=True))
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
+@main.command("asic", epilog="Example: python -m benchmarks asic --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(asic.NETWORKS), default=asic.NETWORKS,
+              show_default=True, help="May be repeated.")
+@click.option("--library", "libraries", multiple=True, type=click.Choice(list(known())), default=list(known()),
+              show_default=True, help="May be repeated.")
+@click.option("--runs", default="runs", show_default=True, type=click.Path(path_type=Path),
+              help="Folder of run folders, whose networks are taken where they are there; else random weights.")
+@click.option("--samples", default=2, show_default=True, help="Sequences for the activity; 0 computes no energy.")
+@click.option("--levels", default=asic.LEVELS, show_default=True, help="Of logic between two registers.")
+@click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
+@_json
+def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
+    """Designs as standard cells of three libraries: area, clock, energy of an inference."""
+    try:
+        figures = asic.measure(names, libraries, **options, note=lambda text: click.echo(text, err=True))
     except Refusal as refusal:
         raise click.ClickException(str(refusal)) from None
     _show(figures, path)

@@ -45,8 +45,11 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
 """By extra: its use, its packages by the name of their import, and whether `circulant run` needs it."""
 
 TOOLS = {**dict.fromkeys(("g++", "make", "perl"), ("compiling simulations", True)),
-         "iverilog": ("a second simulator, for tests", False)}
+         "iverilog": ("a second simulator, for tests", False), "sta": ("the timing of circulant asic", False)}
 """By program: its use, and whether `circulant run` needs it."""
+
+DEBIAN = {"sta": "opensta"}
+"""Packages of programs that have another name."""
 
 
 class Finding(NamedTuple):
@@ -129,7 +132,8 @@ def _version(package: str) -> str:
 def _tools() -> Iterator[Finding]:
     for program, (use, needed) in TOOLS.items():
         path = shutil.which(program)
-        yield Finding(program, use, path or "", needed, "" if path else f"apt-get install {program}")
+        command = "" if path else f"apt-get install {DEBIAN.get(program, program)}"
+        yield Finding(program, use, path or "", needed, command)
 
 
 def _gpu() -> Finding:
