@@ -50,10 +50,12 @@ def read(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     path = folder / "manifest.json"
     body = artifact.read_json(path, KIND, VERSION, MANIFEST)
-    named = [*body["verilog"], *body["images"], *body.get("bus", {}).get("verilog", ())]
+    bus = body.get("bus", {}).get("verilog", [])
+    named = [*body["verilog"], *body["images"], *bus]
     if sorted(named) != sorted(body["files"]):
-        raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images', and of 'bus', and no other; "
-                      "generate the design anew")
+        also = ", 'bus'" if bus else ""
+        raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images'{also}, and no "
+                      "other; generate the design anew")
     for name in named:
         _check(folder / name, body["files"][name], path)
     return body

@@ -21,8 +21,8 @@ BUS = "bus"
 """Domain of the bus; that of the design is ``sync``."""
 
 RESET_EDGES = 3
-"""Edges of the stream side for which a reset of the bus must last once an edge of its own has seen it; AXI recommends 16
-cycles of its own clock."""
+"""Edges of the stream side for which a reset of the bus must last once an edge of its own has seen it; AXI recommends
+16 cycles of the bus."""
 
 _FLAGS = {"ASYNC_REG": "TRUE"}
 

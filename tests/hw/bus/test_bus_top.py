@@ -1,4 +1,5 @@
-"""A design behind AXI4-Lite under Verilator: a host of cocotbext-axi on a clock of its own, against the golden model."""
+"""A design behind AXI4-Lite under Verilator, with a host of cocotbext-axi on a clock of its own: the golden model's
+outputs."""
 import json
 import shutil
 from pathlib import Path
