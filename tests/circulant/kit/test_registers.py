@@ -1,4 +1,4 @@
-"""The registers of a kit: every file says what the table says, and the C header does what the core's streams ask for."""
+"""The registers of a kit: every file says what the table says, and the C header does what the streams ask for."""
 import re
 import subprocess
 
