@@ -150,9 +150,11 @@ def _generation(path: str | None, names: tuple[str, ...], against: Path | None, 
 @main.command("estimate", epilog="Example: python -m benchmarks estimate --json docs/measured/estimate.json")
 @click.option("--no-routes", "routes", flag_value=False, default=True, help="Leave the clocks out, which take most of "
               "the time.")
+@click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Take the clocks of these earlier figures for what is not routed anew.")
 @click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py to other designs, and print them.")
 @_json
-def _estimate(path: str | None, routes: bool, fits: bool) -> None:
+def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> None:
     """Estimates against what Yosys found (docs/measured/logic.json) and what nextpnr reaches."""
     def note(text: str) -> None:
         click.echo(text, err=True)
@@ -160,7 +162,7 @@ def _estimate(path: str | None, routes: bool, fits: bool) -> None:
     if fits:
         click.echo(json.dumps(estimate.fit(note), indent=1))
         return
-    _show(estimate.measure(routes=routes, note=note), path)
+    _show(estimate.measure(routes=routes, kept=kept, note=note), path)
 
 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
