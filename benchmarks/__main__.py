@@ -212,8 +212,8 @@ def _rnn(path: str | None, **options: Any) -> None:
 @click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
 @click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
-@click.option("--objective", type=click.Choice(["throughput", "latency"]), default="throughput", show_default=True,
-              help="An array for each layer, or one for all.")
+@click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
+              show_default=True, help="An array for each layer, one for all, or whichever is better.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
 @_json
 def _stacks(path: str | None, **options: Any) -> None:

@@ -53,7 +53,7 @@ ORDER = {
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports top resources design reload_words",
     "circulant.boards": "absorb device levels tools budget link pll board synthesis placement floorplan flow build "
                         "host simulated",
 }

@@ -30,7 +30,7 @@ class _Delay:
         self.events.append((cycle + self.cycles, second))
 
     def get(self, cycle: int) -> bool | None:
-        """What comes in a cycle; None when nothing does."""
+        """The block of a cycle; None when nothing comes."""
         return self.events.popleft()[1] if self.events and self.events[0][0] == cycle else None
 
 
@@ -226,7 +226,7 @@ class SharedLayer:
         if ended == AHEAD:
             self._held -= self.x_blocks
             self._inputs -= 1
-        if ended == AHEAD or ended == SECOND or (ended == MAIN and not self._zero):
+        if ended in (AHEAD, SECOND) or (ended == MAIN and not self._zero):
             self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
 
     def _give(self, cycle: int) -> tuple[bool, bool]:

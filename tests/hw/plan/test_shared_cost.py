@@ -5,7 +5,7 @@ import pytest
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.shared_cost import STEPS, TURNS, shared_cost
+from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -123,21 +123,21 @@ def test_a_random_stack_equals_golden(seed):
 def test_a_random_stack_takes_the_predicted_cycles(seed):
     network, plans, _ = stack(seed)
     top, predicted = Top(network, plans), cost(network, plans)
-    x = np.random.default_rng(seed).integers(-99, 99, (STEPS, network.inputs))
+    x = np.random.default_rng(seed).integers(-99, 99, (len(predicted.steps) + 1, network.inputs))
     _, came, _ = play(network, top, x)
-    assert (came[-1] - came[-1 - TURNS]) / TURNS == predicted.period
+    assert np.diff(came).tolist() == list(predicted.steps)
     _, came, went = play(network, top, x[:2], silence=300)
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 2
     blocks = [(values(unit.i), values(unit.o)) for unit in top.units]
     assert sample_latency(network, plans, blocks) == predicted.latency
 
 
-@pytest.mark.parametrize("kind", ["lstm", "after", "before"])
-def test_a_layer_alone_costs_what_a_layer_with_its_own_array_does(kind):
-    golden = recurrent(kind, k=4, inputs=10, hidden=12, projection=8 if kind == "lstm" else 0)
+@pytest.mark.parametrize("kind", ["lstm", "before"])
+def test_a_layer_alone_takes_as_long_from_step_to_step_as_with_its_own_array_and_less_for_a_sample(kind):
+    golden = recurrent(kind, k=4, inputs=16, hidden=12, projection=8 if kind == "lstm" else 0)
     plan = LayerPlan(shape := ArrayShape(4, 2, 2), 2, 0, 0, (2, 6, 2))
     alone = step_timeline(golden, plan.program(golden), 2).period
-    network = Network("alone", 10, True, (golden,))
+    network = Network("alone", 16, True, (golden,))
     shared = [LayerPlan(shape, 2, 0, 0, (2, 6, 2), sharing=Sharing((golden,), shape, ((2, 6, 2),)))]
     assert cost(network, shared).period == alone
-    assert sample_latency(network, [plan], [(4, 4)]) == cost(network, shared).latency
+    assert sample_latency(network, [plan], [(4, 4)]) > cost(network, shared).latency
