@@ -12,7 +12,7 @@ from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import Program
 from circulant.hw.plan.shared_layer import SharedLayer
 
-__all__ = ["Cost", "shared_cost"]
+__all__ = ["Cost", "sample_issues", "shared_cost"]
 
 MOST_STEPS = 96
 """Steps that are played for a period at the most."""
@@ -57,6 +57,15 @@ def shared_cost(layers: Sequence[Simple], programs: Sequence[Program], elements:
                 tuple(cycle - taken[-1] for cycle in given))
 
 
+def sample_issues(layers: Sequence[Simple], programs: Sequence[Program],
+                  elements: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
+    share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
+    issues: list[tuple[int, int, int]] = []
+    taken, _ = _play(layers, programs, elements, closed=True, issues=issues)
+    return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
+
+
 def _turns(steps: Sequence[int]) -> int:
     """After how many steps their cycles repeat: the last `SETTLED` of them or more, and all of such a turn, are those
     of the turn before; 0 where they do not."""
@@ -68,13 +77,14 @@ def _turns(steps: Sequence[int]) -> int:
 
 
 def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int], *,
-          closed: bool) -> tuple[list[int], list[int]]:
+          closed: bool, issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int]]:
     """Cycles in which the first layer has taken steps, and in which the blocks of the last result leave.
 
     Parameters:
         closed: three steps, each of which comes when the one before has left for long, and whose results all leave;
             else steps as they are taken, until they repeat or are `MOST_STEPS`: layers behind one that gives its last
             state have nothing to do.
+        issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
     ends_at = next((n for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
     if not closed:
@@ -111,6 +121,8 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
         inside = [each for each in chain if each.phase]
         asking = inside or [each for each in chain if each.asks]
         granted = asking[-1] if asking else None
+        if issues is not None and granted is not None:
+            issues.append((cycle, chain.index(granted), granted.command))
         ends = granted is not None and granted.ending
         free = drain.next(ends)
         for each in chain:

@@ -1,10 +1,13 @@
 """Which layers share an array, what it costs, and what cannot be had."""
 import re
+from dataclasses import replace
 
 import pytest
 
+from circulant.hw import generate
 from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent
@@ -38,6 +41,21 @@ def test_layers_that_cannot_share_are_refused(made, options, rule):
     rule = f"hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but {rule}"
     with pytest.raises(Refusal, match=re.escape(rule)):
         plan(made, 60, objective="latency", **options)
+
+
+def test_a_bidirectional_layer_does_not_share_an_array():
+    one = recurrent("lstm", k=4, inputs=4, hidden=4)
+    both = Bidirectional("both", *(replace(one, name=f"both.{direction}") for direction in ("forward", "backward")))
+    made = Network("both", 4, True, (both,))
+    with pytest.raises(Refusal, match="but layer 'both' is a bidirectional, and not recurrent or fully connected"):
+        plan(made, 60, objective="latency")
+
+
+def test_layers_that_share_an_array_are_not_reloadable():
+    with pytest.raises(Refusal, match=re.escape(
+            "A reloadable design must have an array for each layer, but hardware.objective is 'area'; set it to "
+            "'throughput' or 'auto', or hardware.reloadable to false")):
+        generate(TWO, multipliers=60, objective="area", reloadable=True)
 
 
 def test_an_unknown_objective_is_refused():
