@@ -269,12 +269,19 @@ def _rnn(path: str | None, **options: Any) -> None:
 @click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
 @click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
-@click.option("--objective", type=click.Choice(["throughput", "latency"]), default="throughput", show_default=True,
-              help="An array for each layer, or one for all.")
+@click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
+              show_default=True, help="An array for each layer, one for all, or whichever is better.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@click.option("--chart", is_flag=True, help="Only draw when each layer has the array that they share.")
 @_json
-def _stacks(path: str | None, **options: Any) -> None:
+def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     """Stacks of LSTMs and GRUs with published cycles: period and latency, predicted and under Verilator."""
+    if chart:
+        few = {name: options[name] for name in ("multipliers", "levels", "objective")}
+        for number in options["shapes"] or range(1, len(stacks.SHAPES) + 1):
+            for block in options["blocks"]:
+                click.echo("\n".join(stacks.gantt(stacks.SHAPES[number - 1], block, **few)))
+        return
     figures = stacks.measure(**options, note=lambda text: click.echo(text, err=True))
     _show(figures, path)
     if any(each.get("mismatches") for each in figures["stacks"]):

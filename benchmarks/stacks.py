@@ -14,8 +14,11 @@ import numpy as np
 
 from benchmarks.rnn import layer
 from circulant.hw import generate
+from circulant.hw.array.plans import LayerPlan
+from circulant.hw.array.program import AHEAD, MAIN
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import layer_multiplications, plan
+from circulant.hw.plan.shared_cost import sample_issues
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
@@ -24,10 +27,14 @@ from circulant.sim.golden.network import Network
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_model import Model
 from circulant.sim.real.float_recurrent_layers import Gru, Lstm
+from circulant.sim.refusal import Refusal
 
-__all__ = ["SHAPES", "Shape", "measure", "network"]
+__all__ = ["SHAPES", "Shape", "gantt", "measure", "network"]
 
 STEPS = 24
+
+COLUMNS = 62
+"""Characters of a line of a chart."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,30 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, mult
             table[title] = _line(found)
     return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
             "stacks": stacks}
+
+
+def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str) -> list[str]:
+    """A Gantt chart of a sample on the array that the layers share, in characters, as the cost model plays it: when
+    each layer has the array for its input's share (x) and for its recurrent one (h), which is for the next sample.
+
+    Raises:
+        Refusal: as `plan`; when each layer has its own array.
+    """
+    made = network(shape, block)
+    plans = [each for each in plan(made, multipliers, levels=levels, objective=objective)
+             if isinstance(each, LayerPlan)]
+    sharing = plans[0].sharing
+    if sharing is None:
+        raise Refusal("A chart needs one array for all layers, but each has its own; give --objective area")
+    issues = sample_issues(sharing.layers, sharing.programs, [each.elements for each in plans])
+    width = -(-(max(cycle for cycle, _, _ in issues) + 1) // COLUMNS)
+    lines = [f"{shape.title}, k = {block}: a character is {width} cycles, from the last block of a sample on"]
+    for n, served in enumerate(made.layers):
+        for name, command in (("x", AHEAD), ("h", MAIN)):
+            works = {cycle // width for cycle, at, which in issues if (at, which) == (n, command)}
+            line = "".join(name if at in works else " " for at in range(COLUMNS))
+            lines.append(f"{served.name} {name} |{line}|")
+    return lines
 
 
 def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str,

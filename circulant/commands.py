@@ -131,14 +131,14 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
             "self-test")
         return 0
     from circulant.boards.device import fit_of
-    from circulant.report.gantt import closing
+    from circulant.report.gantt import closing, engines
 
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
     fit = fit_of(this.experiment.board.device, hardware["resources"])
     say({"folder": this.path("hardware"), **hardware, **({} if fit is None else {"device": fit.as_json()})}, as_json,
         f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, {hardware['memory_bits']:,} memory bits",
-        closing(hardware), *([] if fit is None else [str(fit)]))
+        closing(hardware), *engines(hardware), *([] if fit is None else [str(fit)]))
     for doubt in [] if fit is None else fit.doubts:
         click.echo(f"Warning: {doubt}", err=True)
     return 0

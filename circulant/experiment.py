@@ -105,8 +105,9 @@ class Hardware(Table):
                               "whole sequences; a longer one is cut", low=1, high=65536)
     objective: str = key("throughput", "what a design is best at: throughput, with an array for each layer; latency of "
                                        "a sample, with one array that serves all layers in turn; area, that one with "
-                                       "the shortest step, for small budgets",
-                         choices=("throughput", "latency", "area"))
+                                       "the shortest step, for small budgets; auto, an array for each layer or one for "
+                                       "all, whichever has the shorter step, of equals the shorter latency",
+                         choices=("throughput", "auto", "latency", "area"))
     levels: int = key(4, "levels of logic between two registers of recurrent and fully connected layers: more make a "
                          "step shorter and the clock slower; see synthesis.md", low=4, high=12)
     clock_mhz: int = key(0, "the clock that the device is to reach, from which levels follow", low=1, high=1000,

@@ -9,8 +9,9 @@ from circulant.hw.emit.profile import PROFILES
 from circulant.hw.emit.target import VerilogTarget
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
-from circulant.hw.plan.plan import Plan, each_step, plan, repeats, require_positive
+from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
+from circulant.hw.resources import parts
 from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
@@ -116,8 +117,9 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
-        objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
-            which a single sample has to itself; "area": that one with the best period, for small budgets.
+        objective: "throughput": an array for each layer, so that all work at once; "latency" of a sample, which has one
+            array for all layers to itself; "area": that one with the best period, for small budgets; "auto": of an
+            array for each and one for all the one with the shorter period, of equals with the shorter latency.
         bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
             resets it, and reaches the configuration port; see docs/integration.md.
 
@@ -141,21 +143,32 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
-    if reloadable and objective != "throughput":
+    if reloadable and objective not in ("throughput", "auto"):
         raise Refusal(f"A reloadable design must have an array for each layer, but hardware.objective is "
-                      f"{objective!r}; set it to 'throughput', or hardware.reloadable to false")
+                      f"{objective!r}; set it to 'throughput' or 'auto', or hardware.reloadable to false")
     with fast_elaboration():
-        plans = plan(network, multipliers, streams=streams, levels=levels, objective=objective)
+        if objective == "throughput" or reloadable:
+            plans, others = plan(network, multipliers, streams=streams, levels=levels), []
+        else:
+            found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)
+            plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family])
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
-        manifest |= {"resources": counted.as_json(), "family": family}
+        manifest |= {"resources": counted.as_json(), "family": family, "objective": objective, "alternatives": others}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)
     return Design(network, plans, verilog, target.images, manifest | {"bus": entry}, {FILE: wrapper})
+
+
+def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:
+    """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
+    memory_bits = sum(memory.bits for memory in parts(network, each.plans, max_steps=max_steps).memories)
+    return {"engines": each.engines, "cycles": each.period, "latency": each.latency, "multipliers": each.multipliers,
+            "memory_bits": memory_bits}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -38,7 +38,8 @@ def small():
 
 def inlined(path):
     """A library with the files that it includes."""
-    return re.sub(r'^`include "(.*)"', lambda match: inlined(path.with_name(match[1])), path.read_text(), flags=re.MULTILINE)
+    return re.sub(r'^`include "(.*)"', lambda match: inlined(path.with_name(match[1])), path.read_text(),
+                  flags=re.MULTILINE)
 
 
 def netlist(network, family, target):

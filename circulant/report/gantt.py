@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from circulant.report.plots import COLORS, INK, style
 
-__all__ = ["arrays", "closing", "draw", "floor", "rows"]
+__all__ = ["arrays", "closing", "draw", "engines", "floor", "rows"]
 
 Layers = Sequence[Mapping[str, Any]]
 
@@ -72,6 +72,17 @@ def closing(hardware: Mapping[str, Any]) -> str:
     own = slowest.get("floor") or least
     share = f", which takes {cycles / own:.2f} times its own floor of {own:,}" if own != least else ""
     return said + (f"; limited by {what} in layer {slowest['name']!r}{share}: {why}" if why else "")
+
+
+def engines(hardware: Mapping[str, Any]) -> list[str]:
+    """A line for each of the engines that a network could have within its budget, the chosen ones first; none where
+    nothing was compared."""
+    said = []
+    for each in hardware.get("alternatives") or []:
+        latency = "" if each["latency"] is None else f", latency {each['latency']:,}"
+        said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {round(each['cycles'], 2):,} cycles a step"
+                    f"{latency}, {each['multipliers']:,} multipliers, {each['memory_bits']:,} memory bits")
+    return said
 
 
 def draw(layers: Layers) -> Figure | None:

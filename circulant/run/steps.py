@@ -224,7 +224,8 @@ def generate(run: Run, show: Show = silent) -> dict[str, Any]:
         "hardware": {"multipliers": design.multipliers, "memory_bits": design.memory_bits,
                      "resources": design.manifest["resources"],
                      "multiplications": design.manifest["multiplications"], "layers": design.manifest["layers"],
-                     "latency": design.manifest["latency"]},
+                     "latency": design.manifest["latency"], "objective": design.manifest["objective"],
+                     "alternatives": design.manifest["alternatives"]},
         "seconds": time.perf_counter() - start,
     })
 

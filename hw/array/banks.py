@@ -1,120 +1,22 @@
 """The data side of an array: vectors come in as blocks, are transformed once, and wait as spectra in C banks.
 
 Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
-once. A vector is the input of a step and behind it the recurrent one, if any, which may begin with a group; there is a
-ring of them, two for each stream, or three where there is no recurrent one: one that is read, one that comes, and one on its way. Behind that ring
-lie two second vectors, if any: what the pointwise unit gives for a product of its own.
+once. A vector is the input of a step and behind it the recurrent one, if any, which of early programs begins with a
+group; there is a ring of them, two for each stream, or three where there is no recurrent one: one that is read, one
+that comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a
+product of its own.
 """
-from dataclasses import dataclass
-
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.arith.fft import FftShape, ForwardFft, forward_latency
+from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.emit.target import Platform, instances
-from circulant.hw.stream.pipeline import LEVELS, block, delay
+from circulant.hw.stream.pipeline import block, delay
 from circulant.sim.arith.circulant import Product
 
-__all__ = ["BankShape", "Banks", "write_latency"]
-
-
-def write_latency(k: int, levels: int = LEVELS) -> int:
-    """Cycles from a block to where it can be read: its transform, the bank."""
-    return forward_latency(k, levels) + 1
-
-
-@dataclass(frozen=True, eq=False)
-class BankShape:
-    """Sizes and places.
-
-    Parameters:
-        columns: C.
-        x, h, second: a product with the input, the recurrent and the second vector; it says the formats.
-        streams: sequences that are interleaved.
-        aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
-            is all that there is.
-        levels: of logic between two registers.
-        early: whether the program is, see `circulant.hw.array.program.Program`: the recurrent vector begins with a
-            group of columns, and blocks of the input count one by one.
-    """
-
-    columns: int
-    x: Product
-    h: Product | None = None
-    second: Product | None = None
-    streams: int = 1
-    aside: int = 1
-    levels: int = LEVELS
-    early: bool = False
-
-    def __post_init__(self) -> None:
-        if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
-            raise ValueError(f"Blocks side by side must divide the columns and the blocks of an input, not {self.aside}"
-                             f" of {self.columns} and {self.x_blocks}, without a recurrent vector")
-
-    @property
-    def k(self) -> int:
-        return self.x.block_size
-
-    @property
-    def width(self) -> int:
-        """Bits of a number of a spectrum."""
-        return max(product.spectrum.width for product in (self.x, self.h, self.second) if product is not None)
-
-    @property
-    def x_blocks(self) -> int:
-        return _blocks(self.x)
-
-    @property
-    def head(self) -> int:
-        """Columns before the recurrent vector."""
-        return -(-self.x_blocks // self.columns) * self.columns if self.early else self.x_blocks
-
-    @property
-    def h_blocks(self) -> int:
-        return _blocks(self.h)
-
-    @property
-    def second_blocks(self) -> int:
-        return _blocks(self.second)
-
-    @property
-    def ring(self) -> int:
-        return 3 if self.h is None else 2 * self.streams
-
-    @property
-    def bases(self) -> list[int]:
-        """First address of each vector of the ring."""
-        return [n * self._groups for n in range(self.ring)]
-
-    @property
-    def second_bases(self) -> list[int]:
-        groups = -(-self.second_blocks // self.columns)
-        return [self.ring * self._groups + n * groups for n in range(2)]
-
-    @property
-    def depth(self) -> int:
-        return self.second_bases[1] + self.second_bases[1] - self.second_bases[0]
-
-    @property
-    def most(self) -> int:
-        """A bound of the blocks that are counted, which have come and are not read to the end."""
-        own = 2 * max(self.streams * self.h_blocks, self.second_blocks) + 2
-        return max(own, self.ring * self.x_blocks) if self.early else own
-
-    @property
-    def counts(self) -> int:
-        """Vectors whose blocks are counted."""
-        return 3 if self.early else 2
-
-    @property
-    def _groups(self) -> int:
-        return -(-(self.head + self.h_blocks) // self.columns)
-
-
-def _blocks(product: Product | None) -> int:
-    return 0 if product is None else product.columns // product.block_size
+__all__ = ["Banks"]
 
 
 class Banks(wiring.Component):

@@ -8,7 +8,7 @@ from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.banks import BankShape
+from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.sequencer import command
 from circulant.hw.emit.target import Platform

@@ -11,7 +11,8 @@ from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.banks import Banks, BankShape
+from circulant.hw.array.bank_shape import BankShape
+from circulant.hw.array.banks import Banks
 from circulant.hw.array.dispatch import PLACES, Dispatch, reload_members, step_layout
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.output_pipeline import chain_output

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Shape
 
-from circulant.hw.array.banks import BankShape
+from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.lanes import array_images, row_shape
 from circulant.hw.array.output_pipeline import chain_width
 from circulant.hw.array.program import Program

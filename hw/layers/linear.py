@@ -3,7 +3,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-from circulant.hw.array.banks import BankShape
+from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import spare_blocks

@@ -10,11 +10,11 @@ from circulant.hw.arith.activation import table_image, table_widths
 from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
-from circulant.hw.array.restore import first_block, write_signature
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
+from circulant.hw.reload.restore import first_block, write_signature
 from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer

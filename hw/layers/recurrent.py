@@ -11,14 +11,13 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.banks import BankShape, write_latency
+from circulant.hw.array.bank_shape import BankShape, write_latency
 from circulant.hw.array.dispatch import PLACES, step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
 from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import SECOND, Program
-from circulant.hw.array.restore import Restore
 from circulant.hw.array.row_buffers import RowBuffers
 from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.image import Image
@@ -26,6 +25,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.layers.pointwise import Pointwise, pointwise_images, pointwise_latency, pointwise_parts
 from circulant.hw.reload.config import Config, MemoryWindow
+from circulant.hw.reload.restore import Restore
 from circulant.hw.stream.pipeline import LEVELS, Queue, block, connect, delay, element
 from circulant.hw.unit import Site, loadable, unit
 from circulant.sim.configuration import StateShape

@@ -9,7 +9,7 @@ from functools import singledispatch
 from circulant.hw.arith.activation import activation_latency
 from circulant.hw.arith.straight_lines import StraightLines, straight
 from circulant.hw.array import row_buffers
-from circulant.hw.array.banks import write_latency
+from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan, Sharing, StreamPlan
 from circulant.hw.layers.reduce.argmax import argmax_latency

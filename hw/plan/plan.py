@@ -1,22 +1,32 @@
 """From a budget of multipliers to arrays: what each layer gets."""
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from circulant.hw.array.plans import Plan
+from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.plans import LayerPlan, Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
+from circulant.hw.plan.latency import leaving
 from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
-from circulant.hw.plan.shared_plan import OBJECTIVES, least_shared, shareable, shared_plans
+from circulant.hw.plan.shared_plan import least_shared, shareable, shared_plans
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
 
-__all__ = ["KINDS", "Ladder", "Plan", "each_step", "ladder", "layer_multiplications", "plan", "repeats",
-           "require_positive", "rung_cycles", "rung_multipliers"]
+__all__ = ["KINDS", "OBJECTIVES", "Alternative", "Ladder", "Plan", "alternatives", "each_step", "ladder",
+           "layer_multiplications", "plan", "repeats", "require_positive", "rung_cycles", "rung_multipliers"]
+
+OBJECTIVES = ("throughput", "auto", "latency", "area")
+"""Aims of a design: an array for each layer, so that all work at once; of that and one array for all layers the one
+with the shorter period, of equals with the shorter latency; the one with the shorter latency; one array for all, with
+the shortest period."""
+
+EACH, ONE = "an array for each layer", "one array for all layers"
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
@@ -49,12 +59,30 @@ def repeats(network: Network) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """Engines that a network can have within a budget.
+
+    Parameters:
+        engines: in words.
+        period: cycles from step to step, of the slowest layer.
+        latency: of a sample through recurrent and fully connected layers, in a closed loop, in cycles; None of others.
+    """
+
+    engines: str
+    plans: list[Plan]
+    period: float
+    latency: int | None
+
+    @property
+    def multipliers(self) -> int:
+        return sum(each.multipliers for each in self.plans)
+
+
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
          objective: str = "throughput") -> list[Plan]:
-    """For each layer the plan that makes the slowest layer as fast as ``multipliers`` in all allow.
-
-    Starts with the smallest plan of each layer and enlarges that of the slowest one that can still grow. The two
-    directions of a bidirectional layer grow together.
+    """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
+    allow; for other objectives see `alternatives`.
 
     Parameters:
         streams: independent sequences that a recurrent layer interleaves; with 1 a step takes the least time, with 3
@@ -66,6 +94,57 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
             hardware or none for several streams.
     """
+    if objective != "throughput":
+        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)[0].plans
+    found = _ladders(network, multipliers, streams, levels, objective)
+    short = sum(rung_multipliers(each.rungs[0]) for each in found) > multipliers
+    return _separate(network, multipliers, found, _one_array(network, streams, levels) if short else "")
+
+
+def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+                 objective: str) -> list[Alternative]:
+    """The engines that a network can have within a budget, the best first, for an objective other than "throughput".
+
+    Raises:
+        Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
+    """
+    ladders = _ladders(network, multipliers, streams, levels, objective)
+    try:
+        layers = shareable(network, streams)
+    except Refusal:
+        if objective != "auto":
+            raise
+        return [_each(network, _separate(network, multipliers, ladders, ""))]
+    found: list[Alternative] = []
+    if sum(rung_multipliers(each.rungs[0]) for each in ladders) <= multipliers:
+        found.append(_each(network, _separate(network, multipliers, ladders, "")))
+    aim = "latency" if objective == "latency" else "area"
+    one, cost = shared_plans(layers, multipliers, levels=levels, objective=aim)
+    found.append(Alternative(ONE, [*one, *(each.rungs[0][0] for each in ladders[len(one):])], cost.period,
+                             cost.latency))
+    order = {"auto": lambda each: (each.period, each.latency), "latency": lambda each: (each.latency, each.period),
+             "area": lambda each: (each.engines != ONE, 0)}
+    return sorted(found, key=order[objective])
+
+
+def _each(network: Network, plans: list[Plan]) -> Alternative:
+    """An array for each layer, with its period and, where that is known of all layers, its latency."""
+    working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
+    cycles: list[int] | None = None
+    for layer, plan in zip(network.layers, plans, strict=True):
+        if cycles is None and isinstance(plan, LayerPlan):
+            k = matrices(layer)[0].product.block_size
+            cycles = list(range(1 - -(-network.inputs // k), 1))
+        cycles = None if cycles is None or not isinstance(plan, LayerPlan) else leaving(layer, plan, cycles, k)
+    return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), None if not cycles else cycles[-1])
+
+
+def _ladders(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> list[Ladder]:
+    """The ladder of each layer.
+
+    Raises:
+        Refusal: as `plan`.
+    """
     require_positive("multipliers", multipliers, "give the budget of the device")
     require_positive("streams", streams, "give 1 for the least latency")
     found = [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
@@ -73,16 +152,22 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
     _check(network, streams)
     if objective not in OBJECTIVES:
         raise Refusal(f"hardware.objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
-    if objective != "throughput":
-        one, _ = shared_plans(shareable(network, streams), multipliers, levels=levels, objective=objective)
-        return [*one, *(each.rungs[0][0] for each in found[len(one):])]
+    return found
+
+
+def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: str) -> list[Plan]:
+    """An array for each layer: starts with the smallest plan of each and enlarges that of the slowest one that can
+    still grow. The two directions of a bidirectional layer grow together.
+
+    Parameters:
+        way_out: of a budget that is too small.
+    """
     times = repeats(network)
     ladders: Ladders = [each.rungs for each in found]
     least = sum(rung_multipliers(rungs[0]) for rungs in ladders)
     if least > multipliers:
         raise Refusal(f"Network {network.name!r} needs at least {least} multipliers, the smallest lane per layer, not "
-                      f"{multipliers}; raise hardware.multipliers or choose a smaller block size"
-                      f"{_one_array(network, streams, levels)}")
+                      f"{multipliers}; raise hardware.multipliers or choose a smaller block size{way_out}")
     shared = [_shared(each, multipliers, times) for each in (ladders, *_tiled(network, ladders))]
     ladders, chosen, left = min(
         (each for each in shared if each is not None),

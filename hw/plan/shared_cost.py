@@ -6,18 +6,19 @@ simulated hardware by its tests.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import Program
 from circulant.hw.plan.shared_layer import SharedLayer
 
-__all__ = ["Cost", "shared_cost"]
+__all__ = ["Cost", "sample_issues", "shared_cost"]
 
-STEPS = 18
-"""Steps that are played for a period."""
+MOST_STEPS = 96
+"""Steps that are played for a period at the most."""
 
-TURNS = 12
-"""Steps at their end whose mean it is: steps may be long and short by turns."""
+SETTLED = 6
+"""Steps that must have repeated those before, at the least."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class Cost:
     """Cycles of a network.
 
     Parameters:
-        period: from step to step when the next input is always there.
+        period: from step to step when the next input is always there; a mean, as steps can be long and short by turns.
+        steps: from each of the first steps to the next one, until they repeat.
         results: from the last block of a sample to each block of its result, in a closed loop.
         latency: to the last one.
     """
 
     period: float
+    steps: tuple[int, ...]
     results: tuple[int, ...]
 
     @property
@@ -46,34 +49,55 @@ def shared_cost(layers: Sequence[Simple], programs: Sequence[Program], elements:
         elements: of their pointwise units.
     """
     taken, _ = _play(layers, programs, elements, closed=False)
-    ends = taken[len(taken) // STEPS - 1::len(taken) // STEPS]
-    period = (ends[-1] - ends[-1 - TURNS]) / TURNS
+    steps = [late - early for early, late in pairwise(taken)]
+    turns = _turns(steps) or len(steps) // 2
+    period = sum(steps[-turns:]) / turns
     taken, given = _play(layers, programs, elements, closed=True)
-    return Cost(int(period) if period == int(period) else period,
-                tuple(cycle - taken[-1] for cycle in given[-(len(given) // 3):]))
+    return Cost(int(period) if period == int(period) else period, tuple(steps),
+                tuple(cycle - taken[-1] for cycle in given))
+
+
+def sample_issues(layers: Sequence[Simple], programs: Sequence[Program],
+                  elements: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
+    share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
+    issues: list[tuple[int, int, int]] = []
+    taken, _ = _play(layers, programs, elements, closed=True, issues=issues)
+    return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
+
+
+def _turns(steps: Sequence[int]) -> int:
+    """After how many steps their cycles repeat: the last `SETTLED` of them or more, and all of such a turn, are those
+    of the turn before; 0 where they do not."""
+    for turn in range(1, len(steps) // 2 + 1):
+        count = max(turn, SETTLED)
+        if len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]:
+            return turn
+    return 0
 
 
 def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int], *,
-          closed: bool) -> tuple[list[int], list[int]]:
-    """Cycles in which the first layer takes its blocks, and in which those of results leave.
+          closed: bool, issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int]]:
+    """Cycles in which the first layer has taken steps, and in which the blocks of the last result leave.
 
     Parameters:
         closed: three steps, each of which comes when the one before has left for long, and whose results all leave;
-            else `STEPS`, as they are taken, without an end: layers behind one that gives its last state have nothing
-            to do.
+            else steps as they are taken, until they repeat or are `MOST_STEPS`: layers behind one that gives its last
+            state have nothing to do.
+        issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
     ends_at = next((n for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
     if not closed:
         layers = layers[:ends_at + 1]
-    chain = [SharedLayer(layer, program, each) for layer, program, each in zip(layers, programs, elements, strict=False)]
+    chain = [SharedLayer(*each) for each in zip(layers, programs, elements, strict=False)]
     chain[-1].skips = not closed and ends_at < len(layers)
-    drain, steps = _Drain(programs[0]), 3 if closed else STEPS
+    drain, steps = _Drain(programs[0]), 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
     offered, cycle, quiet = 0, 0, 0
     sizes = chain[0].x_blocks, chain[-1].blocks
     quiet_cycles = sum(program.cycles * program.shape.fold for program in programs) + 300
-    while len(given) < steps * sizes[1] if closed else len(taken) < steps * sizes[0]:
+    while len(given) < steps * sizes[1] if closed else len(taken) < steps:
         waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
                                                         (offered and quiet < quiet_cycles))
         came = not waits and offered < steps * sizes[0]
@@ -86,7 +110,10 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
                 behind.accepts = valid and ready
         if chain[0].accepts:
             offered += 1
-            taken.append(cycle)
+            if offered % sizes[0] == 0:
+                taken.append(cycle)
+                if not closed and _turns([late - early for early, late in pairwise(taken)]):
+                    break
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
@@ -94,12 +121,14 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
         inside = [each for each in chain if each.phase]
         asking = inside or [each for each in chain if each.asks]
         granted = asking[-1] if asking else None
+        if issues is not None and granted is not None:
+            issues.append((cycle, chain.index(granted), granted.command))
         ends = granted is not None and granted.ending
         free = drain.next(ends)
         for each in chain:
             each.edge(cycle, granted is each, free)
         cycle += 1
-    return taken, given
+    return taken, given[-sizes[1]:]
 
 
 class _Drain:

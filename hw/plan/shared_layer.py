@@ -30,7 +30,7 @@ class _Delay:
         self.events.append((cycle + self.cycles, second))
 
     def get(self, cycle: int) -> bool | None:
-        """What comes in a cycle; None when nothing does."""
+        """The block of a cycle; None when nothing comes."""
         return self.events.popleft()[1] if self.events and self.events[0][0] == cycle else None
 
 
@@ -40,6 +40,7 @@ class SharedLayer:
     Members:
         takes, offers: a block can come; one waits to leave.
         accepts, leaves: what of that happens in this cycle.
+        command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
         skips: results do not leave, as they are not those of a last step.
     """
@@ -59,7 +60,7 @@ class SharedLayer:
         self._room, self._ring = 3 * self.blocks, 2 if h_blocks else 3
         self._whole_rows = [self._completed(program, number) for number in range(len(program.passes))]
         # The sequencer: command, place in it, phase; whether the next issue may go, whether it leads its step.
-        self._command, self._at, self.phase = 0, 0, 0
+        self.command, self._at, self.phase = 0, 0, 0
         self._active = self._clear = self._zero = self._leads = False
         # The dispatch: a step that has begun, what is due of it; what is being read; steps and blocks under way.
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
@@ -115,7 +116,7 @@ class SharedLayer:
     @property
     def ending(self) -> bool:
         """Whether the issue ends a pass in this cycle."""
-        return self.phase == self._fold - 1 and self._ends(self._command, self._at, self._leads)
+        return self.phase == self._fold - 1 and self._ends(self.command, self._at, self._leads)
 
     def _ends(self, command: int, at: int, leads: bool) -> bool:
         issue = self._issues[command][at]
@@ -129,10 +130,10 @@ class SharedLayer:
             free: an issue of the next cycle that ends a pass will find the drain free.
         """
         moves = granted and self.phase == self._fold - 1
-        done = moves and self._at == len(self._issues[self._command]) - 1
-        ended = self._command if done else -1
-        if moves and self._ends(self._command, self._at, self._leads):
-            stage, blocks = self._whole_rows[self._issues[self._command][self._at].number]
+        done = moves and self._at == len(self._issues[self.command]) - 1
+        ended = self.command if done else -1
+        if moves and self._ends(self.command, self._at, self._leads):
+            stage, blocks = self._whole_rows[self._issues[self.command][self._at].number]
             self._ready[stage].extend([cycle + each for each in blocks])
         pick, leads = self._pick(), not self._begun
         accepted = pick if not self._active or done else -1
@@ -151,7 +152,7 @@ class SharedLayer:
         elif moves:
             self._at += 1
         if accepted >= 0:
-            self._active, self._command, self._at, self._zero, self._leads = True, accepted, 0, zero, leads
+            self._active, self.command, self._at, self._zero, self._leads = True, accepted, 0, zero, leads
         reads = self._queued > 0 and (not self.offers or self.leaves)
         self.offers = self._queued > 0 or (self.offers and not self.leaves)
         self._queued += queued - reads
@@ -174,12 +175,12 @@ class SharedLayer:
         """Whether an issue may go in the next cycle."""
         if accepted >= 0:
             need = self._issues[accepted][0].need
-            come = self._have[VECTORS[accepted]] >= need and not (self._active and self._command == accepted)
+            come = self._have[VECTORS[accepted]] >= need and not (self._active and self.command == accepted)
             return (zero or come) and (free or not self._ends(accepted, 0, not self._begun))
-        issues = self._issues[self._command]
+        issues = self._issues[self.command]
         at = min(self._at + moves, len(issues) - 1)
-        enough = (self._command == MAIN and self._zero) or self._have[VECTORS[self._command]] >= issues[at].need
-        return enough and (free or not self._ends(self._command, at, self._leads))
+        enough = (self.command == MAIN and self._zero) or self._have[VECTORS[self.command]] >= issues[at].need
+        return enough and (free or not self._ends(self.command, at, self._leads))
 
     def _dispatch(self, accepted: int, ended: int, fetched: bool, ends: bool) -> None:
         """The registers of the dispatch."""
@@ -226,7 +227,7 @@ class SharedLayer:
         if ended == AHEAD:
             self._held -= self.x_blocks
             self._inputs -= 1
-        if ended == AHEAD or ended == SECOND or (ended == MAIN and not self._zero):
+        if ended in (AHEAD, SECOND) or (ended == MAIN and not self._zero):
             self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
 
     def _give(self, cycle: int) -> tuple[bool, bool]:

@@ -14,14 +14,13 @@ from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
-__all__ = ["OBJECTIVES", "least_shared", "shareable", "shared_plans"]
+__all__ = ["least_shared", "shareable", "shared_plans"]
 
-OBJECTIVES = ("throughput", "latency", "area")
-"""Aims of a design: the period of a step, with an array for each layer; the latency of a sample, with one array
-for all; the period with one array for all, which needs the fewest multipliers."""
+FINALISTS = 5
+"""Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
 
-FINALISTS = 8
-"""Arrays whose exact cost is computed, those with the best estimates."""
+NEARLY, EQUAL = 1 / 12, 1 / 40
+"""Shares by which an estimate may be above the best one for a second look, and an exact cost to count as equal."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
     Raises:
         Refusal: when there are others, or they cannot.
     """
-    why = "hardware.objective must be 'throughput' where layers cannot share an array, but"
+    why = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but"
     found = [layer for layer in network.layers if layer.kind != "argmax"]
     for layer in found:
         if layer.kind not in ("linear", "gru", "lstm", "rnn"):
@@ -59,6 +58,9 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
                                                                                                    Cost]:
     """The plan of each layer, and their cost.
 
+    Parameters:
+        objective: "latency" of a sample, or "area", the shortest period.
+
     Raises:
         Refusal: when the multipliers are too few for one lane.
     """
@@ -66,14 +68,57 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
     if not found:
         raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
                       f"{multipliers}; raise hardware.multipliers")
-    keys = {"latency": lambda each: (each.latency, each.period, each.multipliers),
-            "area": lambda each: (each.period, each.multipliers, each.latency)}
-    finalists = sorted(found, key=keys[objective])[:FINALISTS]
-    first = [(_cost(layers, each, (each.shape.slots, ROWS, each.shape.slots)), each) for each in finalists]
-    best = min(first, key=lambda pair: (_order(pair[0], objective), pair[1].multipliers))[1]
-    costs = [(_cost(layers, best, spacing), spacing) for spacing in spacings(best.shape)]
-    cost, spacing = min(costs, key=lambda pair: _order(pair[0], objective))
-    return _plans(layers, best, spacing, cost.period), cost
+    plain = [(_cost(layers, each, (each.shape.slots, ROWS, each.shape.slots)), each)
+             for each in _finalists(found, objective)]
+    best = plain[_best([(cost, each.multipliers) for cost, each in plain], objective)][1]
+    spaced = [(_cost(layers, best, spacing), spacing) for spacing in spacings(best.shape)]
+    cost, spacing = spaced[_best([(cost, 0) for cost, _ in spaced], objective)]
+    elements, cost = _grown(layers, best, spacing, multipliers, cost)
+    return _plans(layers, best, spacing, cost.period, elements), cost
+
+
+def _grown(layers: Sequence[Simple], best: Candidate, spacing: tuple[int, int, int], multipliers: int,
+           cost: Cost) -> tuple[list[int], Cost]:
+    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
+    and the cost."""
+    k = matrices(layers[0])[0].product.block_size
+    elements, left = [best.elements] * len(layers), multipliers - best.multipliers
+    most = cost.period * (1 + EQUAL)
+    while True:
+        tried = []
+        for n, layer in enumerate(layers):
+            more = element_multiplications(layer) * elements[n]
+            if 0 < more <= left and elements[n] < k:
+                grown = [each * 2 if at == n else each for at, each in enumerate(elements)]
+                found = _cost(layers, best, spacing, grown)
+                if found.latency < cost.latency and found.period <= most:
+                    tried.append((found.latency, more, n, grown, found))
+        if not tried:
+            return elements, cost
+        _, more, _, elements, cost = min(tried)
+        left -= more
+
+
+def _finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
+    """The candidates with the best estimates of what the objective asks for; and of those that are nearly as good, the
+    best by the other figure."""
+    def figures(each: Candidate) -> tuple[int, int, int]:
+        pair = (each.latency, each.period) if objective == "latency" else (each.period, each.latency)
+        return *pair, each.multipliers
+
+    first = sorted(found, key=figures)
+    most = figures(first[0])[0] * (1 + NEARLY)
+    second = sorted((each for each in first if figures(each)[0] <= most), key=lambda each: figures(each)[1::-1])
+    return [*first[:FINALISTS], *(each for each in second[:FINALISTS] if each not in first[:FINALISTS])]
+
+
+def _best(costs: Sequence[tuple[Cost, int]], objective: str) -> int:
+    """The place of the best cost, with multipliers: by what the objective asks for, of equals by the other figure."""
+    pairs = [(cost.latency, cost.period) if objective == "latency" else (cost.period, cost.latency)
+             for cost, _ in costs]
+    most = min(pairs)[0] * (1 + EQUAL)
+    return min((n for n, pair in enumerate(pairs) if pair[0] <= most),
+               key=lambda n: (pairs[n][1], pairs[n][0], costs[n][1]))
 
 
 def least_shared(layers: Sequence[Simple], levels: int) -> int:
@@ -81,22 +126,20 @@ def least_shared(layers: Sequence[Simple], levels: int) -> int:
     return min(each.multipliers for each in _candidates(layers, levels))
 
 
-def _order(cost: Cost, objective: str) -> tuple[float, float]:
-    return (cost.latency, cost.period) if objective == "latency" else (cost.period, cost.latency)
-
-
-def _plans(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int],
-           period: float) -> list[LayerPlan]:
+def _plans(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int], period: float,
+           elements: Sequence[int] = ()) -> list[LayerPlan]:
+    """The plans of layers; with so many elements in each pointwise unit, or those of the candidate."""
     sharing = Sharing(tuple(layers), chosen.shape, (spacing,) * len(layers))
     k = matrices(layers[0])[0].product.block_size
-    found = [LayerPlan(chosen.shape, chosen.elements if cells_of(layer) else 0,
-                       multipliers=element_multiplications(layer) * chosen.elements, cycles=period, spacing=spacing,
-                       sharing=sharing) for layer in layers]
+    found = [LayerPlan(chosen.shape, each if cells_of(layer) else 0, multipliers=element_multiplications(layer) * each,
+                       cycles=period, spacing=spacing, sharing=sharing)
+             for layer, each in zip(layers, elements or [chosen.elements] * len(layers), strict=True)]
     return [replace(found[0], multipliers=found[0].multipliers + chosen.shape.multipliers(k)), *found[1:]]
 
 
-def _cost(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int]) -> Cost:
-    plans = _plans(layers, chosen, spacing, 0)
+def _cost(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int],
+          elements: Sequence[int] = ()) -> Cost:
+    plans = _plans(layers, chosen, spacing, 0, elements)
     programs = [plan.program(layer) for plan, layer in zip(plans, layers, strict=True)]
     return shared_cost(layers, programs, [plan.elements for plan in plans])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from circulant.hw.array import row_buffers
-from circulant.hw.array.banks import write_latency
+from circulant.hw.array.bank_shape import write_latency
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.plans import Simple

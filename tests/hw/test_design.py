@@ -36,7 +36,8 @@ def test_the_manifest_says_what_the_folder_holds(design):
         "multipliers": design.multipliers, "memory_bits": design.memory_bits,
         "multiplications": {"per_step": layer_multiplications(gru), "per_sequence": layer_multiplications(out)},
         "streams": 1, "max_steps": None, "resources": design.manifest["resources"],
-        "family": "generic", "latency": sample_latency(design.network, design.plans, [(4, 4), (4, 2)]),
+        "family": "generic", "objective": "throughput", "alternatives": [],
+        "latency": sample_latency(design.network, design.plans, [(4, 4), (4, 2)]),
     }
     names = [f"{side}_axis_{signal}" for side in "sm" for signal in ("tdata", "tvalid", "tready", "tlast")]
     assert [port["name"] for port in design.manifest["ports"]] == ["clk", "rst", *names]
@@ -192,3 +193,14 @@ def test_streams_are_in_the_manifest():
     made = generate(network(1, 1, 1, **SMALL), streams=3)
     assert made.manifest["streams"] == 3
     assert [plan.streams for plan in made.plans] == [3]
+
+
+def test_what_the_chosen_engines_cost_is_what_the_design_has():
+    """Multipliers and memories are counted in the Verilog, and stated by the units."""
+    made = generate(network(4, 8, 4, outputs=4, returns="sequence"), multipliers=24, objective="auto")
+    chosen, other = made.manifest["alternatives"]
+    assert made.manifest["objective"] == "auto"
+    assert (chosen["multipliers"], chosen["memory_bits"]) == (made.multipliers, made.memory_bits)
+    assert chosen["latency"] == made.manifest["latency"]
+    assert chosen["cycles"] == max(entry["cycles"] for entry in made.manifest["layers"])
+    assert (chosen["cycles"], chosen["latency"]) < (other["cycles"], other["latency"])

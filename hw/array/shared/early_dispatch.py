@@ -37,7 +37,8 @@ class EarlyDispatch(Dispatch):
         choices: list[tuple[Value, int]] = [(fits, AHEAD)]
         if commands[MAIN]:
             whole, there = self._vectors(m, accepts, picks)
-            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & (there | fresh), MAIN), (fits & whole, AHEAD)]
+            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & (there | fresh), MAIN),
+                       (fits & whole, AHEAD)]
         if commands[SECOND]:
             waiting, other = Signal(range(3)), Signal()
             m.d.sync += [waiting.eq(waiting + follows - seconds), other.eq(other ^ seconds)]
@@ -94,7 +95,8 @@ class EarlyDispatch(Dispatch):
         marked, marked_at, last = Signal.like(place), Signal.like(at), Signal()
         m.d.comb += [marks.eq(unmarked & (self.inputs != 0)), last.eq(self.last.bit_select(marked_at, 1))]
         with m.If(marks):
-            m.d.sync += [unmarked.eq(0), fresh.eq(last), marked_at.eq(Mux(marked_at == shape.ring - 1, 0, marked_at + 1))]
+            m.d.sync += [unmarked.eq(0), fresh.eq(last),
+                         marked_at.eq(Mux(marked_at == shape.ring - 1, 0, marked_at + 1))]
         with m.If(starts):
             m.d.sync += [unmarked.eq(1), marked.eq(place)]
         for number in range(PLACES):

@@ -1,7 +1,7 @@
 import pytest
 from matplotlib.collections import PolyCollection
 
-from circulant.report.gantt import arrays, closing, draw, floor, rows
+from circulant.report.gantt import arrays, closing, draw, engines, floor, rows
 from tests.circulant.conftest import LAYERS
 
 GRU, LINEAR = LAYERS
@@ -39,6 +39,15 @@ def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
         "own floor of 8: each step waits for the state of the step before")
     assert closing(hardware(BOTH)).startswith("15 cycles per step, 2.14 times the floor of 7; limited by latency in "
                                               "layer 'both, backward', which takes 1.88 times its own floor of 8: ")
+
+
+def test_engines_that_were_compared_are_said_the_chosen_one_first():
+    one = {"engines": "one array for all layers", "cycles": 77.5, "latency": 96, "multipliers": 64, "memory_bits": 4100}
+    each = {"engines": "an array for each layer", "cycles": 84, "latency": None, "multipliers": 60, "memory_bits": 300}
+    assert engines({"alternatives": [one, each]}) == [
+        "chosen: one array for all layers: 77.5 cycles a step, latency 96, 64 multipliers, 4,100 memory bits",
+        "or an array for each layer: 84 cycles a step, 60 multipliers, 300 memory bits"]
+    assert engines({}) == []
 
 
 def test_the_closing_words_of_vectors():

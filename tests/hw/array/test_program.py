@@ -30,6 +30,12 @@ def program(request):
     return layer_program(CASES[name](), ArrayShape(*shape), spacing)
 
 
+@pytest.fixture(params=[(name, shape) for name in CASES for shape in SHAPES], ids=str)
+def early(request):
+    name, shape = request.param
+    return layer_program(CASES[name](), ArrayShape(*shape), SPACINGS[len(name) % 3], early=True)
+
+
 def all_issues(program):
     return [(command, issue) for command, issues in enumerate(program.commands) for issue in issues]
 
@@ -194,3 +200,42 @@ def test_programs_of_any_size_issue_each_group_of_a_pass_once(data):
     groups = -(-(x + h) // shape.columns)
     issued = sorted((issue.number, issue.group) for _, issue in all_issues(program))
     assert issued == [(n, group) for n in range(len(program.passes)) for group in range(groups)]
+
+
+@pytest.mark.parametrize("leading", [AHEAD, MAIN])
+def test_an_early_program_sums_up_each_pass_whichever_command_leads(early, leading):
+    """Its first issue of a step begins it, the last one ends it; blocks become whole behind all of their rows."""
+    order = [leading, AHEAD + MAIN - leading, SECOND]
+    issues = [(command, issue) for command in order for issue in early.commands[command]]
+    passes = {}
+    for command, issue in issues:
+        leads = command == leading
+        begins, ends = issue.first and (issue.alone or leads), issue.ends and (issue.alone or not leads)
+        passes.setdefault(issue.number, []).append((begins, ends))
+    for found in passes.values():
+        assert [begins for begins, _ in found] == [True, *[False] * (len(found) - 1)]
+        assert [ends for _, ends in found] == [*[False] * (len(found) - 1), True]
+    there = set()
+    for command, issue in issues:
+        if issue.ends and (issue.alone or command != leading):
+            p = early.passes[issue.number]
+            matrix, kinds = early.matrices[p.matrix], len(early.matrices[p.matrix].kinds)
+            for row in range(p.first_row, min(p.first_row + early.shape.rows, matrix.rows)):
+                there.add((p.matrix, row))
+                if matrix.completes and row % kinds == kinds - 1:
+                    for index, other in enumerate(early.matrices):
+                        if other.stage == matrix.stage:
+                            of_block = range(row // kinds * len(other.kinds), (row // kinds + 1) * len(other.kinds))
+                            assert {(index, each) for each in of_block} <= there
+
+
+def test_the_shares_of_an_early_program_read_no_column_of_the_other_vector(early):
+    columns = early.shape.columns
+    inputs = [range(issue.group * columns, (issue.group + 1) * columns) for issue in early.commands[AHEAD]]
+    own = [range(issue.group * columns, (issue.group + 1) * columns) for issue in early.commands[MAIN]]
+    for matrix in early.matrices:
+        for part in (part for part in matrix.parts if not part.vector):
+            group = own if part.column else inputs
+            assert set(part.columns) <= {column for each in group for column in each}
+            assert not set(part.columns) & {column for each in (inputs if part.column else own) for column in each}
+    assert all(issue.need >= 1 for issues in early.commands for issue in issues)

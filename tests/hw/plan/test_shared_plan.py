@@ -1,10 +1,13 @@
 """Which layers share an array, what it costs, and what cannot be had."""
 import re
+from dataclasses import replace
 
 import pytest
 
-from circulant.hw.plan.plan import plan
+from circulant.hw import generate
+from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent
@@ -35,13 +38,52 @@ def test_more_multipliers_make_a_shared_array_faster():
     (network(4, 12, 8, outputs=8, k_out=2), {}, "the block sizes of 'small' are [2, 4], and not one above 1"),
     (TWO, {"streams": 3}, "3 sequences are interleaved; set hardware.streams to 1")])
 def test_layers_that_cannot_share_are_refused(made, options, rule):
-    rule = f"hardware.objective must be 'throughput' where layers cannot share an array, but {rule}"
+    rule = f"hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but {rule}"
     with pytest.raises(Refusal, match=re.escape(rule)):
         plan(made, 60, objective="latency", **options)
 
 
+def test_a_bidirectional_layer_does_not_share_an_array():
+    one = recurrent("lstm", k=4, inputs=4, hidden=4)
+    both = Bidirectional("both", *(replace(one, name=f"both.{direction}") for direction in ("forward", "backward")))
+    made = Network("both", 4, True, (both,))
+    with pytest.raises(Refusal, match="but layer 'both' is a bidirectional, and not recurrent or fully connected"):
+        plan(made, 60, objective="latency")
+
+
+def test_layers_that_share_an_array_are_not_reloadable():
+    with pytest.raises(Refusal, match=re.escape(
+            "A reloadable design must have an array for each layer, but hardware.objective is 'area'; set it to "
+            "'throughput' or 'auto', or hardware.reloadable to false")):
+        generate(TWO, multipliers=60, objective="area", reloadable=True)
+
+
 def test_an_unknown_objective_is_refused():
     layer = recurrent("lstm", k=4, inputs=4, hidden=4)
-    rule = "hardware.objective must be one of throughput, latency, area, not 'speed'"
+    rule = "hardware.objective must be one of throughput, auto, latency, area, not 'speed'"
     with pytest.raises(Refusal, match=re.escape(rule)):
         plan(Network("one", 4, True, (layer,)), 60, objective="speed")
+
+
+def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_all():
+    few, many = (alternatives(TWO, budget, objective="auto") for budget in (16, 400))
+    for found in few, many:
+        assert [(each.period, each.latency) for each in found] == sorted((each.period, each.latency) for each in found)
+        assert {each.engines for each in found} == {"an array for each layer", "one array for all layers"}
+        assert all(each.multipliers == sum(plan.multipliers for plan in each.plans) for each in found)
+    assert few[0].period > many[0].period
+    soonest = alternatives(TWO, 400, objective="latency")
+    assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
+    assert plan(TWO, 16, objective="auto")[0].shape == few[0].plans[0].shape
+
+
+def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
+    made = network(4, 12, 8, outputs=8, k_out=2)
+    found, = alternatives(made, 60, objective="auto")
+    assert found.engines == "an array for each layer"
+    assert [each.shape for each in found.plans] == [each.shape for each in plan(made, 60)]
+
+
+def test_a_budget_below_an_array_for_each_layer_leaves_one_for_all():
+    found, = alternatives(TWO, 6, objective="auto")
+    assert (found.engines, found.multipliers) == ("one array for all layers", 6)
