@@ -77,7 +77,7 @@ def closing(hardware: Mapping[str, Any]) -> str:
 def engines(hardware: Mapping[str, Any]) -> list[str]:
     """A line for each of the engines that a network could have within its budget, the chosen ones first; none where
     nothing was compared."""
-    said = []
+    said: list[str] = []
     for each in hardware.get("alternatives") or []:
         latency = "" if each["latency"] is None else f", latency {each['latency']:,}"
         said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {round(each['cycles'], 2):,} cycles a step"

@@ -71,7 +71,8 @@ class Profile:
         whole = Piece(depth, width, self.place(depth, width, writable=writable, asynchronous=asynchronous))
         if whole.place != "block" or not self.forms:
             return (whole,)
-        beside, found = "registers" if writable else "logic", [(whole,)]
+        beside = "registers" if writable else "logic"
+        found: list[tuple[Piece, ...]] = [(whole,)]
         for words, bits in self.forms:
             if 0 < (rest := width % bits) < width and depth * rest <= self.beside:
                 found.append((Piece(depth, width - rest, "block"), Piece(depth, rest, beside)))
