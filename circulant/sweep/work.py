@@ -48,18 +48,18 @@ FEW = 64
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in one line; what is no sentence for a user is said with its type."""
+    """The reason of a failure, in one line; errors that are not written for users have their type in front."""
     text, told = "; ".join(str(error).splitlines()), isinstance(error, Refusal | SimulationError | ToolError)
     return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def failure(error: Exception) -> Found:
-    """The findings of a point that failed."""
+    """The row of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 
 def epochs(point: Point, *, dense: bool = False) -> int:
-    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
+    """The greatest number of epochs of its training, without the dense baseline or of the baseline alone."""
     settings = point.experiment.training
     if dense:
         return settings.dense_epochs
