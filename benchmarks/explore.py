@@ -32,7 +32,7 @@ from circulant.training.settings import CompressionSettings
 __all__ = ["RECORD", "measure"]
 
 RECORD = Path("docs/measured/explore-fsdd-gru.json")
-"""What `circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F` wrote."""
+"""The record that `circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F` wrote."""
 
 POINTS = 200_000
 CHECKED = 12

@@ -70,8 +70,8 @@ def parts(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, relo
 def latency(network: Network, plans: Sequence[Plan], *, max_steps: int = 128) -> int | None:
     """The latency of a sample, as `circulant.hw.plan.latency.sample_latency`."""
     with unelaborated():
-        units = Top(network, plans, max_steps=max_steps).units
-    return sample_latency(network, plans, [(values(unit.i), values(unit.o)) for unit in units])
+        blocks = [(values(unit.i), values(unit.o)) for unit in Top(network, plans, max_steps=max_steps).units]
+    return sample_latency(network, plans, blocks)
 
 
 def memories(layer: Layer, plan: Plan, *, max_steps: int = 128) -> list[Memory]:

@@ -66,14 +66,17 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     assert trained["scores"] == scores
     assert found[1] == {
         "quantized": quantized, "multipliers": generated["multipliers"], "memory_bits": generated["memory_bits"],
-        "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "weight_memory_bits": 8 * found[1]["weights"],
+        "weights": 3 * (8 * 8 // 4 + 8 * 8 // 4) + 12 * 8 // 4, "dense_weights": 3 * 2 * 8 * 8 + 12 * 8,
+        "multiplications": generated["multiplications"]["per_step"], "latency": generated["latency"],
+        "weight_memory_bits": 8 * found[1]["weights"],
         "cycles_per_step": generated["layers"][0]["cycles"],
         "floor_cycles": -(-generated["multiplications"]["per_step"] // generated["multipliers"])}
     assert network.layers[0].gates.block_size == 4
     assert generated["multiplications"]["per_step"] > 2 * 3 * 4 * multiplications(4)
 
     # A budget that is too small, and what is known of the point all the same.
-    assert found[0] == {name: found[1][name] for name in ("quantized", "weights", "weight_memory_bits")} | {
+    assert found[0] == {name: found[1][name] for name in ("quantized", "weights", "dense_weights",
+                                                                   "weight_memory_bits")} | {
         "reason": found[0]["reason"], "code": 2}
     assert "needs at least" in found[0]["reason"] and "multipliers" in found[0]["reason"]
 
@@ -194,6 +197,7 @@ def test_a_simulation_gives_its_cycles_or_the_reason(points, monkeypatch, mismat
     class Design:
         def __init__(self, network, multipliers, streams, **options):
             self.plans, self.multipliers, self.memory_bits = plan(network, multipliers), multipliers, 4321
+            self.manifest = {"latency": 77}
 
         def write(self, folder):
             return folder
