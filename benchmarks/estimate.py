@@ -43,16 +43,19 @@ MORE_IMAGES = (2, 6, 7, 8, 9, 10, 11, 12)
 NAMES = ("dsps", "block_rams", "luts", "flip_flops")
 
 
-def measure(*, logic: Path = LOGIC, routes: bool = True, mhz: float = 120.0,
+def measure(*, logic: Path = LOGIC, routes: bool = True, kept: Path | None = None, mhz: float = 120.0,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Rows of figures, errors by family, and a table.
 
     Parameters:
         logic: what ``python -m benchmarks logic`` found.
         routes: place and route ten designs, some minutes each.
+        kept: figures of an earlier measurement, whose clocks stand for those that are not routed anew.
         mhz: the clock that nextpnr is asked for.
     """
     found = {row["design"]: row["found"] for row in json.loads(logic.read_text("utf-8"))["designs"]}
+    clocked = {} if kept is None else {row["design"]: row["routed_mhz"] for row in json.loads(
+        kept.read_text("utf-8"))["designs"] if "routed_mhz" in row}
     rows = []
     for key, title, make in designs():
         note(title)
@@ -64,6 +67,8 @@ def measure(*, logic: Path = LOGIC, routes: bool = True, mhz: float = 120.0,
         if routes and key in ROUTED:
             row["routed_mhz"] = _routed(design, mhz)
             note(f"  {row['routed_mhz']:.1f} MHz routed, {made['ecp5']['mhz']:.1f} MHz estimated")
+        elif title in clocked:
+            row["routed_mhz"] = clocked[title]
         rows.append(row)
     errors = {family: {"designs": len(rows)} | {name: _spread(
         [row["estimated"][family][name] / row["found"][family][name] - 1 for row in rows

@@ -19,6 +19,7 @@ from circulant.boards.device import devices
 from circulant.sim import artifact
 from circulant.sim.files import files
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.registers import BUSES
 from circulant.sim.settings import Table, key, keys, read, title
 from circulant.training.settings import CompressionSettings, DataSettings, ModelSettings, TrainingSettings
 
@@ -114,6 +115,8 @@ class Hardware(Table):
                                   "run time; see reload.md")
     family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
                       "the same in all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
+    bus: str = key("none", "a wrapper through which a host reads and writes registers, and reaches the port of a "
+                   "reloadable design; see integration.md", choices=BUSES)
     argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
                               "lowest")
 

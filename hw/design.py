@@ -1,7 +1,8 @@
 """From a network to a folder of Verilog: ``top.v``, memory images, ``manifest.json``."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
 from circulant.hw.emit.profile import PROFILES
@@ -21,6 +22,7 @@ from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal, nearest
+from circulant.sim.registers import BUSES
 from circulant.sim.shape.chain import flows
 
 __all__ = ["Design", "generate", "layer_entry"]
@@ -36,6 +38,7 @@ class Design:
         verilog: text of ``top.v``.
         images: memory images by file name.
         manifest: what ``manifest.json`` holds, all but the hashes of the files.
+        bus: the Verilog of the wrapper for a bus by file name.
     """
 
     network: Network
@@ -43,6 +46,7 @@ class Design:
     verilog: str
     images: dict[str, str]
     manifest: Json
+    bus: dict[str, str] = field(default_factory=dict)
 
     KIND = design.KIND
     VERSION = design.VERSION
@@ -87,7 +91,8 @@ class Design:
             raise Refusal(f"The folder of a design must be new, empty or a design's, but {folder} holds other files; "
                           "choose another one")
         with artifact.replaced_folder(folder) as fresh:
-            contents = {name: text.encode() for name, text in {"top.v": self.verilog, **self.images}.items()}
+            contents = {name: text.encode() for name, text in {
+                "top.v": self.verilog, **self.images, **self.bus}.items()}
             for name, data in contents.items():
                 (fresh / name).write_bytes(data)
             artifact.write_json(fresh / "manifest.json", self.KIND, self.VERSION,
@@ -98,7 +103,7 @@ class Design:
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
-             objective: str = "throughput", family: str = "generic") -> Design:
+             objective: str = "throughput", family: str = "generic", bus: str = "none") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -113,6 +118,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             a step shorter and the clock slower, see docs/synthesis.md.
         objective: "throughput": an array for each layer, so that all work at once; "latency": one array for all layers,
             which a single sample has to itself; "area": that one with the best period, for small budgets.
+        bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
+            resets it, and reaches the configuration port; see docs/integration.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -121,6 +128,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     network = network.with_argmax() if argmax else network
     if family not in PROFILES:
         raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
+    if bus not in BUSES:
+        raise Refusal(f"A bus must be one of {', '.join(BUSES)}, not {bus!r}{nearest(bus, BUSES)}")
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -143,7 +152,10 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         manifest |= {"resources": counted.as_json(), "family": family}
-    return Design(network, plans, verilog, target.images, manifest)
+        if bus == "none":
+            return Design(network, plans, verilog, target.images, manifest)
+        wrapper, entry = bus_verilog(manifest, family)
+    return Design(network, plans, verilog, target.images, manifest | {"bus": entry}, {FILE: wrapper})
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -32,7 +32,7 @@ MANIFEST = Table({
     "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
 }, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT,
-    "latency": Null(COUNT)}, open=True)
+    "latency": Null(COUNT), "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 
 
@@ -50,10 +50,12 @@ def read(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     path = folder / "manifest.json"
     body = artifact.read_json(path, KIND, VERSION, MANIFEST)
-    named = [*body["verilog"], *body["images"]]
+    bus = body.get("bus", {}).get("verilog", [])
+    named = [*body["verilog"], *body["images"], *bus]
     if sorted(named) != sorted(body["files"]):
-        raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images', and no other; "
-                      "generate the design anew")
+        also = ", 'bus'" if bus else ""
+        raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images'{also}, and no "
+                      "other; generate the design anew")
     for name in named:
         _check(folder / name, body["files"][name], path)
     return body

@@ -6,6 +6,7 @@ from typing import Any
 import jinja2
 
 from circulant.kit.beats import Beats, beats_of
+from circulant.kit.registers import BUS_FILES, bus_context
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.refusal import Refusal
@@ -27,6 +28,7 @@ FILES = {
     "circulant_top.lpf": "clock.lpf.j2",
     "circulant_top.v.txt": "instance.v.j2",
     "circulant_top.vhd.txt": "instance.vhd.j2",
+    "circulant_packing.h": "packing.h.j2",
 }
 """Template of each file of the kit, beside ``tb_input.hex`` and ``tb_expected.hex``."""
 
@@ -42,7 +44,8 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     """Write the integration kit of a generated design beside its ``top.v``.
 
     That is a README of the ports with a worked example, instances in Verilog and VHDL, a self-checking test bench with
-    the first of the vectors, IP-XACT (``component.xml``), a FuseSoC core, and constraints of the clock.
+    the first of the vectors, IP-XACT (``component.xml``), a FuseSoC core, constraints of the clock, and a C header that
+    packs vectors into beats; of a design behind a bus also its registers as SystemRDL, C header, Python map and page.
 
     Parameters:
         folder: of the design, with ``manifest.json``.
@@ -65,7 +68,10 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
                       "generate the design anew")
     beats = beats_of(manifest, vectors if isinstance(vectors, Vectors) else Vectors.load(vectors))
     context = _context(manifest, body, beats, clock_mhz)
-    texts = {name: _TEMPLATES.get_template(template).render(context) for name, template in FILES.items()}
+    files = FILES
+    if "bus" in body:
+        files, context = files | BUS_FILES, context | bus_context(body)
+    texts = {name: _TEMPLATES.get_template(template).render(context) for name, template in files.items()}
     texts |= {"tb_input.hex": "\n".join(beats.given) + "\n", "tb_expected.hex": "\n".join(beats.expected) + "\n"}
     for name, text in texts.items():
         artifact.atomic_text(folder / name, text)
@@ -83,7 +89,7 @@ def _context(manifest: Manifest, body: dict[str, Any], beats: Beats, clock_mhz: 
         "images": [path.name for path in manifest.images], "beats": beats, "per_step": manifest.per_step,
         "value": beats.vector[0] / 2 ** body["input"]["format"]["frac"],
         "streams": manifest.streams, "max_steps": manifest.max_steps, "over_images": manifest.over_images,
-        "vectors": manifest.vectors,
+        "vectors": manifest.vectors, "bus": body.get("bus"),
         "clock_mhz": f"{clock_mhz:g}", "period_ns": f"{1000 / clock_mhz:.3f}",
     }
 

@@ -11,7 +11,7 @@ from circulant.hw.emit.signal_names import SignalNames
 
 __all__ = ["Declarations", "Notes"]
 
-KEPT = ("keep", UNCHECKED, *dict.fromkeys(profile.ram for profile in PROFILES.values()))
+KEPT = ("keep", "ASYNC_REG", UNCHECKED, *dict.fromkeys(profile.ram for profile in PROFILES.values()))
 """Attributes for tools, beside the source."""
 
 

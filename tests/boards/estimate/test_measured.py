@@ -1,0 +1,31 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from circulant.boards.estimate.estimate import CLOCK_ERROR, ERRORS
+from circulant.boards.estimate.measured import TITLES, measured, words
+
+FIGURES = json.loads((Path(__file__).parents[3] / "docs/measured/estimate.json").read_text("utf-8"))
+
+
+def test_the_errors_are_those_that_were_measured():
+    for family in ("xcu", "ecp5"):
+        found = measured()[family]
+        assert found["designs"] == FIGURES["errors"][family]["designs"] >= 10
+        for name in TITLES:
+            assert found[name] == pytest.approx(FIGURES["errors"][family][name], abs=5e-4), name
+    assert measured()["clock"] == pytest.approx(FIGURES["clock"], abs=5e-4) and FIGURES["clock"]["designs"] >= 4
+
+
+def test_what_an_estimate_says_holds_all_of_them():
+    for family, (luts, flip_flops) in ERRORS.items():
+        assert abs(measured()[family]["luts"]["worst"]) <= luts
+        assert abs(measured()[family]["flip_flops"]["worst"]) <= flip_flops
+    assert abs(measured()["clock"]["worst"]) <= CLOCK_ERROR
+
+
+def test_words():
+    assert words("ecp5").startswith("errors against Yosys, 17 designs, rms: DSP 0% (worst +0%), block RAM 0% ")
+    assert "clock of " in words("ecp5") and "clock of " not in words("xcu")
+    assert words("gowin").startswith("no design of this family was measured")

