@@ -12,6 +12,7 @@ from rich.table import Table
 from benchmarks import (
     activations,
     asic,
+    boards,
     cells,
     cnn,
     cnntable,
@@ -489,6 +490,17 @@ def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], in
     if into is not None:
         peers.write(into, figures)
     _show(figures, path)
+
+
+@main.command("boards", epilog="Example: python -m benchmarks boards --design icebreaker-digits --json -")
+@click.option("--design", "names", type=click.Choice(list(boards.DESIGNS)), multiple=True,
+              help="One of them, in place of all, which take hours; may be repeated.")
+@click.option("--runs", type=click.Path(file_okay=False, exists=True), metavar="DIR", default="",
+              help="Folder of run folders with these names, whose designs and bitstreams are taken.")
+@_json
+def _boards(path: str | None, names: tuple[str, ...], runs: str) -> None:
+    """The shipped designs for boards: clock, cells, and how far their estimates are from it."""
+    _show(boards.measure(names, runs=runs), path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

@@ -27,7 +27,8 @@ _KINDS = {"$add": "sums", "$sub": "sums", "$neg": "sums", "$lt": "comparisons", 
 _FIXED = {"sums": "increments", "comparisons": "thresholds"}
 """Kinds of bits where one operand is a constant."""
 _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
-_MEMORIES = ("\\circulant_rom", "\\circulant_table", "\\circulant_ram", "\\circulant_loadable")
+_MEMORIES = ("\\circulant_rom", "\\circulant_table", "\\circulant_ram", "\\circulant_ram_old",
+             "\\circulant_loadable")
 """Modules written by hand."""
 _RESET = (Chunk("\\rst", 0, 1),)
 

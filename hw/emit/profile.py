@@ -36,9 +36,9 @@ class Profile:
         silent: places of fixed memories for which the tools have no word, so that nothing is said.
         forms: (words, bits) that a block RAM may have, where there are so few of them that what sticks out of whole
             ones lies beside them, up to ``beside`` bits; none where a memory is never cut.
-        unchecked: whether tools are told that nothing depends on a word that is read while it is written. Without, they
-            build the old word in registers and comparisons where block RAM gives none; nothing in a design depends
-            on it in any family.
+        unchecked: whether tools are told of which memories nobody looks at a word that is read while it is written: all
+            but a `circulant.hw.stream.storage.Ram` that says so. Not told, they build the old word in registers and
+            comparisons where block RAM gives none.
     """
 
     name: str
@@ -83,9 +83,9 @@ class Profile:
     def _blocks(self, piece: Piece) -> int:
         return min(-(-piece.words // words) * -(-piece.bits // bits) for words, bits in self.forms)
 
-    def declared(self, attribute: str) -> str:
+    def declared(self, attribute: str, *, unchecked: bool = True) -> str:
         """Attributes of a memory that is written by hand, whose parameter STYLE says where it lies."""
-        return f"(* {attribute} = STYLE{f', {UNCHECKED}' * self.unchecked} *)"
+        return f"(* {attribute} = STYLE{f', {UNCHECKED}' * (self.unchecked and unchecked)} *)"
 
     def word(self, place: str) -> str:
         """The value of an attribute."""

@@ -288,7 +288,7 @@ class LineBuffer(wiring.Component):
         self._rams = []
         for n in range(shape.positions):
             for b in range(shape.blocks):
-                m.submodules[f"lines_{n}_{b}"] = ram = Ram(width=shape.spectrum.size, depth=depth)
+                m.submodules[f"lines_{n}_{b}"] = ram = Ram(width=shape.spectrum.size, depth=depth, old=True)
                 m.d.comb += [ram.w_en.eq(writes & (bank == b)), ram.w_addr.eq(place), ram.r_en.eq(1),
                              ram.w_data.eq(Value.cast(transform.o.payload))]
                 self._rams.append(ram)

@@ -10,11 +10,14 @@ from amaranth.lib.wiring import In, Out
 from circulant.hw.emit.profile import profile_of
 from circulant.hw.emit.target import Platform, VerilogTarget
 
-__all__ = ["Accumulators", "DeepQueue", "Ram"]
+__all__ = ["OLD", "Accumulators", "DeepQueue", "Ram"]
+
+OLD = "old"
+"""Attribute, in a simulation, of a memory that gives its old word to whom reads it while it is written."""
 
 RAM = """\
 (* keep_hierarchy = 0 *)
-module circulant_ram #(
+module {name} #(
   parameter WIDTH = 1,
   parameter DEPTH = 1,
   parameter ADDRESS = 1,
@@ -40,15 +43,20 @@ endmodule
 class Ram(wiring.Component):
     """A memory that is written and read at once: ``r_data`` is word ``r_addr`` one cycle after ``r_en``.
 
-    A word that is read while it is written has any contents, and so has one that was never written.
+    A word that was never written has any contents.
+
+    Parameters:
+        old: whether a word that is read while it is written has its old contents, and not any. Where block RAM gives
+            none, tools build them beside it.
 
     Members:
         w_en, w_addr, w_data: write in this cycle.
         r_en, r_addr: read in this cycle; ``r_data`` is kept otherwise.
     """
 
-    def __init__(self, *, width: int, depth: int) -> None:
+    def __init__(self, *, width: int, depth: int, old: bool = False) -> None:
         self._width, self._depth, self._address = width, depth, max(1, (depth - 1).bit_length())
+        self._old = old
         super().__init__({"w_en": In(1), "w_addr": In(self._address), "w_data": In(width),
                           "r_en": In(1), "r_addr": In(self._address), "r_data": Out(width)})
 
@@ -56,18 +64,19 @@ class Ram(wiring.Component):
         m = Module()
         if isinstance(platform, VerilogTarget):
             profile = platform.profile
-            platform.add_module("circulant_ram", RAM.replace("{style}", profile.declared(profile.ram)),
-                                outputs=("r_data",))
-            begin = 0
+            name, begin = "circulant_ram_old" if self._old else "circulant_ram", 0
+            style = profile.declared(profile.ram, unchecked=not self._old)
+            platform.add_module(name, RAM.replace("{name}", name).replace("{style}", style), outputs=("r_data",))
             for n, piece in enumerate(profile.pieces(self._depth, self._width)):
                 bits, begin = slice(begin, begin + piece.bits), begin + piece.bits
                 m.submodules["ram" if n == 0 else "ram_beside"] = Instance(
-                    "circulant_ram", p_WIDTH=piece.bits, p_DEPTH=self._depth, p_ADDRESS=self._address,
+                    name, p_WIDTH=piece.bits, p_DEPTH=self._depth, p_ADDRESS=self._address,
                     p_STYLE=profile.word(piece.place),
                     i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data[bits],
                     i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data[bits])
             return m
-        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=self._depth, init=[])
+        attributes = {OLD: 1} if self._old else {}
+        m.submodules.mem = mem = memory.Memory(shape=self._width, depth=self._depth, init=[], attrs=attributes)
         write, read = mem.write_port(), mem.read_port()
         m.d.comb += [write.en.eq(self.w_en), write.addr.eq(self.w_addr), write.data.eq(self.w_data),
                      read.en.eq(self.r_en), read.addr.eq(self.r_addr), self.r_data.eq(read.data)]

@@ -15,6 +15,7 @@ from amaranth.hdl._ast import Assign, Switch
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import LHSMaskCollector
 
+from circulant.hw.stream.storage import OLD
 from tests.hw.circuit_text import Text, Values
 
 __all__ = ["Circuit"]
@@ -216,7 +217,7 @@ class _Part:
                 read = text.variable(f"M{memory}[{address}] if {address} < {data.depth} else 0")
                 # What is read while it is written is nobody's: block RAM of some families gives anything then.
                 for number, (at, _, mask) in written.items():
-                    if number not in port._transparent_for:
+                    if number not in port._transparent_for and OLD not in fragment._attrs:
                         text.line(f"if {mask} and {address} == {at}: {read} = ~{read}")
                 for number in port._transparent_for:
                     at, value, mask = written[number]

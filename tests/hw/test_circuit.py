@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.recurrent import RecurrentLayer
+from circulant.hw.stream.storage import OLD
 from tests.hw.drawn_layers import gru
 from tests.hw.layers.test_recurrent import best_program
 from tests.hw.simulate import RESET, Amaranths, Fast
@@ -115,7 +116,7 @@ class Statements(wiring.Component):
                 m.d.comb += self.state.eq(2)
                 m.next = "first"
         m.d.comb += self.low.eq(free)
-        m.submodules.memory = store = memory.Memory(shape=8, depth=6, init=[3, 1, 4, 1, 5])
+        m.submodules.memory = store = memory.Memory(shape=8, depth=6, init=[3, 1, 4, 1, 5], attrs={OLD: 1})
         writer = store.write_port(granularity=4)
         ports = {"read": store.read_port(), "through": store.read_port(transparent_for=[writer]),
                  "now": store.read_port(domain="comb")}

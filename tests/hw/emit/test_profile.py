@@ -17,13 +17,30 @@ FAMILIES = sorted(PROFILES)
 @pytest.mark.parametrize(("family", "place"), [
     ("generic", "distributed"), ("xilinx", "distributed"), ("ice40", "registers"), ("gowin", "distributed")])
 def test_a_small_memory_lies_in_look_up_tables_where_a_family_has_such(family, place):
-    assert PROFILES[family].place(8, 30, asynchronous=True) == PROFILES[family].place(8, 30) == place
+    assert PROFILES[family].place(6, 30, asynchronous=True) == PROFILES[family].place(6, 30) == place
 
 
 def test_a_larger_memory_of_an_ice40_lies_in_block_ram():
     assert Memory(1, 65, 8, asynchronous=True).place(PROFILES["ice40"]) == "block"
     assert Memory(1, 8, 20, writable=False, loadable=True).place(PROFILES["ice40"]) == "registers"
     assert Memory(1, 65, 8, asynchronous=True).place(GENERIC) == "distributed"
+
+
+@pytest.mark.parametrize(("shape", "writable", "pieces"), [
+    ((23, 33), True, [(23, 32, "block"), (23, 1, "registers")]),
+    ((35, 40), False, [(35, 32, "block"), (35, 8, "logic")]),
+    ((264, 32), False, [(256, 32, "block"), (8, 32, "logic")]),
+    ((264, 32), True, [(264, 32, "block")]),
+    ((240, 22), False, [(240, 22, "block")]),
+    ((16, 32), True, [(16, 32, "block")])])
+def test_what_sticks_out_of_whole_block_rams_lies_beside_them_where_that_takes_fewer(shape, writable, pieces):
+    assert [tuple(each) for each in PROFILES["ice40"].pieces(*shape, writable=writable)] == pieces
+    assert len(PROFILES["ecp5"].pieces(*shape, writable=writable)) == 1
+
+
+def test_a_memory_that_can_be_loaded_is_whole():
+    assert [tuple(each) for each in Memory(1, 40, 35, writable=False, loadable=True).pieces(PROFILES["ice40"])] == [
+        (35, 40, "block")]
 
 
 def test_fixed_contents_lie_in_logic_or_block_ram_everywhere():

@@ -20,7 +20,7 @@ def queue(depth):
 
 
 def test_a_word_is_there_a_cycle_after_it_was_asked_for_and_stays():
-    shown = trace(Ram(width=8, depth=3), {
+    shown = trace(Ram(width=8, depth=3, old=True), {
         "w_en": [1, 1, 1, 0, 0, 0], "w_addr": [0, 2, 0, 0, 0, 0], "w_data": [7, 9, 5, 0, 0, 0],
         "r_en": [0, 0, 1, 0, 1, 1], "r_addr": [0, 0, 0, 2, 2, 0]}, extra=1)
     assert shown["r_data"][3:] == [7, 7, 9, 5], "what is read while it is written is old"

@@ -1,0 +1,30 @@
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import boards
+from circulant.boards.board import boards as known
+from circulant.experiment import shipped
+from tests.hw import golden
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Builds of a small network that reach 50 MHz, with one DSP block more than they are asked for."""
+    network = golden.network(4, 8, 8, outputs=10, weight_bits=8, activation_bits=8)
+    monkeypatch.setattr(boards, "untrained", lambda experiment: network)
+    monkeypatch.setattr(boards, "build", lambda folder, name, out, mhz, slow: SimpleNamespace(
+        reached_mhz=50.0, used={"dsps": 12, "block_rams": 20.0, "luts": 3000, "flip_flops": 2000}, seconds=1.26))
+    return network
+
+
+def test_designs_and_the_errors_of_their_estimates(built):
+    found = boards.measure(["icebreaker-digits"])
+    assert found["designs"]["icebreaker-digits"] == {
+        "device": "iCE40UP5K", "fmax_mhz": 50.0, "dsp": 12, "bram": 20.0, "lut": 3000, "ff": 2000, "seconds": 1.3}
+    assert found["estimate_error"].keys() == {"dsp", "bram", "lut", "ff", "fmax"}
+    assert found["estimate_error"]["dsp"] == pytest.approx(6 / 12 - 1), "six multipliers are what the experiment allows"
+
+
+def test_every_design_is_a_shipped_experiment_on_a_known_board():
+    assert all(each.experiment in shipped() and each.board in known() for each in boards.DESIGNS.values())
