@@ -188,16 +188,19 @@ def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work
     names = lean(library, work, known.dont_use)
     for name in names:
         shutil.move(work / name, file.parent / name)
-    best: Timing | None = None
+    best: tuple[Timing, dict[str, str]] | None = None
     for attempt in range(ROUNDS + 1):
         show("timing", attempt, ROUNDS)
         netlist.write(file)
-        found_now = timing(file, netlist.top, names, mhz, scale=library.nanoseconds, paths=400)
-        best = found_now
-        if found_now.slack >= 0 or attempt == ROUNDS or not repair(netlist, library, found_now.late):
+        reached = timing(file, netlist.top, names, mhz, scale=library.nanoseconds, paths=400)
+        if best is None or reached.slack > best[0].slack:
+            best = reached, {name: instance.cell for name, instance in netlist.instances.items()}
+        if reached.slack >= 0 or attempt == ROUNDS or not repair(netlist, library, reached.late):
             break
     assert best is not None, "there is one attempt at least"
-    return best
+    for name, cell in best[1].items():  # A stronger cell also loads the one before it, so that a round may do harm.
+        netlist.instances[name].cell = cell
+    return best[0]
 
 
 def _free(activity: Activity) -> Activity:

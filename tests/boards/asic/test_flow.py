@@ -75,6 +75,24 @@ def test_a_clock_that_is_missed_says_how_far_it_comes(made, monkeypatch, tmp_pat
         asic(design, out, found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0))
 
 
+def test_of_all_rounds_the_best_is_kept(made, monkeypatch, tmp_path):
+    design, _, found, out, _ = made
+    slacks = iter([-5.0, -1.0, -3.0, -4.0, -2.0])
+    monkeypatch.setattr(module, "found", lambda: "sta")
+    kept = []
+
+    def timing(file, *_, **__):
+        kept.append(file.read_text())
+        late = {line.split()[1]: 1.0 for line in kept[-1].splitlines() if line.startswith("  INV_1 ")}
+        late = dict(list(late.items())[:3])
+        return Timing(20.0, next(slacks), "a", "b", (("u", "INV_1", 1.0),), hold=0.1, late=late)
+
+    monkeypatch.setattr(module, "timing", timing)
+    with pytest.raises(TimingMissed, match=r"reaches 47\.6 MHz"):
+        asic(design, out, found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0))
+    assert (out / "netlist.v").read_text() == kept[1] != kept[0]
+
+
 def test_a_missing_opensta_is_refused_before_any_work(made, monkeypatch, tmp_path):
     design, _, found, _, _ = made
     monkeypatch.setenv("PATH", str(tmp_path))
