@@ -155,7 +155,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)
-    return Design(network, plans, verilog, target.images, manifest | {"bus": entry}, {FILE: wrapper})
+    return Design(network, plans, verilog, target.images, manifest | {"bus": entry},
+                  bus={FILE: wrapper})
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,
