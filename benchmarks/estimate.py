@@ -92,7 +92,7 @@ def _routed(design: Design, mhz: float) -> float:
 
 def _spread(errors: list[float]) -> dict[str, float]:
     return {"rms": round(math.sqrt(sum(each ** 2 for each in errors) / len(errors)), 4),
-            "worst": round(max(errors, key=lambda each: abs(each)), 4)}
+            "worst": round(max(errors) if max(errors) >= -min(errors) else min(errors), 4)}
 
 
 def _table(rows: list[dict[str, Any]], errors: dict[str, Any], clocks: list[float]) -> Iterator[tuple[str, str]]:

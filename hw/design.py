@@ -161,7 +161,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)
-    return Design(network, plans, verilog, target.images, manifest | {"bus": entry}, {FILE: wrapper})
+    return Design(network, plans, verilog, target.images, manifest | {"bus": entry},
+                  bus={FILE: wrapper})
 
 
 def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:

@@ -33,7 +33,7 @@ PORT = (
 
 
 def bus_context(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the templates of `BUS_FILES` see of a design's manifest."""
+    """The names that the templates of `BUS_FILES` use, from a design's manifest."""
     addresses = RegisterMap.from_manifest(manifest)
     port = [{"name": name, "offset": addresses.address(word), "access": access, "meaning": meaning}
             for name, word, access, meaning in PORT] if addresses.base else []

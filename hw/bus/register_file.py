@@ -103,7 +103,7 @@ class RegisterFile(wiring.Component):
         return values | {f"network_{n}": Const(int(self._network[8 * n:8 * n + 8], 16), WORD) for n in range(8)}
 
     def _commands(self, m: Module, writes: Value, here: dict[str, Value]) -> None:
-        """What a written 1 does."""
+        """The effects of a written 1."""
         word, left = self.asked.word, Signal(range(RESET_CYCLES + 1))
         m.d.comb += self.reset.eq(left != 0)
         with m.If(writes & here["control"] & word[register("control").fields[0].low]):
