@@ -239,7 +239,8 @@ class Program:
                 first = left[n] == len(work[n][command]) and not any(before)
                 left[n] -= 1
                 alone = not early or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
-                issues.append(Issue(n, item.group, item.need, first, ending[command][n] and not left[n], alone))
+                issues.append(Issue(n, item.group, item.need, first=first, ends=ending[command][n] and not left[n],
+                                    alone=alone))
             self.commands.append(issues)
 
     def _work(self, matrix: Matrix) -> list[list[Item]]:

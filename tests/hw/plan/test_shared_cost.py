@@ -134,8 +134,9 @@ def test_a_random_stack_takes_the_predicted_cycles(seed):
     x = np.random.default_rng(seed).integers(-99, 99, (len(predicted.steps) + 1, network.inputs))
     _, came, _ = play(network, top, x)
     assert np.diff(came).tolist() == list(predicted.steps)
-    _, came, went = play(network, top, x[:2], silence=700)
-    assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 2
+    # The last sample of a sequence may differ: behind it the next state counts as zero, and needs no wait.
+    _, came, went = play(network, top, x[:3], silence=700)
+    assert [late - early for early, late in zip(came, went, strict=True)][:2] == [predicted.latency] * 2
     blocks = [(values(unit.i), values(unit.o)) for unit in top.units]
     assert sample_latency(network, plans, blocks) == predicted.latency
 
