@@ -51,7 +51,7 @@ def _rows(rule: Rule, place: str = "", needed: bool = True) -> Iterator[tuple[st
         if id(inner.rule) in ALIKE or isinstance(inner.rule, Table | Where | Listing | Mapped):
             yield from _rows(inner.rule, f"{place}[]", needed)
     elif isinstance(inner, Listing | Kinds | Later):
-        yield place, "layers" if isinstance(inner, Listing) else "a layer", needed
+        yield place, "a list of layers" if isinstance(inner, Listing) else "a layer", needed
     else:
         yield place, rule.words, needed
         if isinstance(inner, Mapped) and isinstance(inner.rule, Table):
