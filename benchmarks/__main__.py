@@ -17,6 +17,7 @@ from benchmarks import (
     designs,
     digits,
     estimate,
+    explore,
     fuzz,
     golden,
     learned,
@@ -28,12 +29,16 @@ from benchmarks import (
     quantization,
     results,
     rnn,
+    soak,
     stacks,
     synthesis,
     training,
     verification,
 )
+from benchmarks.alternatives import measure as alternatives
+from benchmarks.alternatives import ways
 from benchmarks.experiments import EXPERIMENTS, FOLDER
+from benchmarks.formal import shapes
 from benchmarks.records import KEPT
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
@@ -77,6 +82,22 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("explore", epilog="Example: python -m benchmarks explore --json -")
+@_json
+def _explore(path: str | None) -> None:
+    """The exploration: points a second of the cost model, errors, overhead of a point, trainings, what was found."""
+    figures = explore.measure()
+    table = Table("figure", "value", title="Exploration", title_justify="left")
+    for name, value in figures.items():
+        for word, each in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {word}".strip(), f"{each:,.6g}")
+    Console(stderr=path == "-").print(table)
+    if path is not None:
+        with click.open_file(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+            file.write("\n")
 
 
 @main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
@@ -294,6 +315,43 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
     _show({"benchmark": "results", "table": results.table(found), **found}, path)
 
 
+@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --train --seeds 0 --json -")
+@click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the file of figures.")
+@click.option("--only", multiple=True, type=click.Choice([row.label for row in alternatives.ROWS]), metavar="ROW",
+              help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--kept", default=alternatives.KEPT, type=click.Path(path_type=Path), show_default=True,
+              help="The file of figures, to which --train adds.")
+@_json
+def _alternatives(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, kept: Path) -> None:
+    """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost, on digits in noise."""
+    if trains:
+        try:
+            alternatives.train(kept, only, [int(seed) for seed in seeds.split(",")],
+                               lambda line: click.echo(line, err=True))
+        except Refusal as refusal:
+            raise click.ClickException(str(refusal)) from None
+    rows = alternatives.collect(kept)
+    _show({"benchmark": "alternatives", "table": alternatives.table(rows), "rows": rows}, path)
+
+
+@main.command("ways", epilog="Example: python -m benchmarks ways --train --seeds 0 --json -")
+@click.option("--train", "trains", is_flag=True, help="First train every way that is missing in the file of figures.")
+@click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--kept", default=ways.KEPT, type=click.Path(path_type=Path), show_default=True,
+              help="The file of figures, to which --train adds.")
+@_json
+def _ways(path: str | None, trains: bool, seeds: str, kept: Path) -> None:
+    """Random start, dense start, stages and ADMM on the way to block-circulant weights, on digits in noise."""
+    if trains:
+        try:
+            ways.train(kept, [int(seed) for seed in seeds.split(",")], lambda line: click.echo(line, err=True))
+        except Refusal as refusal:
+            raise click.ClickException(str(refusal)) from None
+    rows = ways.collect(kept)
+    _show({"benchmark": "ways", "table": ways.table(rows), "rows": rows}, path)
+
+
 @main.command("synthesis", epilog="Example: python -m benchmarks synthesis --no-levels --json -")
 @click.option("--levels/--no-levels", default=True, show_default=True,
               help="Map the logic too, and count the look-up tables on the longest path.")
@@ -334,6 +392,30 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
     _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
+@_json
+def _shapes(path: str | None, names: tuple[str, ...]) -> None:
+    """Shapes of the stream units in designs, each of which `make prove` proves."""
+    _show(shapes.measure(names, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("soak", epilog="Example: python -m benchmarks soak --design digits-gru --words 10000 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(soak.SOAKED)), default=tuple(soak.SOAKED),
+              show_default=True, help="May be repeated.")
+@click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
+@click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
+@click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
+@_json
+def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Designs under Verilator with random stalls and resets, each word against the golden model."""
+    figures = soak.measure(names, **options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["mismatches"]:
+        raise SystemExit(1)
 
 
 @main.command("verification", epilog="Example: python -m benchmarks verification --json -")

@@ -21,6 +21,7 @@ TITLES = {
     "cifar10-wide": "CIFAR-10 (JPEG q75), CNN of five convolutions, wide where positions are few",
     "speech-gru": "Phones of speechocean762, two GRU layers",
     "speech-lstm": "Phones of speechocean762, two LSTM layers with peepholes and projection",
+    "speech-gru-720": "Phones of speechocean762, two GRU layers of 720 units",
     "speech-gru-1024": "Phones of speechocean762, two GRU layers of 1,024 units",
     "speech-gru-256": "Phones of speechocean762, two GRU layers of 256 units",
     "speech-lstm-256": "Phones of speechocean762, two LSTM layers of 256 units with peepholes and projection",
@@ -32,7 +33,7 @@ START = ("compression.block_size=1", "training.method=admm", "training.admm_epoc
 
 TAUGHT = {
     **dict.fromkeys(("speech-gru", "speech-lstm"), ("training.learning_rate=0.004", "model.dropout=0.2")),
-    "speech-gru-1024": ("training.learning_rate=0.003", "model.dropout=0.2"),
+    **dict.fromkeys(("speech-gru-720", "speech-gru-1024"), ("training.learning_rate=0.003", "model.dropout=0.2")),
 }
 """Settings of speech models that learn from the outputs of the dense one: the block-circulant ones, and its twin."""
 
@@ -41,6 +42,16 @@ WARM = {
     "speech-gru-256": ("training.distillation=0.9", "training.learning_rate=0.008", "model.dropout=0.2"),
 }
 """Settings of speech models that start from the dense one, and learn from its outputs."""
+
+SIZES = {"speech-gru-1024": (8, 32)}
+"""Block sizes of those rows, where they are not 8 and 16: blocks of 32 have the weights of 512 units in blocks of 8."""
+
+WARM_IMAGES = {
+    "mnist-lenet5": ("training.distillation=0.9", "training.start=dense"),
+    "cifar10-cnn": ("training.method=direct", "training.direct_epochs=24", "training.distillation=0.9",
+                    "training.start=dense"),
+}
+"""The same of networks over images."""
 
 HOWS = ("", "-hints")
 """Endings of the labels of speech models that have one block size: without hints, and with them."""
@@ -87,6 +98,9 @@ TARGETS = {
     ("speech-lstm", "k8-warm"): Target(loss=-0.003),
     ("speech-lstm", "k16-warm"): Target(loss=0.0035),
     ("speech-gru-256", "k8-warm"): Target(loss=0.015),
+    ("mnist-lenet5", "warm"): Target(score=0.99, loss=0.002, fewer=30),
+    ("cifar10-cnn", "k8-warm"): Target(loss=0.03),
+    ("cifar10-cnn", "k4-warm"): Target(loss=0.015),
 }
 """By experiment and label."""
 
@@ -135,6 +149,11 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, "dense", ("compression.block_size=1",))
     if experiment in ("mnist-lenet5", "mnist-lenet", "mnist-cnn"):
         yield Row(experiment, "circulant")
+        if experiment in WARM_IMAGES:
+            yield Row(experiment, "warm", WARM_IMAGES[experiment])
+        return
+    if experiment == "speech-gru-720":  # It stands for one width between two others.
+        yield Row(experiment, "k16-warm", (*WARM[experiment], "training.start=dense"))
         return
     if experiment.startswith("speech"):
         taught = experiment in TAUGHT
@@ -144,7 +163,7 @@ def rows(experiment: str) -> Iterator[Row]:
             yield Row(experiment, label, (f"compression.block_size={size}", *recipe), base)
         for k in (8, 16) if taught else ():
             yield Row(experiment, f"k{k}-hints", (f"compression.block_size={k}", *recipe, HINTS), base)
-        for k in (8, 16) if experiment in WARM else ():
+        for k in SIZES.get(experiment, (8, 16)) if experiment in WARM else ():
             yield Row(experiment, f"k{k}-warm",
                       (f"compression.block_size={k}", *WARM[experiment], "training.start=dense"))
         return
@@ -153,6 +172,8 @@ def rows(experiment: str) -> Iterator[Row]:
     for k in sizes[experiment]:
         longer = ("training.direct_epochs=40",) if (experiment, k) == ("mnist-mlp", 64) else ()
         yield Row(experiment, f"k{k}", (f"compression.block_size={k}", *longer))
+    for k in (8, 4) if experiment in WARM_IMAGES else ():
+        yield Row(experiment, f"k{k}-warm", (f"compression.block_size={k}", *WARM_IMAGES[experiment]))
 
 
 def _layers(experiment: str, first: int, second: int) -> str:

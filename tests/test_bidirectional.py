@@ -18,7 +18,7 @@ from tests.hw.simulate import Transfers, run, sink, source
 from tests.hw.test_top import Beats
 from tests.sim import samples
 
-BITS = {"activation_bits": 10, "weight_bits": 8, "twiddle_bits": 8, "segments": 16}
+BITS = {"activation_bits": 10, "weight_bits": 6, "weight_scale": "row", "twiddle_bits": 8, "segments": 16}
 
 
 def network(*, layers=1, hidden=6, projection=0, outputs=3, returns="sequence", kind="lstm", k=4, inputs=5):

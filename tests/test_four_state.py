@@ -15,7 +15,7 @@ from tests.hw import golden
 
 pytestmark = pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
 
-BITS = {"activation_bits": 10, "weight_bits": 8}
+BITS = {"activation_bits": 10, "weight_bits": 4, "weight_scale": "row"}
 RNG = np.random.default_rng(21)
 
 

@@ -52,6 +52,8 @@ def _structure(layer: Layer) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(path: str, entry: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    if "block_size" in entry:  # A product: what may be left out is named too, so that both have the same fields.
+        entry = {"row_shifts": [], **entry}
     for name, value in entry.items():
         if isinstance(value, dict):
             yield from _fields(f"{path}{name}.", value)

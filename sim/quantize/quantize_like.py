@@ -8,7 +8,7 @@ import numpy as np
 
 from circulant.sim.arith.activation import activation_names
 from circulant.sim.arith.circulant import Product, pad
-from circulant.sim.arith.fixed import Format, Reals
+from circulant.sim.arith.fixed import Format, Reals, fit
 from circulant.sim.arith.weight_grid import WeightGrid
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.bidirectional import Bidirectional
@@ -33,6 +33,10 @@ from circulant.sim.refusal import Refusal
 from circulant.sim.shape.kinds import unknown
 
 __all__ = ["quantize_layer_like", "quantize_like"]
+
+SATURATES = 4
+"""How many times what a format that holds all values loses may be lost where some saturate: the matrices of a recurrent
+layer share their binary points, so that not each of them has the best."""
 
 Numbers = tuple[str, Format | WeightGrid, Reals]
 """Tensors that become integers: name, format, values."""
@@ -198,9 +202,17 @@ def _numbers_of_gates(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_mod
 
 
 def _check(name: str, numbers: Iterable[Numbers]) -> None:
-    """Check that no value is further from its integer than rounding brings it, but for the last one of the format."""
+    """Check that values fit: rounding brings each of them at most a step away, or few saturate in a narrow format, as one
+    that loses the least in squares lets them."""
     for what, form, values in numbers:
         error = np.abs(form.real(form.quantize(values)) - values)
-        if (error > form.step).any():
+        if (error > form.step).any() and np.square(error).sum() > SATURATES * _least(form, values):
             raise Refusal(f"The {what} of layer {name!r} must fit the {form} of the other network, but they reach "
                           f"{np.abs(values).max():.4g}; quantize first the network that has the greater ones")
+
+
+def _least(form: Format | WeightGrid, values: Reals) -> float:
+    """Loss, in squares, of the finest format of this width that holds all values."""
+    width = form.width if isinstance(form, Format) else form.form.width
+    holds = fit(float(np.abs(values).max()), width)
+    return float(np.square(holds.real(holds.quantize(values)) - values).sum())

@@ -77,6 +77,22 @@ def test_a_warm_row_of_small_models_learns_from_the_dense_one():
     assert warm.target.loss == 0.015
 
 
+@pytest.mark.parametrize(("experiment", "label"), [("speech-gru-720", "k16-warm"), ("speech-gru-1024", "k32-warm")])
+def test_wide_rows_have_the_weights_of_512_units_in_blocks_of_8(experiment, label):
+    wide, plain = load(experiment, row(experiment, label).sets), load("speech-gru", row("speech-gru", "k8-warm").sets)
+    weights = [loaded.model.hidden ** 2 / loaded.compression.block_size for loaded in (wide, plain)]
+    assert weights[0] == pytest.approx(weights[1], rel=0.02)
+    assert wide.training.start == "dense" and wide.training.distillation == plain.training.distillation
+
+
+@pytest.mark.parametrize(("experiment", "label"), [("mnist-lenet5", "warm"), ("cifar10-cnn", "k8-warm"),
+                                                  ("cifar10-cnn", "k4-warm")])
+def test_warm_rows_over_images_start_from_the_dense_network_and_learn_from_it(experiment, label):
+    training = load(experiment, row(experiment, label).sets).training
+    assert (training.method, training.start, training.distillation) == ("direct", "dense", 0.9)
+    assert row(experiment, label).base == "start"
+
+
 def test_figures_of_several_seeds(tmp_path):
     for seed, (dense, circulant) in enumerate([(0.99, 0.985), (0.995, 0.991)]):
         trained(row("fsdd-gru", "dense"), seed, dense, tmp_path)

@@ -51,7 +51,7 @@ def try_rates(data: Dataset, settings: TrainingSettings, rates: Iterable[float],
     else:
         if dense is None and settings.dense_epochs and (settings.start != "random" or settings.distillation):
             dense = train(data, baseline, model=model, block_size=1, progress=progress).dense
-        short = replace(settings, dense_epochs=0, direct_epochs=epochs)
+        short = replace(settings, dense_epochs=0, direct_epochs=epochs, stages=1)
     task = task_of(data, loss=None if settings.loss == "auto" else settings.loss, smoothing=settings.label_smoothing)
     tried = []
     for rate in rates:

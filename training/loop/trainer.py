@@ -11,7 +11,15 @@ from circulant.sim.artifact import digest_arrays
 from circulant.sim.refusal import Refusal
 from circulant.training.blocks.admm import Admm, penalties
 from circulant.training.blocks.clone import clone
-from circulant.training.blocks.constraint import assign, block_sizes, compress, inherit, initialise, resolve
+from circulant.training.blocks.constraint import (
+    assign,
+    block_sizes,
+    compress,
+    decompress,
+    inherit,
+    initialise,
+    resolve,
+)
 from circulant.training.blocks.paths import Costs, Paths
 from circulant.training.loop.best import Best
 from circulant.training.loop.checkpoint import Checkpoint
@@ -65,6 +73,7 @@ class Trainer:
                  about: Mapping[str, Any] | None = None, dense: Mapping[str, Tensor] | None = None,
                  costs: Costs | None = None) -> None:
         sizes = resolve(model, block_size)
+        phases = tuple(each for phase in phases for each in [phase] * (settings.stages if phase == "direct" else 1))
         if "admm" in phases:
             penalties(settings.rho, [name for name, k in sizes.items() if k > 1])
         self.dense: dict[str, Tensor] = {name: value.clone() for name, value in (dense or {}).items()}
@@ -83,6 +92,9 @@ class Trainer:
         if "direct" in phases and settings.start == "dense" and not self._inherits:
             raise Refusal("training.start = 'dense' must have a dense baseline, but there is none before phase "
                           "'direct'; choose 'random', or train one")
+        if "direct" in phases and settings.stages > 1 and not self._inherits:
+            raise Refusal("training.stages must be 1 where direct training starts from random weights, not "
+                          f"{settings.stages}; choose start = 'dense', with a dense baseline")
         if settings.hints:
             layers(model)
         if "search" in phases and team.size > 1:
@@ -130,7 +142,7 @@ class Trainer:
             self.scores["dense"] = self._score()
         for number in range(at, len(self._phases)):
             phase = self._phases[number]
-            self._enter(phase, number == at and state is not None)
+            self._enter(number, number == at and state is not None)
             self._train(number, state if number == at else None)
             if phase == "dense":
                 self.dense = {name: value.detach().cpu().clone() for name, value in self._model.state_dict().items()}
@@ -142,10 +154,14 @@ class Trainer:
         self._run = None
         return self._model
 
-    def _enter(self, phase: str, resumed: bool) -> None:
+    def _enter(self, number: int, resumed: bool) -> None:
         """Make the model of a phase from that of the phase before; a resumed one gets its weights afterwards."""
+        phase, stage = self._phases[number], self._phases[:number].count("direct")
         self._admm = None
-        if phase == "search":
+        if phase == "direct" and stage:
+            self._model = inherit(decompress(self._model), self._staged(stage))
+            self._known = None
+        elif phase == "search":
             s = self._settings
             each = part_of(self._data, "train", next(self._model.parameters()).device).count(s.batch_size)
             self._paths = Paths(self._model, self._block_size, costs=self._costs, share=s.search_share,
@@ -154,7 +170,7 @@ class Trainer:
         elif phase == "direct":
             if self._inherits:
                 self._fresh.load_state_dict(self.dense)
-            self._model = (inherit if self._inherits else initialise)(self._fresh, self._block_size)
+            self._model = (inherit if self._inherits else initialise)(self._fresh, self._staged(0))
             self._known = None
         elif phase == "retrain":
             self._model = compress(self._model, self._block_size)
@@ -168,6 +184,11 @@ class Trainer:
                               rho_max=s.rho_max, tolerance=s.tolerance)
         if self._run is None or phase != "admm":
             self._run = self._team.shared(self._model)
+
+    def _staged(self, stage: int) -> dict[str, int]:
+        """Block sizes in a stage of direct training: from stage to stage they double, up to their own."""
+        return {name: max(1, k >> self._settings.stages - 1 - stage)
+                for name, k in resolve(self._fresh, self._block_size).items()}
 
     def _found(self) -> None:
         """End a search: keep its table, and go back to the dense baseline."""
@@ -193,8 +214,10 @@ class Trainer:
     def _epochs(self, number: int, task: Task, state: dict[str, Any] | None) -> None:
         """The epochs of a phase that are not done."""
         phase, s, admm = self._phases[number], self._settings, self._admm
-        epochs = s.epochs(phase)
-        recipe = Recipe(epochs, lr=s.rate(phase), batch=s.batch_size, seed=s.seed + SEEDS[phase], decay=s.decay,
+        epochs, stage = s.epochs(phase), self._phases[:number].count("direct")
+        if phase == "direct":  # Of its stages the last one has what a division leaves.
+            epochs = epochs // s.stages + (epochs % s.stages if stage == s.stages - 1 else 0)
+        recipe = Recipe(epochs, lr=s.rate(phase), batch=s.batch_size, seed=s.seed + SEEDS[phase] + stage, decay=s.decay,
                         warmup=s.warmup_epochs,
                         optimizer=s.optimizer, weight_decay=s.weight_decay, clip=s.clip, precision=s.precision,
                         augment=s.augment, rate_scaling=s.rate_scaling)

@@ -18,7 +18,7 @@ PHASES = {
     "dense": ("dense_epochs",),
     "admm": ("admm_epochs", "rho", "rho_schedule", "rho_growth", "rho_max", "admm_interval", "tolerance"),
     "retrain": ("retrain_epochs", "retrain_rate"),
-    "direct": ("direct_epochs", "start"),
+    "direct": ("direct_epochs", "start", "stages"),
     "search": ("search_epochs", "search_cost", "search_share"),
 }
 """Settings that one phase alone obeys."""
@@ -38,6 +38,8 @@ class TrainingSettings(Table):
                       "ADMM", choices=tuple(METHODS))
     start: str = key("auto", "what direct training starts from: the dense baseline, or random first columns; auto "
                      "takes the baseline where there is one", choices=("auto", "dense", "random"))
+    stages: int = key(1, "stages of direct training from the dense baseline, which share its epochs: block sizes "
+                      "double from stage to stage, up to their own", low=1, high=7)
     dense_epochs: int = key(40, "epochs of the dense baseline", low=0, high=10000)
     admm_epochs: int = key(40, "epochs of ADMM at most", low=0, high=10000)
     retrain_epochs: int = key(40, "epochs of retraining after the projection", low=0, high=10000)
@@ -98,6 +100,9 @@ class TrainingSettings(Table):
         if self.rate_scaling != "none" and self.optimizer not in SCALED:
             problems.append(f"training.rate_scaling must be 'none' with the optimizer {self.optimizer!r}, not "
                             f"{self.rate_scaling!r}: its rules are of the steps of {' and '.join(SCALED)}")
+        if self.direct_epochs < self.stages > 1:
+            problems.append(f"training.stages must not exceed the {self.direct_epochs} direct_epochs, which they "
+                            f"share, not {self.stages!r}")
         return problems
 
     def rate(self, phase: str) -> float:

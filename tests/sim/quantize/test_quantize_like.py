@@ -41,6 +41,23 @@ def test_a_network_is_like_itself(model):
 
 
 @kinds
+def test_it_has_a_binary_point_for_each_row_where_the_other_has(model):
+    network = quantize(model, samples.data(model), weight_bits=5, weight_scale="row")
+    assert quantize_like(model, network).hash == network.hash
+    smaller = quantize_like(other(model, 0.5), network)
+    check_structure(network, smaller)
+
+
+def test_a_design_without_row_shifts_takes_no_network_with_them():
+    model = MODELS["both"]
+    plain, rows = (quantize(model, samples.data(model), weight_bits=5, weight_scale=scale)
+                   for scale in ("matrix", "row"))
+    with pytest.raises(Refusal, match=r"^Layer 'both' of network 'chain' must have forward\.input_product\.row_shifts "
+                                      r"\[\] as the design has, not \[0, "):
+        check_structure(plain, rows)
+
+
+@kinds
 def test_another_network_gets_the_structure_and_stays_near_its_own_mathematics(model):
     network, smaller = quantize(model, samples.data(model)), other(model, 0.7)
     made, x = quantize_like(smaller, network), samples.data(model)

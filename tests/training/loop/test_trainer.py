@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from circulant.sim.refusal import Refusal
-from circulant.training.blocks.constraint import inherit, initialise
+from circulant.training.blocks.constraint import decompress, inherit, initialise
 from circulant.training.data import Dataset, load_data
 from circulant.training.loop.loop import evaluate
 from circulant.training.loop.train import Trained, train, train_admm, train_direct
@@ -266,6 +266,40 @@ def test_direct_training_starts_from_the_dense_baseline_where_there_is_one():
     wanted = initialise(build(ModelSettings(hidden=16), (8, 8), 10, seed=0), 8).state_dict()
     for name, value in fresh.model.state_dict().items():
         torch.testing.assert_close(value, wanted[name], msg=f"{name} must be random")
+
+
+STAGED = dataclasses.replace(SHORT, method="direct", start="dense", stages=3, direct_epochs=4, learning_rate=1e-8)
+
+
+def test_block_sizes_double_from_stage_to_stage():
+    """Each stage begins with what the one before gave, at a rate that changes nothing."""
+    trained = run(None, STAGED, block_size={"gru": 4, "linear": 2})
+    assert [(each["phase"], each["epoch"]) for each in trained.history] == [
+        ("dense", 1), ("dense", 2), ("direct", 1), ("direct", 1), ("direct", 1), ("direct", 2)]
+    assert trained.block_sizes == {"gru.weight_ih_l0": 4, "gru.weight_hh_l0": 4, "linear.weight": 2}
+    wanted = inherit(inherit(trained.dense_model(), {"gru": 2}), {"gru": 2, "linear": 1})
+    wanted = inherit(decompress(wanted), {"gru": 4, "linear": 2}).state_dict()
+    for name, value in trained.model.state_dict().items():
+        torch.testing.assert_close(value, wanted[name], msg=f"{name} must be that of the stage before")
+    once = inherit(trained.dense_model(), {"gru": 4, "linear": 2}).state_dict()
+    first = "gru.parametrizations.weight_hh_l0.original"
+    assert not torch.allclose(once[first], wanted[first]), "each stage brings the norm back"
+
+
+@pytest.mark.parametrize("stop", [3, 4, 5])
+def test_stages_are_resumed(tmp_path, stop):
+    path, settings = tmp_path / "training.pt", dataclasses.replace(STAGED, learning_rate=0.01, distillation=0.5)
+    with pytest.raises(Stop):
+        run(path, settings, stop=stop)
+    assert_same(run(path, settings, resume=True), run(None, settings))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"start": "random"}, r"^training\.stages must be 1 where direct training starts from random weights, not 3; "),
+    ({"direct_epochs": 2}, r"training\.stages must not exceed the 2 direct_epochs, which they share, not 3")])
+def test_stages_that_cannot_be_are_refused(change, said):
+    with pytest.raises(Refusal, match=said):
+        run(None, dataclasses.replace(STAGED, **change))
 
 
 def test_a_start_from_the_dense_baseline_needs_one():
