@@ -2,11 +2,13 @@
 import os
 import posixpath
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
+ARTIFACTS = "<!-- artifacts -->"
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -25,7 +27,12 @@ def on_files(files: Files, config) -> Files:
 
 
 def on_page_markdown(markdown: str, page, config, files) -> str:
-    """Let links to the repository's files lead to their copies."""
+    """Let links to the repository's files lead to their copies, and put the tables of artifacts in their place."""
+    if ARTIFACTS in markdown:
+        sys.path.append(os.fspath(ROOT / "docs"))
+        from artifacts import page as tables
+
+        markdown = markdown.replace(ARTIFACTS, tables())
 
     def moved(found: re.Match[str]) -> str:
         target, anchor = found[1], found[2] or ""

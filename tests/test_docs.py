@@ -12,6 +12,8 @@ import pytest
 
 from circulant.cli import cli
 from circulant.experiment import load
+from circulant.sim.design import MANIFEST
+from circulant.sim.golden.rules import LAYER, NETWORK
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -72,6 +74,14 @@ def test_the_site_loads_nothing_from_the_network(site):
         found.feed(page.read_text("utf-8"))
         assert found.loaded, page
         assert not [target for target in found.loaded if re.match(r"(https?:)?//", target)], page
+
+
+def test_the_members_of_files_are_those_that_their_readers_check(site):
+    page = (site / "reference" / "artifacts.html").read_text("utf-8")
+    for member in (*NETWORK.members, *MANIFEST.members, *MANIFEST.optional):
+        assert f"<code>{member}</code>" in page
+    assert [kind for kind in LAYER.tables if f"Layers of the kind {kind}" not in page] == []
+    assert "an integer from 1 to 64" in page
 
 
 def test_every_page_is_in_the_navigation():
