@@ -14,10 +14,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak prove users tests lint types docs clean
+.PHONY: help run test soak coverage mutants prove users tests lint types docs clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo 'Variables: EXPERIMENT (make run), ARGS (run: options of circulant run; test, soak: of pytest), WORKERS (processes of the tests, each of 1.2 GB), PYTHON (3.11 or newer).'
 
 run: $(STAMP)  ## train, quantize, generate, simulate and report EXPERIMENT (default digits-gru) into runs/
@@ -32,8 +32,17 @@ soak: lint  ## lint, types, and all tests, with many more examples of each prope
 users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
 
-prove: $(STAMP)  ## proofs of the stream units: every state that they can reach, under every input
-	@$(BIN)/python -m pytest -q tests/hw/test_stream_proofs.py $(ARGS)
+coverage: $(STAMP)  ## lines and branches that the tests reach, of ARGS or all, into build/coverage; it takes three times as long
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@COVERAGE_PROCESS_START=pyproject.toml env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m coverage run -m pytest -n 0 $(ARGS)
+	@$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage html --quiet -d build/coverage/html
+	@$(BIN)/python -m coverage report --sort=cover | tail -40
+
+mutants: $(STAMP)  ## a sample of 20 faults in a small GRU, and how many of them the checker finds
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -q -m soak tests/benchmarks/mutation/test_measure.py
+
+prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped design: all states that they can reach, under every input
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py tests/benchmarks/formal $(ARGS)
 
 # A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
 SHARED := --dist loadfile --no-loadscope-reorder

@@ -11,12 +11,14 @@ from rich.table import Table
 
 from benchmarks import (
     activations,
+    asic,
     cells,
     cnn,
     cnntable,
     designs,
     digits,
     estimate,
+    explore,
     fuzz,
     golden,
     learned,
@@ -28,6 +30,7 @@ from benchmarks import (
     quantization,
     results,
     rnn,
+    soak,
     stacks,
     synthesis,
     training,
@@ -36,7 +39,9 @@ from benchmarks import (
 from benchmarks.alternatives import measure as alternatives
 from benchmarks.alternatives import ways
 from benchmarks.experiments import EXPERIMENTS, FOLDER
+from benchmarks.formal import shapes
 from benchmarks.records import KEPT
+from circulant.boards.asic.catalogue import known
 from circulant.boards.placement import DEVICES
 from circulant.sim.artifact import atomic_bytes
 from circulant.sim.refusal import Refusal
@@ -79,6 +84,22 @@ _add("cells", cells.measure, "Recurrent cells of our own against torch's.")
 _add("training", training.measure, "An epoch of ADMM, and a block-circulant Linear, against the dense ones.")
 _add("activations", activations.measure, "Sigmoid and tanh in integers; draws docs/images/activations.png.")
 _add("golden", golden.measure, "Sequences per second of the golden model, and of its C.")
+
+
+@main.command("explore", epilog="Example: python -m benchmarks explore --json -")
+@_json
+def _explore(path: str | None) -> None:
+    """The exploration: points a second of the cost model, errors, overhead of a point, trainings, what was found."""
+    figures = explore.measure()
+    table = Table("figure", "value", title="Exploration", title_justify="left")
+    for name, value in figures.items():
+        for word, each in value.items() if isinstance(value, dict) else [("", value)]:
+            table.add_row(f"{name} {word}".strip(), f"{each:,.6g}")
+    Console(stderr=path == "-").print(table)
+    if path is not None:
+        with click.open_file(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+            file.write("\n")
 
 
 @main.command("learned", epilog="Example: python -m benchmarks learned --seeds 1 --json -")
@@ -363,6 +384,26 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
     _show(figures, path)
 
 
+@main.command("asic", epilog="Example: python -m benchmarks asic --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(asic.NETWORKS), default=asic.NETWORKS,
+              show_default=True, help="May be repeated.")
+@click.option("--library", "libraries", multiple=True, type=click.Choice(list(known())), default=list(known()),
+              show_default=True, help="May be repeated.")
+@click.option("--runs", default="runs", show_default=True, type=click.Path(path_type=Path),
+              help="Folder of run folders, whose networks are taken where they are there; else random weights.")
+@click.option("--samples", default=2, show_default=True, help="Sequences for the activity; 0 computes no energy.")
+@click.option("--levels", default=asic.LEVELS, show_default=True, help="Of logic between two registers.")
+@click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
+@_json
+def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
+    """Designs as standard cells of three libraries: area, clock, energy of an inference."""
+    try:
+        figures = asic.measure(names, libraries, **options, note=lambda text: click.echo(text, err=True))
+    except Refusal as refusal:
+        raise click.ClickException(str(refusal)) from None
+    _show(figures, path)
+
+
 @main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
 @click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
               show_default=True, help="May be repeated.")
@@ -373,6 +414,30 @@ def _logic(path: str | None, families: tuple[str, ...]) -> None:
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
     _show(mutation.measure(names, **options, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
+@_json
+def _shapes(path: str | None, names: tuple[str, ...]) -> None:
+    """Shapes of the stream units in designs, each of which `make prove` proves."""
+    _show(shapes.measure(names, note=lambda text: click.echo(text, err=True)), path)
+
+
+@main.command("soak", epilog="Example: python -m benchmarks soak --design digits-gru --words 10000 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(soak.SOAKED)), default=tuple(soak.SOAKED),
+              show_default=True, help="May be repeated.")
+@click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
+@click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
+@click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
+@_json
+def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Designs under Verilator with random stalls and resets, each word against the golden model."""
+    figures = soak.measure(names, **options, note=lambda text: click.echo(text, err=True))
+    _show(figures, path)
+    if figures["mismatches"]:
+        raise SystemExit(1)
 
 
 @main.command("verification", epilog="Example: python -m benchmarks verification --json -")

@@ -27,7 +27,7 @@ from circulant.training import assign
 from circulant.training.blocks.constraint import initialise
 from circulant.training.models.models import ModelSettings, build
 
-__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network"]
+__all__ = ["DESIGNS", "FIXED", "TIMED", "Shape", "differences", "measure", "network", "of_shape"]
 
 TIMED = ("digits-gru", "lenet5", "lstm-k16")
 """Designs whose generation is timed by default."""
@@ -78,7 +78,12 @@ DESIGNS = {
 
 def network(name: str) -> Network:
     """The golden network of a design: random weights, and formats fitted to random data, both seeded."""
-    shape, rng = DESIGNS[name], np.random.default_rng(3)
+    return of_shape(name, DESIGNS[name])
+
+
+def of_shape(name: str, shape: Shape) -> Network:
+    """The same of any shape."""
+    rng = np.random.default_rng(3)
     data = rng.normal(0, 0.5, (16, *shape.sample))
     if "cell" in shape.model:
         block = shape.block

@@ -47,23 +47,27 @@ class Drawn:
         return f"{self.kind}: {' × '.join(map(str, self.data.shape[1:]))} → {chain}{' → argmax' if self.argmax else ''}"
 
 
-def draw(seed: int, *, samples: int = 6) -> Drawn:
-    """The model of a seed; consecutive seeds take the kinds in turn."""
-    rng = np.random.default_rng((29, seed))
+def draw(seed: int, *, samples: int = 6, chooser: np.random.Generator | None = None) -> Drawn:
+    """The model of a seed; consecutive seeds take the kinds in turn.
+
+    Parameters:
+        chooser: makes all choices instead, such as `benchmarks.choices.Choices`.
+    """
+    rng, more = (chooser or np.random.default_rng(each) for each in ((29, seed), (29, seed, 1)))
     kind, streams = KINDS[seed % len(KINDS)], 1
     if kind in ("recurrent", "bidirectional"):
         cells = [str(rng.choice(CELLS[:3] if kind == "recurrent" else CELLS[3:])),
                  *map(str, rng.choice(CELLS[:3] if kind == "recurrent" else CELLS, rng.integers(2)))]
         inputs, steps = int(rng.integers(1, 12)), int(rng.integers(1, 7))
         layers = recurrent_layers(rng, inputs, cells, [int(k) for k in rng.choice(BLOCKS, len(cells) + 1)])
-        layers = _over_time(np.random.default_rng((29, seed, 1)), layers)
+        layers = _over_time(more, layers)
         model, data = Model(f"fuzz_{seed}", inputs, True, layers), rng.normal(0, 1, (samples, steps, inputs))
         streams = int(rng.integers(1, 4)) if kind == "recurrent" else 1
         data = np.concatenate([data] * streams)  # Full rounds of interleaved sequences.
     elif kind == "perceptron":
         inputs = int(rng.integers(1, 40))
         plain = _perceptron(rng, inputs, int(rng.integers(1, 4)))
-        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(np.random.default_rng((29, seed, 1)), plain)))
+        model = Model(f"fuzz_{seed}", inputs, False, tuple(_summed(more, plain)))
         data = rng.normal(0, 1, (samples, inputs))
     else:
         channels = int(rng.integers(1, 5))

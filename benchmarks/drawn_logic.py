@@ -1,7 +1,5 @@
-"""Look-up tables and flip-flops that Yosys makes of drawn candidates, to which the estimate of explorations is fitted.
-
-The first `FITTED` points are what the factors are fitted to; those behind them are held out and show the error.
-"""
+"""Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.cost_table` are fitted
+to the first `FITTED` of them; those behind are held out, and show its error."""
 import json
 import random
 import tempfile
@@ -20,7 +18,7 @@ from circulant.training.settings import CompressionSettings
 __all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
 
 FAMILY = "ecp5"
-FITTED, HELD_OUT = 24, 20
+FITTED, HELD_OUT = 8, 20
 KEPT = Path("docs/measured/drawn-logic.json")
 
 
@@ -81,7 +79,7 @@ def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
 
 
 def read(path: Path = KEPT) -> list[dict[str, Any]]:
-    """The measured candidates, those to be fitted first."""
+    """The measured candidates, those that factors are fitted to first."""
     found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
     return found
 

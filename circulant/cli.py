@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say(text: str) -> None:
-    """A line on stderr; of several processes that train together, one says it for all."""
+    """A line on stderr, printed by one of several processes that train together."""
     if leads():
         click.echo(text, err=True)
     else:
@@ -62,6 +62,7 @@ COMMANDS = OnDemand({
         "run", "inspect", "train", "quantize", "generate", "simulate", "reload", "report")},
     "build": "circulant.board_commands:build",
     "demo": "circulant.board_commands:demo",
+    "asic": "circulant.asic_command:asic",
     "estimate": "circulant.estimate.command:estimate",
     "compare": "circulant.report.command:compare",
     "data": "circulant.cli:show_data",
@@ -93,6 +94,7 @@ def cli() -> None:
     circulant report runs/digits-gru     one step, from the files of the one before
     circulant estimate RUN --device NAME what it takes of an FPGA, in under a second
     circulant build ulx3s-85f RUN        a bitstream for a board, by open tools
+    circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                  what a data set holds
     circulant compare runs/a runs/b      figures of several runs side by side
     circulant sweep recurrent            block sizes × bit widths × multipliers

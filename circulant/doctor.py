@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from circulant.arguments import JSON, say
@@ -45,8 +45,11 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
 """By extra: its use, its packages by the name of their import, and whether `circulant run` needs it."""
 
 TOOLS = {**dict.fromkeys(("g++", "make", "perl"), ("compiling simulations", True)),
-         "iverilog": ("a second simulator, for tests", False)}
+         "iverilog": ("a second simulator, for tests", False), "sta": ("the timing of circulant asic", False)}
 """By program: its use, and whether `circulant run` needs it."""
+
+DEBIAN = {"sta": "opensta"}
+"""Packages of programs that have another name."""
 
 
 class Finding(NamedTuple):
@@ -96,8 +99,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _table(findings: Sequence[Finding]) -> Table:
-    table = Table("part", "found", "for", title="circulant doctor", title_justify="left", title_style="bold",
-                  box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(Column("part", no_wrap=True), "found", "for", title="circulant doctor", title_justify="left",
+                  title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for each in findings:
         mark = "✓" if each.found else "✗" if each.needed else "–"
         style = "" if each.found else "red" if each.needed else "dim"
@@ -129,7 +132,8 @@ def _version(package: str) -> str:
 def _tools() -> Iterator[Finding]:
     for program, (use, needed) in TOOLS.items():
         path = shutil.which(program)
-        yield Finding(program, use, path or "", needed, "" if path else f"apt-get install {program}")
+        command = "" if path else f"apt-get install {DEBIAN.get(program, program)}"
+        yield Finding(program, use, path or "", needed, command)
 
 
 def _gpu() -> Finding:

@@ -18,7 +18,7 @@ __all__ = ["Bars", "Show", "leads", "silent"]
 
 
 def leads() -> bool:
-    """Whether this process is the one that talks and writes: the first of those that `torchrun` started, or alone."""
+    """Whether this process prints and writes files: the first one that `torchrun` started, or the only one."""
     return os.environ.get("RANK", "0") == "0"
 
 

@@ -1,4 +1,4 @@
-"""Paths in an experiment, and the Python files that it names: from where they count, copies of them, what they are.
+"""Paths in an experiment and the Python files that it names: where relative paths start, copies, hashes.
 
 A path in an experiment file starts from the folder of that file, one on the command line from the current folder. A run
 folder keeps the Python files as they were when it was trained; the one that the experiment names is preferred to its
@@ -68,7 +68,7 @@ def keep(folder: Path, tables: Mapping[str, Mapping[str, Any]], known: Mapping[s
 
 
 def restore(folder: Path, tables: Mapping[str, Any]) -> None:
-    """Name the copies of a run folder, in place of files that are missing or say something else by now."""
+    """Use the copies in a run folder instead of files that are missing or have changed."""
     for table, key in PYTHON.items():
         entry = tables.get(table)
         if not isinstance(entry, dict) or entry.get(key) != "python" or not isinstance(entry.get("path"), str):

@@ -1,5 +1,5 @@
 """The costs of many candidates at once: cycles, multipliers, DSP blocks, block RAMs and memory bits, as the planner has
-them, exactly.
+them, exactly; look-up tables and flip-flops as estimates.
 
 A candidate is a block size for each layer, bit widths, and a budget of multipliers. Its layers do not depend on each
 other but for their shares of the budget. So the useful plans of each layer are listed once for each block size, shares
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.hw.array.plans import Plan
-from circulant.hw.emit.profile import PROFILES
+from circulant.hw.foreseen import foreseen, quantities
+from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import Ladder, each_step, ladder, repeats, rung_cycles, rung_multipliers
 from circulant.hw.plan.shares import FULL, shares
-from circulant.hw.resources import counted, layer_parts
+from circulant.hw.resources import layer_parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.bitwidth_cost import layer_bits
@@ -33,6 +34,12 @@ CHUNK = 1 << 15
 """Candidates that are worked on together."""
 
 Ints = NDArray[np.int64]
+
+RECURRENT = {"ecp5": ((0.609, 11.54), (0.907, 5.07))}
+"""Look-up tables and flip-flops of recurrent networks, by family: a factor of what `circulant.hw.foreseen` says, and
+one of the bits that tables in logic give. Fitted to the first eight candidates of `benchmarks.drawn_logic`, so that
+the greatest relative error is least; the others show the error."""
+PLAIN = ((1.0, 0.0), (1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class Costs:
     Parameters:
         cycles: from step to step where there are steps, else from vector to vector.
         memory_bits: of all memories; ``weight_bits`` those of the weights alone.
+        luts, flip_flops: estimates, see `circulant.hw.foreseen`.
     """
 
     legal: NDArray[np.bool_]
@@ -68,6 +76,8 @@ class Costs:
     block_rams: NDArray[np.float64]
     memory_bits: Ints
     weight_bits: Ints
+    luts: Ints
+    flip_flops: Ints
 
 
 class CostTable:
@@ -88,14 +98,16 @@ class CostTable:
 
     def __init__(self, network_of: Callable[[int, int, int], Network], sizes: Sequence[int], *, family: str,
                  levels: int = LEVELS, streams: int = 1, profile: str = "generic") -> None:
-        self._network_of, self._sizes = network_of, np.array(sorted(sizes))
-        self._family, self._profile = FAMILIES[family], PROFILES[profile]
+        self._network_of, self._sizes, self._levels = network_of, np.array(sorted(sizes)), levels
+        self._family, self._profile = FAMILIES[family], profile
         self._networks: dict[tuple[int, int, int], Network] = {}
         first = self._network(int(self._sizes[0]), 12, 16)
         if first.flow.grid is not None:
             raise Refusal(f"Candidates of a network must take vectors or sequences to be costed together, but "
                           f"{first.name!r} takes images; plan each by itself")
         self._names = [layer.name for layer in first.layers]
+        recurrent = any(cells_of(layer) for layer in first.layers)
+        self._factors = RECURRENT.get(family, PLAIN) if recurrent else PLAIN
         self._times, steps = np.array(repeats(first)), np.array(each_step(first))
         self._paced = steps if steps.any() else np.ones(len(steps), bool)
         self._ladders = [self._climbed(int(k), levels, streams) for k in self._sizes]
@@ -126,19 +138,20 @@ class CostTable:
         chosen[~legal] = 0
         pace = self._cycles[sizes, every, chosen]
         spare = np.where((pace.argmax(axis=1)[:, None] == every) & legal[:, None], left[:, None], 0)
-        found = np.zeros((6, len(legal)))
+        found = np.zeros((8, len(legal)))
         for at in every:
             mine = self._taken(int(at), sizes[:, at], chosen[:, at], spare=spare[:, at],
                                weights=given.weight_bits[part], activations=given.activation_bits[part])
             found[0] = np.maximum(found[0], mine[0] * self._paced[at])
             found[1:] += mine[1:]
         found[:, ~legal] = 0
-        multipliers, dsps, memory, weights = found[[1, 2, 4, 5]].astype(np.int64)
-        return Costs(legal, found[0], multipliers, dsps, block_rams=found[3], memory_bits=memory, weight_bits=weights)
+        multipliers, dsps, memory, weights, luts, flip_flops = found[[1, 2, 4, 5, 6, 7]].astype(np.int64)
+        return Costs(legal, found[0], multipliers, dsps, block_rams=found[3], memory_bits=memory, weight_bits=weights,
+                     luts=luts, flip_flops=flip_flops)
 
     def _taken(self, at: int, sizes: Ints, chosen: Ints, *, spare: Ints, weights: Ints, activations: Ints
                ) -> NDArray[np.float64]:
-        """(6, N): cycles, multipliers, DSP blocks, block RAMs, memory bits and weight bits of a layer."""
+        """(8, N): the fields of `Costs` behind the first one, of a layer."""
         spare = np.minimum(spare, 0xFFFF)
         plans, which = np.unique(((sizes * 256 + chosen) << 16) | spare, return_inverse=True)
         numbers = np.array([self._plan(at, int(key)) for key in plans])[which]
@@ -169,10 +182,14 @@ class CostTable:
             layer = self._network(int(self._sizes[size]), weights, activations).layers[at]
             plan = self._plans[number]
             parts = layer_parts(layer, plan)
-            demand = self._family.demand(counted(parts, self._profile))
+            demand = self._family.demand(foreseen(parts, 1, levels=self._levels, profile=self._profile))
+            assert demand.luts is not None and demand.flip_flops is not None
+            tables = quantities(parts, 1, levels=self._levels)["logic"]
+            luts, flip_flops = (factor * count.count + each * tables for count, (factor, each) in zip(
+                (demand.luts, demand.flip_flops), self._factors, strict=True))
             self.entries[known] = (plan.cycles * float(self._times[at]), plan.multipliers, demand.dsps,
                                    demand.block_rams, sum(memory.bits for memory in parts.memories),
-                                   layer_bits(layer))
+                                   layer_bits(layer), luts, flip_flops)
         return self.entries[known]
 
     def _network(self, k: int, weights: int, activations: int) -> Network:

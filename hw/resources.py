@@ -52,8 +52,8 @@ def counted(made: Parts, profile: Profile) -> Inventory:
     for count, a, b in made.products:
         found.products[max(a, b), min(a, b)] += count
     for memory in made.memories:
-        if memory.copies:
-            found.memories[memory.depth, memory.width, memory.place(profile)] += memory.copies
+        for piece in memory.pieces(profile) if memory.copies else ():
+            found.memories[piece] += memory.copies
     return found
 
 

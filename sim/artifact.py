@@ -55,7 +55,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def _subject(path: str | Path, error: OSError) -> str | Path:
-    """The file that an error is of, as far as a user knows it."""
+    """The file that an error concerns, by the name that the user knows."""
     if not isinstance(error.filename, str | bytes):
         return path
     named, target = os.path.abspath(os.fsdecode(error.filename)), os.path.realpath(path)
@@ -101,7 +101,7 @@ def atomic_text(path: str | Path, text: str) -> None:
 
 @contextmanager
 def replaced_folder(folder: str | Path) -> Iterator[Path]:
-    """A fresh folder to write into, which takes the place of ``folder`` when the block ends, and not when it fails.
+    """A new folder to write into. It replaces ``folder`` when the block ends without an error.
 
     A run that is killed leaves the old folder, the new one, or, between two renames, the old one under a hidden name
     beside it, which the next one puts back; never a mixture.
@@ -285,7 +285,7 @@ def _real(text: str) -> float:
 
 
 def _depth(value: Any) -> int:
-    """Brackets within each other, counted level by level."""
+    """The depth of nested brackets."""
     level, depth = [value], 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1

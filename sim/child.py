@@ -1,4 +1,4 @@
-"""Programs that are called: each has a limit of time, and ends with all that it has started."""
+"""Child programs: each has a time limit, and ends together with everything that it started."""
 import os
 import signal
 import subprocess
@@ -16,7 +16,7 @@ QUESTION_SECONDS = 60.0
 
 def run(command: Sequence[str | Path], *, step: str, seconds: float, folder: Path | None = None,
         environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end; returns its exit status, what it printed, and its complaints.
+    """Run a program to its end; returns exit status, standard output and standard error.
 
     Whatever ends this call early ends the program and its children.
 

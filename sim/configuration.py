@@ -1,4 +1,4 @@
-"""The configuration port of a reloadable design, as the host sees it: where things are, and what to say in which order.
+"""The configuration port of a reloadable design as the host sees it: its address map and protocol.
 
 Words have 32 bits, addresses count words. A memory word of more bits takes several of them, low bits first, and is
 stored when its last one is written.

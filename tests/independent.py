@@ -257,5 +257,5 @@ def load(folder):
     network = json.loads((folder / "network.json").read_text())
     with np.load(folder / "weights.npz") as file:
         arrays = {name: file[name].tolist() for name in file.files}
-    grid = network["layers"][0].get("grid")
+    grid = next((each.get("grid") for each in network["layers"] if each["kind"] != "activation"), None)
     return lambda x: in_a_row(network["layers"], arrays, x if grid is None else blocks(x, grid[1]))

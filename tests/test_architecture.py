@@ -50,14 +50,14 @@ THEIRS = {
 
 ORDER = {
     "circulant": "progress extras exits sources project experiment kit run completion arguments doctor report rates "
-                 "sweep explore estimate commands board_commands onnx_import cli __main__",
+                 "sweep explore estimate commands board_commands asic_command onnx_import cli __main__",
     "circulant.training": "settings archive models data blocks task capture onnx scoring conversion loop trial store",
     "circulant.sim": "refusal metrics settings arith child files public shape artifact real vectors golden "
                      "configuration error quantize design exercise cosim",
-    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources cost_table "
-                    "logic_estimate foreseen reload_words",
+    "circulant.hw": "emit c stream reload arith array unit layers plan ports top design resources "
+                    "foreseen cost_table reload_words",
     "circulant.boards": "absorb device levels tools budget estimate link pll board synthesis placement floorplan "
-                        "flow build host simulated",
+                        "flow asic build host program simulated projects",
 }
 """The subfolders and files of a folder: each imports only from those before it."""
 

@@ -199,6 +199,13 @@ def test_images_remain_images(tmp_path):
                  shape=(3, 9))
 
 
+def test_images_may_begin_with_an_activation(tmp_path):
+    """As a quantizer of the inputs is one."""
+    assert_equal(lambda r: [float_model.Activation("clip", 2, "clip", (-0.5, 0.75)),
+                            r.conv("conv", 2, 4, k=2, grid=(5, 4), window=Window((3, 2)))], tmp_path, inputs=2,
+                 shape=(2, 5, 4))
+
+
 def test_the_lowest_of_equal_outputs_is_chosen(tmp_path):
     """Of 20 outputs between -8 and 7 several are the greatest."""
     assert_equal(lambda r: [r.linear("out", 5, 20, 4)], tmp_path, inputs=5, activation_bits=4, argmax=True)

@@ -1,4 +1,4 @@
-"""torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the way out to numpy.
+"""torch: the block-circulant constraint, cells, ADMM, data, the training loop, and the export to numpy.
 
 Every name below is fetched when it is first used, so that `circulant.training.data` needs no torch.
 """

@@ -1,4 +1,4 @@
-"""Archives that `torch.save` wrote, read without trust: plain values and tensors alone, none larger than the file."""
+"""Archives of `torch.save`, which are not trusted: only plain values and tensors are read, none beyond the file."""
 import io
 import zipfile
 from pathlib import Path

@@ -116,7 +116,7 @@ def _named(model: ModelSettings | None) -> ModelSettings:
 
 
 def _check_shapes(settings: ModelSettings, meta: dict[str, Any], dense: dict[str, Tensor]) -> None:
-    """See that the settings describe a model of the dense state's shapes, before it takes any memory.
+    """Check that the settings describe a model of the dense state's shapes, before it takes any memory.
 
     Raises:
         Refusal: when they do not.

@@ -17,7 +17,7 @@ FEW = 2
 
 
 def require_fit(settings: ModelSettings, model: nn.Module, data: Dataset) -> None:
-    """See that a model takes the samples of a data set, and gives what their targets ask for.
+    """Check that a model takes the samples of a data set, and gives what their targets ask for.
 
     Raises:
         Refusal: when its forward raises, with file and line; when it gives something else than one tensor; as

@@ -89,7 +89,7 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
                     note(f"equivalent: {mutant}")
                 else:
                     survivors.append(Survivor(str(mutant), "its value differs, and nothing that is seen depends on it"
-                                              if verdict.infected else "its value never differs back to back"))
+                                              if verdict.infected else "its value never differs in any run"))
                     note(f"survived: {survivors[-1]}")
             for _ in range(in_memory):
                 name, text, place = _flipped(manifest, rng)

@@ -10,6 +10,7 @@ from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import PLUSARGS, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import SWIFT, planned
 from circulant.sim.refusal import ToolError
@@ -20,13 +21,16 @@ __all__ = ["Checker", "Verdict"]
 PATIENCE = 3000
 """Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
 
+STALLS = (1, 2, 4)
+"""Seeds of stalls at random; of the last one the output is taken only once it is seen."""
+
 
 @dataclass(frozen=True)
 class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset" or "disturbed"; empty where nothing did.
+        caught: what found it: "drawn", "back-to-back", "reset", "stalled" or "disturbed"; empty where nothing did.
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
     """
@@ -60,7 +64,9 @@ class Checker:
         whole = drive(self._manifest, self._tools, self._simulator, replace(job, runs=self._runs[:1]), _silent)
         each = whole.cycles // len(self._runs[0].sequences)
         self._job = replace(job, patience=PATIENCE + 4 * each)
-        self._quick = (("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]))
+        every = extra[-1].sequences
+        self._quick = (("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]),
+                       *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))
         for _, run in self._quick:
             (self._folder / run.name).mkdir()
             write_beats(self._folder / run.name, replace(self._job, runs=(run,)))
@@ -83,6 +89,8 @@ class Checker:
             if why := self._wrong(job, outcome):
                 return Verdict(name, why)
             infected |= (self._folder / run.name / "infected").read_text().strip() == "1"
+        if mutant and not infected:  # What never differed under stalls and resets differs under no more of them.
+            return Verdict("")
         job = replace(self._job, runs=self._runs[1:-SWIFT])
         try:
             outcome = simulate(manifest, self._tools, self._simulator, job, _silent, plusargs=(f"+mutant={mutant}",))
@@ -97,9 +105,10 @@ class Checker:
         folder = self._folder / run.name
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
+        stalls = [f"+stalls={run.seed}"] if run.seed else []
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
         subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers), *PLUSARGS,
-                        f"+mutant={mutant}"], cwd=folder, check=True, capture_output=True, timeout=600)
+                        f"+mutant={mutant}", *stalls], cwd=folder, check=True, capture_output=True, timeout=600)
         return driven(folder, job)
 
     def _wrong(self, job: Job, outcome: Outcome) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 
 __all__ = ["BUFFER", "buffer", "forms", "loads", "strengthen"]
@@ -13,7 +14,7 @@ __all__ = ["BUFFER", "buffer", "forms", "loads", "strengthen"]
 BUFFER = "buffer_"
 """The beginning of the names of buffers."""
 
-FANOUT = 12
+FANOUT = 16
 """Pins that a net may drive without a tree."""
 
 EFFORT = 6.0
@@ -51,7 +52,7 @@ def buffer(netlist: Netlist, library: Library, *, fanout: int = FANOUT) -> int:
                 group = level[start:start + size]
                 load = sum(_capacitance(netlist, library, sink) for sink in group)
                 cell = _buffer_for(library, load)
-                name, behind = f"{BUFFER}{made}", next(fresh)
+                name, behind = f"{_memory(group)}{BUFFER}{made}", next(fresh)
                 netlist.instances[name] = Instance(cell.name, {cell.inputs[0]: [net], cell.outputs[0]: [behind]})
                 for instance, pin in group:
                     nets = netlist.instances[instance].pins[pin]
@@ -60,6 +61,12 @@ def buffer(netlist: Netlist, library: Library, *, fanout: int = FANOUT) -> int:
                 made += 1
             level = above
     return made
+
+
+def _memory(group: Sequence[Sink]) -> str:
+    """The beginning of the names of the memory that all of some sinks lie in, whose part their buffer is."""
+    found = {name.partition(".")[0] if name.startswith(INSTANCE) else "" for name, _ in group}
+    return f"{found.pop()}." if len(found) == 1 and "" not in found else ""
 
 
 def _sinks(netlist: Netlist, library: Library) -> tuple[set[Net], dict[Net, list[Sink]]]:

@@ -1,7 +1,8 @@
 """Libraries by name, and where their files are found."""
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -32,7 +33,7 @@ class Known:
     cells: str
 
 
-OWN = Known("a library of your own", (), 100.0, (), "", "")
+OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
 """A library of which nothing but its files is known."""
 
 
@@ -40,8 +41,8 @@ OWN = Known("a library of your own", (), 100.0, (), "", "")
 def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic") / "libraries.toml").read_text("utf-8")
-    return {name: Known(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-            for name, entry in tomllib.loads(text).items()}
+    return {name: Known(entry["title"], tuple(entry["files"]), float(entry["mhz"]), tuple(entry["dont_use"]),
+                        pdk=entry["pdk"], cells=entry["cells"]) for name, entry in tomllib.loads(text).items()}
 
 
 def library(names: tuple[str, ...]) -> tuple[Library, Known]:
@@ -56,15 +57,22 @@ def library(names: tuple[str, ...]) -> tuple[Library, Known]:
         folder = Path(os.environ.get("CIRCULANT_DATA") or _beside())
         missing = [file for file in entry.files if not (folder / file).is_file()]
         if missing:
-            raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder that "
-                          "holds it in CIRCULANT_DATA, or give your .lib files in its place")
-        return Library.read([folder / file for file in entry.files], name), entry
+            raise Refusal(f"The library {name} must lie in {folder}, but {missing[0]} is not there; name the folder "
+                          "that holds it in CIRCULANT_DATA, or give your .lib files in its place")
+        return _left_alone(Library.read([folder / file for file in entry.files], name), entry.dont_use), entry
     files = [Path(each) for each in names]
     for file in files:
         if not file.is_file():
             raise Refusal(f"A library must be one of {', '.join(known())} or a liberty file, not {str(file)!r}"
                           f"{nearest(str(file), known())}")
     return Library.read(files, files[0].name.split(".lib")[0]), OWN
+
+
+def _left_alone(found: Library, patterns: tuple[str, ...]) -> Library:
+    """The library with more cells that no step chooses; clock gates are placed on purpose, whatever it says of them."""
+    cells = {name: replace(cell, dont_use=cell.dont_use or any(fnmatchcase(name, pattern) for pattern in patterns))
+             for name, cell in found.cells.items()}
+    return replace(found, cells=cells)
 
 
 def _beside() -> Path:

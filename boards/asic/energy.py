@@ -57,7 +57,7 @@ def pitch(netlist: Netlist, library: Library) -> float:
 def energy(netlist: Netlist, library: Library, activity: Activity, memories: Sequence[Memory], *, mhz: float,
            macros: dict[str, Macro]) -> Energy:
     """The energy of a cycle at an activity, leakage at a clock of ``mhz``."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     wire = WIRE * PITCHES * pitch(netlist, library)
     load, fanout = loads(netlist, library), _fanout(netlist, library)
     rates: dict[Net, float] = defaultdict(float, {net: count / activity.cycles for net, count in
@@ -69,7 +69,7 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
         if cell is None:
             continue
         kind = _kind(name, cell, memories)
-        found["leakage"] += cell.leakage * 1e-3 / mhz  # nW over a period in µs are fJ.
+        found["leakage"] += cell.leakage / mhz  # nW for a period in µs are fJ.
         for pin, nets in instance.pins.items():
             said = cell.pins[pin]
             net = nets[0]
@@ -82,7 +82,7 @@ def energy(netlist: Netlist, library: Library, activity: Activity, memories: Seq
                 found["clock"] += 2 * (1.0 if net == clock else pulses.get(net, 1.0)) * said.at(0.0)
             elif isinstance(net, int):
                 found[kind] += rates[net] * said.at(0.0)
-    found["clock"] += _tree(load, fanout, wire, library, clock, pulses)
+    found["clock"] += _tree(load, fanout, wire, library=library, clock=clock, pulses=pulses)
     found["clock"] += sum(2 * pulses.get(nets[0], 0.0) * cell.pins[pin].at(load[nets[0]])
                           for instance in netlist.instances.values()
                           if (cell := library.cells.get(instance.cell)) and cell.gating
@@ -110,7 +110,7 @@ def _fanout(netlist: Netlist, library: Library) -> Counter[Net]:
     return found
 
 
-def _tree(load: dict[Net, float], fanout: Counter[Net], wire: float, library: Library, clock: Net | None,
+def _tree(load: dict[Net, float], fanout: Counter[Net], wire: float, *, library: Library, clock: Net | None,
           pulses: dict[Net, float]) -> float:
     """Energy of the clock's wires, pins and buffers in a cycle, in fJ: both edges, for the clock itself in each cycle,
     for a gated one in the cycles in which it runs."""

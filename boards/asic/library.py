@@ -21,8 +21,8 @@ from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
 
-VERSION = 3
-"""Of what is kept of a library in the cache."""
+VERSION = 4
+"""The form in which a library is kept in the cache."""
 
 _FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
 _WATTS = {"f": 1e-6, "p": 1e-3, "n": 1.0, "u": 1e3, "m": 1e6}
@@ -110,12 +110,14 @@ class Library:
         name: as messages have it.
         files: liberty files, which tools read.
         voltage: nominal, in V.
+        nanoseconds: of the library's unit of time.
         title: of the first library, which names its corner.
     """
 
     name: str
     files: tuple[Path, ...]
     voltage: float
+    nanoseconds: float
     title: str
     cells: dict[str, Cell] = field(repr=False)
 
@@ -135,8 +137,8 @@ class Library:
             temporary.write_text(json.dumps(made))
             temporary.rename(kept)
         body = json.loads(kept.read_text())
-        found = cls(name or files[0].name, tuple(files), body["voltage"], body["title"],
-                    {name: _cell(entry) for name, entry in body["cells"].items()})
+        found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
+                    title=body["title"], cells={name: _cell(entry) for name, entry in body["cells"].items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
                           f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")
@@ -164,7 +166,7 @@ class Library:
 
     @cached_property
     def clock_gates(self) -> list[Cell]:
-        """Clock gates for rising edges, with a latch, the smallest first; those without a test pin before the others."""
+        """Clock gates for rising edges, with a latch, the smallest first, those with a test pin behind the others."""
         found = [cell for cell in self.cells.values() if cell.gating.startswith("latch_posedge")]
         return sorted(found, key=lambda cell: (bool(cell.pin("test")), cell.area))
 
@@ -188,10 +190,9 @@ def read_text(file: Path) -> str:
     Raises:
         Refusal: when it cannot be read.
     """
-    opened = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)
+    unpacked = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(file.suffix, bytes)
     try:
-        with opened(file, "rt", encoding="utf-8", errors="replace") as text:
-            return str(text.read())
+        return unpacked(file.read_bytes()).decode("utf-8", "replace")
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise Refusal(f"A liberty file must be readable, but {file} is not ({error}); name another one") from None
 
@@ -201,7 +202,7 @@ def _bare(function: str) -> str:
 
 
 def _made(groups: Sequence[Group]) -> dict[str, object]:
-    """What is kept of libraries, as JSON has it."""
+    """The part of libraries that is kept, as JSON has it."""
     first = groups[0]
     voltage = first.number("nom_voltage", 1.0)
     cells = {}
@@ -212,7 +213,9 @@ def _made(groups: Sequence[Group]) -> dict[str, object]:
         watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
         for cell in group.all("cell"):
             cells[cell.name] = asdict(_read(cell, farads, watts))
-    return {"voltage": voltage, "title": first.name, "cells": cells}
+    time = first.text("time_unit", "1ns")
+    return {"voltage": voltage, "nanoseconds": float(time[:-2]) * {"n": 1.0, "p": 1e-3, "u": 1e3}[time[-2]],
+            "title": first.name, "cells": cells}
 
 
 def _read(group: Group, farads: float, watts: float) -> Cell:
@@ -222,14 +225,15 @@ def _read(group: Group, farads: float, watts: float) -> Cell:
         for state in group.all(kind):
             clock, data = (("clocked_on", "next_state") if kind == "ff" else ("enable", "data_in"))
             sequential = Sequential(kind, tuple(state.arguments), state.text(clock), state.text(data),
-                                    state.text("clear"), state.text("preset"))
+                                    clear=state.text("clear"), preset=state.text("preset"))
     test = group.all("test_cell")
     for pin in test[0].all("pin") if test else ():
         role = {"test_scan_in": "scan_in", "test_scan_enable": "scan_enable"}.get(pin.text("signal_type"))
         if role and pin.name in pins:
             pins[pin.name] = Pin(**asdict(pins[pin.name]) | {"role": role})
     return Cell(group.name, group.number("area"), _leakage(group) * watts, pins, sequential,
-                group.text("clock_gating_integrated_cell"), group.text("dont_use") == "true", bool(test))
+                gating=group.text("clock_gating_integrated_cell"), dont_use=group.text("dont_use") == "true",
+                scan=bool(test))
 
 
 def _leakage(group: Group) -> float:
@@ -248,7 +252,7 @@ def _pin(group: Group, farads: float) -> Pin:
     slews, loads, energy = _energy(group.all("internal_power"), farads)
     return Pin(group.text("direction"), group.number("capacitance") * farads,
                group.number("max_capacitance") * farads, group.text("function") or group.text("state_function"), role,
-               slews, loads, energy)
+               slews=slews, loads=loads, energy=energy)
 
 
 def _energy(arcs: Sequence[Group], farads: float

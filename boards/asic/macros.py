@@ -1,9 +1,10 @@
-"""Memory macros: a model of area, delay and energy from published ones, or a table of the user's own.
+"""Memory macros: a model of area and energy from published ones, or a table of the user's own.
 
-The model, for 130 nm, is that of the macros that OpenRAM publishes for SkyWater's process
-(``sky130_sram_1kbyte_1rw1r_32x256_8`` with 479.78 × 397.5 µm, ``…_2kbyte_1rw1r_32x512_8`` with 683.1 × 416.54 µm, from
-their LEF files): area is that of the bits and of a periphery. Other processes scale it, as `SCALING` says.
+The model is that of the macros that OpenRAM publishes for SkyWater's process (VLSIDA/sky130_sram_macros on GitHub):
+``sky130_sram_1kbyte_1rw1r_32x256_8`` and ``sky130_sram_2kbyte_1rw1r_32x512_8``, their sizes from the LEF files,
+energy and leakage of the first from its liberty file (typical, 1.8 V, 25 °C).
 """
+import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,26 +12,31 @@ from pathlib import Path
 
 from circulant.sim.refusal import Refusal
 
-__all__ = ["Macro", "Model", "model", "read_table"]
+__all__ = ["LEAST", "Macro", "Model", "model", "read_table"]
 
-BIT_AREA = (284_538 - 190_713) / (16_384 - 8_192)
-"""µm² that a further bit takes: the difference of both published macros over that of their bits."""
+LEAST = 16_384
+"""Bits from which a memory becomes a macro where nobody says otherwise: below, flip-flops behind clock gates are no
+larger than the published macros, and take less energy."""
 
-PERIPHERY = 190_713 - 8_192 * BIT_AREA
+SMALL, LARGE = 479.78 * 397.5, 683.1 * 416.54
+"""Area of both, in µm²: 8,192 and 16,384 bits."""
+
+BIT_AREA = (LARGE - SMALL) / 8_192
+"""µm² that a further bit takes."""
+
+PERIPHERY = SMALL - 8_192 * BIT_AREA
 """µm² that a macro takes without its bits."""
 
-FIXED, PER_BIT = 2_000.0, 150.0
-"""Energy of an access, in fJ at 1.8 V and 130 nm: of the periphery, and for each bit of the word, whose bit lines swing
-a few hundred mV over some hundred rows. No published figure of these macros is measured; the numbers are bit-line
-capacitance (about 250 fF) times supply times swing, and stand for a factor of two either way."""
+IDLE, ACCESS = 2_083.0, 5_013.0
+"""Energy of a port in a cycle, in fJ, with words of 32 bits: not selected, and the mean of a write and a read. What
+lies between is taken to grow with the width of a word."""
 
-LEAKAGE = 0.01
-"""nW of a bit at 130 nm."""
+LEAKAGE = 911.8 / 8_192
+"""nW of a bit."""
 
-SCALING = {"sky130hd": (1.0, 1.0), "sg13g2": (1.0, (1.2 / 1.8) ** 2), "asap7": (0.0035, 0.01)}
-"""For each library the factors of area and energy: sg13g2 has the same dimensions and another supply; for ASAP7 the area
-follows the published bit cells (2.7 µm² with sky130's rules for dual ports, 0.027 µm² of 7 nm class, periphery likewise,
-less dense by 3), energy the product of capacitance (1/15) and the square of the supply (0.7 V to 1.8 V)."""
+NAND, VOLTAGE = 3.7536, 1.8
+"""Area in µm² of the smallest NAND of sky130hd, and its supply: other libraries scale area as their NAND, energy as the
+root of that, for capacitance is a length, times the square of their supply, leakage as energy."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Macro:
     Parameters:
         words, width: its shape.
         area: in µm².
-        access: energy of an access, in fJ.
+        access: energy of a port in a cycle in which it works, in fJ.
         leakage: in nW.
         source: of these figures.
     """
@@ -55,7 +61,7 @@ class Macro:
 
     def cycle(self, ports: int, mhz: float) -> float:
         """Energy of a cycle in which each port is used, in fJ: the most that it can be."""
-        return ports * self.access + self.leakage * 1e-3 / mhz
+        return ports * self.access + self.leakage / mhz
 
 
 @dataclass(frozen=True)
@@ -83,15 +89,23 @@ class Model:
             return ""
         area, energy = self.factors
         name = f"ram_{words}x{width}"
-        self.chosen[name] = Macro(name, words, width, (PERIPHERY + words * width * BIT_AREA) * area,
-                                  (FIXED + PER_BIT * width) * energy, LEAKAGE * words * width * energy,
-                                  "model of OpenRAM's sky130 macros")
+        self.chosen[name] = Macro(
+            name, words, width, area=(PERIPHERY + words * width * BIT_AREA) * area,
+            access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, leakage=LEAKAGE * words * width * energy,
+            source="model of OpenRAM's macros for SkyWater 130 nm")
         return name
 
 
-def model(library: str, least: int, table: Path | None) -> Model:
-    """The macros for a library: those of a table, or of the model from ``least`` bits on."""
-    return Model(least, () if table is None else read_table(table), SCALING.get(library, (1.0, 1.0)), {})
+def model(gate_area: float, voltage: float, least: int = LEAST, table: Path | None = None) -> Model:
+    """The macros for a library: those of a table, or of the model from ``least`` bits on.
+
+    Parameters:
+        gate_area: of the library's smallest NAND of two inputs, in µm²; 0 for that of sky130hd.
+        voltage: of its supply, in V.
+    """
+    area = (gate_area or NAND) / NAND
+    factors = area, math.sqrt(area) * (voltage / VOLTAGE) ** 2
+    return Model(least, () if table is None else read_table(table), factors, {})
 
 
 def read_table(file: Path) -> tuple[Macro, ...]:
@@ -103,7 +117,8 @@ def read_table(file: Path) -> tuple[Macro, ...]:
     try:
         entries = tomllib.loads(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Refusal(f"A table of macros must be a TOML file, but {file} is none ({error}); name another one") from None
+        raise Refusal(f"A table of macros must be a TOML file, but {file} is none ({error}); name another "
+                      "one") from None
     required: dict[str, Callable[[object], bool]] = dict.fromkeys(
         ("words", "width", "area", "access"), lambda value: isinstance(value, int | float) and value > 0)
     found = []
@@ -112,6 +127,6 @@ def read_table(file: Path) -> tuple[Macro, ...]:
         if wrong:
             raise Refusal(f"A macro of {file} must have positive numbers for words, width, area and access, but "
                           f"{name!r} has none for {wrong[0]}; add it")
-        found.append(Macro(name, int(entry["words"]), int(entry["width"]), float(entry["area"]), float(entry["access"]),
-                           float(entry.get("leakage", 0.0)), str(file)))
+        found.append(Macro(name, int(entry["words"]), int(entry["width"]), area=float(entry["area"]),
+                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file)))
     return tuple(found)

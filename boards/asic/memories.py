@@ -84,7 +84,8 @@ def _described(module: str, instance: str, place: str, cell: Json, macro: MacroT
     clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
     chosen = macro(words, width) if writes and clocked else ""
     kind = "macro" if chosen else "rom" if not writes else "registers" if clocked else "asynchronous"
-    return Memory(module, instance, place, words, width, kind, _number(cell, "RD_PORTS"), writes, chosen)
+    return Memory(module, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
+                  macro=chosen)
 
 
 def _module(cell: Json) -> tuple[Json, Json]:
@@ -110,8 +111,9 @@ def _module(cell: Json) -> tuple[Json, Json]:
     mine["RD_DATA"] = [len(known) + 2 + n for n in range(len(data))]
     ports["rd_data"] = {"direction": "output", "bits": mine["RD_DATA"]}
     connections["rd_data"] = data
-    kept = {"hide_name": 0, "type": "$mem_v2", "parameters": cell["parameters"] | {"MEMID": "\\words"}, "attributes": {},
-            "port_directions": cell["port_directions"], "connections": mine}
+    kept = {"hide_name": 0, "type": "$mem_v2", "attributes": {},
+            "parameters": cell["parameters"] | {"MEMID": "\\words"}, "port_directions": cell["port_directions"],
+            "connections": mine}
     nets: Mapping[str, Json] = {name: {"hide_name": 0, "bits": port["bits"], "attributes": {}}
                                 for name, port in ports.items()}
     return {"attributes": {}, "ports": ports, "cells": {"words": kept}, "netnames": nets}, connections

@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[01]|[!'&*+|^()])")
 
 
 def models(library: Library, used: Iterable[str]) -> str:
-    """A module for each of the cells, without delays.
+    """A module for each of the cells, without delays. Flip-flops and latches begin with any value.
 
     Raises:
         Refusal: when a cell has no function that can be written so.
@@ -20,7 +20,7 @@ def models(library: Library, used: Iterable[str]) -> str:
 
 
 def translated(function: str) -> str:
-    """An expression of liberty as Verilog: ``!`` and ``'`` negate, ``&``, ``*`` and a space are and, ``+`` and ``|`` or.
+    """An expression of liberty as Verilog: ``!`` and ``'`` negate, ``&``, ``*`` and a space are and, ``+``, ``|`` or.
 
     Raises:
         Refusal: when it is no expression.
@@ -29,8 +29,8 @@ def translated(function: str) -> str:
     while rest:
         found = _TOKEN.match(rest)
         if not found:
-            raise Refusal(f"A function of a liberty file must be an expression of pins, not {function!r}; take the file "
-                          "as the foundry gives it")
+            raise Refusal(f"A function of a liberty file must be an expression of pins, not {function!r}; take the "
+                          "file as the foundry gives it")
         tokens.append(found[1])
         rest = rest[found.end():].strip()
     parser = _Parser(tokens, function)
@@ -114,18 +114,24 @@ def _model(cell: Cell) -> str:
     return "\n".join([*lines, "endmodule", ""])
 
 
+def _register(state: str) -> list[str]:
+    """A state that begins with any value. Verilator draws it by itself; where unknown values are simulated, gates make
+    more of them than the circuit has."""
+    return [f"  reg {state};", "`ifndef VERILATOR", f"  initial {state} = $random;", "`endif"]
+
+
 def _gate(cell: Cell) -> list[str]:
     """The latch of a clock gate; its state is the internal pin that the output's function names."""
     state = next(name for name, pin in cell.pins.items() if pin.direction == "internal")
     enable = " | ".join(filter(None, (cell.pin("enable"), cell.pin("test"))))
-    return [f"  reg {state};", f"  always @* if (~{cell.pin('clock')}) {state} = {enable};"]
+    return [*_register(state), f"  always @* if (~{cell.pin('clock')}) {state} = {enable};"]
 
 
 def _state(cell: Cell) -> list[str]:
     found = cell.sequential
     assert found is not None, "called for cells with a state"
     state, inverse = found.states[0], found.states[1] if len(found.states) > 1 else ""
-    lines = [f"  reg {state};", *([f"  wire {inverse} = ~{state};"] if inverse else [])]
+    lines = [*_register(state), *([f"  wire {inverse} = ~{state};"] if inverse else [])]
     clock, data = translated(found.clock), translated(found.data)
     forced = [(translated(text), value) for text, value in ((found.clear, "1'b0"), (found.preset, "1'b1")) if text]
     if found.kind == "latch":

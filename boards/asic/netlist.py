@@ -85,7 +85,7 @@ class Netlist:
                         drivers[net] = drivers.get(net, 0) + 1
                 else:
                     read += nets
-        wrong = [net for net in dict.fromkeys(read) if isinstance(net, int) and drivers.get(net, 0) != 1]
+        wrong: list[Net] = [net for net in dict.fromkeys(read) if isinstance(net, int) and drivers.get(net, 0) != 1]
         wrong += [net for net, count in drivers.items() if isinstance(net, str) or count > 1]
         if wrong:
             raise ToolError(f"Each net of a netlist must have one driver, but {len(wrong)} have none or several, among "
@@ -137,7 +137,7 @@ class Netlist:
                   for name, (direction, nets) in self.ports.items()]
         lines += [f"  wire {_escaped(name)};" for net, name in sorted(called.items()) if net not in inputs]
         for name, instance in self.instances.items():
-            pins = ", ".join(f".{pin}({said(nets[0]) if len(nets) == 1 else '{' + ', '.join(map(said, nets[::-1])) + '}'})"
+            pins = ", ".join(f".{pin}({_joined([said(net) for net in nets[::-1]])})"
                              for pin, nets in instance.pins.items() if nets)
             lines.append(f"  {instance.cell} {_escaped(name)} ({pins});")
         lines += [f"  assign {_bit(name, n, len(nets))} = {said(net)};" for name, (direction, nets) in
@@ -168,6 +168,10 @@ def _names(module: dict[str, Any]) -> dict[int, str]:
 
 def _escaped(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"\\{name} "
+
+
+def _joined(bits: list[str]) -> str:
+    return bits[0] if len(bits) == 1 else f"{{{', '.join(bits)}}}"
 
 
 def _range(width: int) -> str:

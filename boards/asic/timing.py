@@ -19,9 +19,6 @@ ROUNDS = 4
 PATHS = 400
 """Late paths that are looked at in a round."""
 
-UNCERTAINTY = 0.0
-"""Of the clock, as a part of the period. None here: a placed clock tree has some 3 %."""
-
 _STAGE = re.compile(r"^\s*(?:\d+\.\d+\s+)*?(-?\d+\.\d+)\s+(-?\d+\.\d+)\s+[v^]\s+(\S+)/(\S+) \((\S+)\)\s*$")
 _SLACK = re.compile(r"(-?\d+\.\d+)\s+slack \((?:MET|VIOLATED)\)")
 
@@ -108,8 +105,8 @@ def timing(netlist: Path, top: str, libraries: list[str], mhz: float, *, scale: 
     slack = _SLACK.search(worst)
     end = re.search(r"Endpoint: (\S+)", worst)
     return Timing(1e3 / mhz, float(slack[1]) * scale if slack else 0.0, worst.split()[0], end[1] if end else "",
-                  tuple((name, cell, round(delay * scale, 4)) for name, cell, delay in _stages(worst)),
-                  float(least[1]) * scale if least else 0.0, late)
+                  stages=tuple((name, cell, round(delay * scale, 4)) for name, cell, delay in _stages(worst)),
+                  hold=float(least[1]) * scale if least else 0.0, late=late)
 
 
 def _scaled(mhz: float, scale: float) -> str:

@@ -41,7 +41,7 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "error, quantized", f"{figures['outcome']['rmse']:.4g} RMS, {figures['outcome']['worst']:.4g} at most"
     if picking := figures.get("picking"):
         saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-        yield "bit widths picked", (f"{loss(picking)}, weights of {picking['weight_bits']:,} bits ({saved:.0%} fewer)")
+        yield "bit widths picked", (f"{picking['weight_bits']:,} weight bits, {saved:.0%} fewer; {loss(picking)}")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "

@@ -34,7 +34,7 @@ def inspected(experiment: Experiment, data: Any) -> Any:
 
 
 def require_one_size(experiment: Experiment, data: Any) -> None:
-    """See that samples have one size where the circuit will.
+    """Check that samples have one size where the circuit will.
 
     Raises:
         Refusal: when they are sequences of different lengths.

@@ -122,7 +122,7 @@ def float_model(model: Any, data: "Dataset", name: str | None) -> Model:
 
 
 def calibration(data: "Dataset", count: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """So many training samples at equal distances, and their lengths; all with 0, or where there are no more."""
+    """``count`` training samples at equal distances, and their lengths; all of them for 0, or if there are no more."""
     x, lengths = data.train_x, data.train_lengths
     if not 0 < count < len(x):
         return x, lengths
@@ -188,8 +188,9 @@ def loss(picking: Mapping[str, Any]) -> str:
     """The loss of the picked widths, in words."""
     from circulant.training.data.targets import SETS
 
-    how = "estimated" if picking["pick_by"] == "margins" else "lost"
-    return f"{picking['lost']:.2f} of {picking['budget']:g} points {how} on the {SETS[picking['pick_on']]}"
+    how = "estimated" if picking["pick_by"] == "margins" else "measured"
+    return (f"{how} loss {picking['lost']:.2f} points on the {SETS[picking['pick_on']]} "
+            f"(budget {picking['budget']:g})")
 
 
 def picked_table(picking: Mapping[str, Any]) -> Table:

@@ -73,7 +73,7 @@ class Run:
         return self.folder / name
 
     def require_writable(self) -> None:
-        """See that the folder can be made and written to, before a long step, by doing it; nothing stays of it.
+        """Check that the folder can be made and written to, before a long step, by doing it; nothing stays of it.
 
         Raises:
             Refusal: when it cannot.
@@ -113,7 +113,7 @@ def record(run: Run, step: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(run: Run, step: str) -> dict[str, Any]:
-    """The record of a step that has to be done by now, and fits the experiment and the steps before it.
+    """The record of a step that must be finished and fit the experiment and the steps before it.
 
     Raises:
         Refusal: a record is missing or damaged, the experiment differs from what a step obeyed, or a step was done anew

@@ -68,7 +68,7 @@ def save_run(folder: str | Path, model: Any, network: Network, data: Dataset, *,
 
 
 def _require_same(exact: Model, network: Network) -> None:
-    """See that a network has the integers that a model gives in its formats.
+    """Check that a network has the integers that a model gives in its formats.
 
     Raises:
         Refusal: when it does not.

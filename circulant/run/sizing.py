@@ -1,4 +1,4 @@
-"""From an experiment to the arguments of the generator: its budget of multipliers, its levels of logic."""
+"""The generator's arguments from an experiment: the budget of multipliers, the levels of logic."""
 from typing import Any
 
 from circulant.boards.device import device

@@ -1,4 +1,4 @@
-"""The goal of a search: which figures of a point are made good, which ones are bounded, and by what method."""
+"""The goal of a search: the figures to optimize, the figures with bounds, and the method."""
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 
 def loss(row: Row) -> float:
-    """How bad the quantized network is: the smaller, the better."""
+    """The error of the quantized network: smaller is better."""
     return 1 - row["quantized"] if row["higher_is_better"] else float(row["quantized"])
 
 

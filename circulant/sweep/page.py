@@ -21,7 +21,8 @@ def page(name: str, rows: Rows, spaces: Sequence[Space], command: str) -> str:
     texts = {row["key"]: brief(experiment_of(bases[row["experiment"]], row)) for row in whole if not row["reason"]}
     failed = sum(bool(row["reason"]) for row in rows)
     beyond = sum(bool(row.get("violates")) for row in rows)
-    said = [f"{len(rows)} points of {len(bases)} experiment{'s' * (len(bases) > 1)}"
+    count = len({row["experiment"] for row in rows})
+    said = [f"{len(rows)} points of {count} experiment{'s' * (count > 1)}"
             + (f"; {failed} failed" if failed else "")
             + (f"; {beyond} are beyond a bound of the search" if beyond else ""),
             *_held(bases.values())]

@@ -1,4 +1,4 @@
-"""Which points nothing beats: not worse in anything, and better in something."""
+"""The Pareto front: points that no other one equals or beats in everything."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from circulant.report.interactive import PALETTE, Choice, Picture
+from circulant.report.interactive import PALETTE, SCALE, Choice, Picture
 from circulant.sim import metrics
 from circulant.sweep.goal import FIGURES, Figure, loss
 from circulant.sweep.pareto import front
@@ -82,7 +82,7 @@ def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
     ticks = sorted({row["weights"] for row in rows})
     shown = [ticks[at] for at in sorted({0, len(ticks) // 3, 2 * len(ticks) // 3, len(ticks) - 1})]
     return [_scatter(rows, figure, "points", {
-        "color": counts, "colorscale": "Viridis", "size": 7, "opacity": 0.85, "colorbar": {
+        "color": counts, "colorscale": SCALE, "size": 7, "opacity": 0.85, "colorbar": {
             "title": {"text": "weights", "font": {"size": 11}}, "thickness": 10, "len": 0.85,
             "tickvals": [math.log10(count) for count in shown], "ticktext": [f"{count:,}" for count in shown]}})]
 
@@ -145,7 +145,7 @@ def _parallel(label: str, rows: Rows) -> Picture:
     trace = {"type": "parcoords", "dimensions": dimensions, "labelangle": -12,
              "labelfont": {"color": "ink", "size": 11}, "tickfont": {"color": "ink", "size": 10},
              "rangefont": {"color": "soft", "size": 9},
-             "line": {"color": scores, "colorscale": "Viridis", "cmin": ranked[len(ranked) // 4],
+             "line": {"color": scores, "colorscale": SCALE, "cmin": ranked[len(ranked) // 4],
                       "cmax": ranked[-1],
                       "reversescale": not rows[0]["higher_is_better"]}}
     margin = {"l": 60, "r": 60, "t": 70, "b": 24}

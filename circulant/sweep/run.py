@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show: Show = silent) -> list[Row]:
-    """Train and evaluate every point. What fails becomes a row with its reason, and the others go on.
+    """Train and evaluate every point. A failure becomes a row with its reason; the other points go on.
 
     Parameters:
         measure: where the figures of the hardware come from: one of `circulant.sweep.grid.MEASURES`.
@@ -162,7 +162,7 @@ def side_by_side(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tupl
 
 @contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one's interruption, which they do not see: their files are whole at any time."""
+    """Processes that do not see an interruption and end with this one; their files are complete at any time."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
     try:
@@ -176,6 +176,6 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin() -> None:
-    """One thread a process, and Ctrl-C is the first one's business."""
+    """One thread for each process; only the first one handles Ctrl-C."""
     os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -9,6 +9,7 @@ import random
 from collections.abc import Container, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
@@ -17,6 +18,7 @@ from optuna.storages import get_storage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from circulant.experiment import Experiment
 from circulant.progress import Show, silent
 from circulant.sim import artifact
 from circulant.sim.refusal import Refusal
@@ -43,7 +45,7 @@ def search(sweep: Sweep, folder: Path, *, jobs: Jobs = 1, show: Show = silent) -
     Parameters:
         sweep: with a search.
         folder: of the results; it holds the study where the search names no storage.
-        jobs: processes; 1 for this one alone.
+        jobs: processes, 1 for this one alone; or the address of a Dask scheduler.
 
     Raises:
         Refusal: when the storage cannot be opened, or holds the study of another search under this one's name.
@@ -91,7 +93,7 @@ def _study(sweep: Sweep, space: Space, url: str) -> Study:
     name = f"{sweep.name}/{space.label}"
     aim = {word: value for word, value in asdict(goal).items() if word not in ("points", "storage")}
     identity = artifact.digest({"axes": [[axis.name, list(axis.values)] for axis in space.axes], "search": aim,
-                                "experiment": space.experiment.identity(), "measure": sweep.measure})
+                                "experiment": _changed(space.experiment), "measure": sweep.measure})
     try:
         study = optuna.create_study(storage=get_storage(url), study_name=name, load_if_exists=True,
                                     directions=["minimize"] * len(goal.objectives))
@@ -109,6 +111,13 @@ def _study(sweep: Sweep, space: Space, url: str) -> Study:
         raise Refusal(f"search.storage must be a storage that Optuna can open and write to, but {url} cannot be used: "
                       f"{said[0] if said else type(error).__name__}") from None
     return study
+
+
+def _changed(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """The keys of an experiment that differ from their defaults, so that a study outlives new keys."""
+    usual = Experiment().tables()
+    return {table: {name: value for name, value in its.items() if value != usual[table][name]}
+            for table, its in experiment.identity().items()}
 
 
 def _told(study: Study) -> list[FrozenTrial]:

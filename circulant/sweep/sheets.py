@@ -111,7 +111,8 @@ def _notes(rows: Rows) -> str:
              "multipliers counted in the Verilog", "simulate": "measured under Verilator"}[rows[0]["measure"]]
     return (f"*float*, *circulant* and *quantized* are the {' or '.join(metrics) or 'metric'} of the dense baseline, "
             "of the block-circulant network in float, and of its golden model in integers, each on the whole test "
-            "split. *w* and *a* are the bits of weights and activations; *weight bits* is what the weight memories "
+            "split, or on the training samples that data.held_out takes in its place. *w* and *a* are the bits of "
+            "weights and activations; *weight bits* is what the weight memories "
             f"hold. *cycles* are those from step to step, {where}; *floor* is ⌈multiplications / multipliers⌉.\n\n"
             "*front* marks the points that no other one of the experiment beats: in weight bits (*memory*), and in "
             "cycles × multipliers (*work*).\n")

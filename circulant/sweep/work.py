@@ -7,7 +7,6 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
+from circulant.run.known_plans import plans_of
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
@@ -24,13 +24,10 @@ from circulant.run.untrained import path_costs
 from circulant.sim import artifact
 from circulant.sim.cosim import SimulationError
 from circulant.sim.files.schema import SHA, Flag, Mapped, Number, Table, Text
-from circulant.sim.golden.conv import Conv
-from circulant.sim.golden.network import Layer, Network
-from circulant.sim.golden.residual import Residual
+from circulant.sim.golden.network import Network
 from circulant.sim.metrics import shown, words
 from circulant.sim.quantize.bitwidth_cost import dense_count, weight_bits, weight_count
 from circulant.sim.refusal import Refusal, ToolError
-from circulant.sim.shape.kinds import within
 from circulant.sweep import store
 from circulant.sweep.point import Point
 
@@ -51,18 +48,18 @@ FEW = 64
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, in one line; what is no sentence for a user is said with its type."""
+    """The reason of a failure, in one line; errors that are not written for users have their type in front."""
     text, told = "; ".join(str(error).splitlines()), isinstance(error, Refusal | SimulationError | ToolError)
     return text if told else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def failure(error: Exception) -> Found:
-    """The findings of a point that failed."""
+    """The row of a point that failed."""
     return {"reason": reason(error), "code": code_of(error)}
 
 
 def epochs(point: Point, *, dense: bool = False) -> int:
-    """Epochs that its training has at the most, without the dense baseline, or that this one has."""
+    """The greatest number of epochs of its training, without the dense baseline or of the baseline alone."""
     settings = point.experiment.training
     if dense:
         return settings.dense_epochs
@@ -242,7 +239,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
     if options["argmax"]:
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
-    plans = design.plans if design else _plans(
+    plans = design.plans if design else plans_of(
         network, *(options[name] for name in ("multipliers", "streams", "levels", "objective")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
@@ -269,46 +266,6 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))
     return found
-
-
-_KNOWN: dict[Any, Any] = {}
-"""Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
-
-
-def _plans(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> Any:
-    from circulant.hw.plan.plan import plan
-
-    if objective != "throughput":  # Such plans know their layers.
-        return plan(network, multipliers, streams=streams, levels=levels, objective=objective)
-    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
-    if key not in _KNOWN:
-        _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)
-    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
-
-
-def _bound(plan: Any, layer: Layer) -> Any:
-    """The plan with this layer in place of one that differs in its numbers and widths."""
-    if isinstance(layer, Residual):
-        return replace(plan, **{name: tuple(_bound(*pair) for pair in zip(getattr(plan, name), chain, strict=True))
-                                for name, chain in layer.branches.items()})
-    return replace(plan, shape=replace(plan.shape, layer=layer)) if isinstance(layer, Conv) else plan
-
-
-def _sizes(layer: Layer) -> Any:
-    if parts := within(layer):
-        return getattr(layer, "grid", None), len(getattr(layer, "body", ())), tuple(map(_sizes, parts))
-    return (layer.kind, layer.inputs, layer.outputs, getattr(layer, "reset", ""),
-            getattr(layer, "peephole", None) is not None,
-            getattr(layer, "grid", None), getattr(layer, "window", None),
-            getattr(layer, "order", ""), getattr(layer, "rows", False), _straight(getattr(layer, "table", None)),
-            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
-
-
-def _straight(table: Any) -> bool:
-    """Whether an activation has a table that takes no multipliers, so that its plan is another one."""
-    from circulant.hw.arith.straight_lines import straight
-
-    return table is not None and straight(table)
 
 
 def _simulated(design: Any, vectors: Any) -> float:

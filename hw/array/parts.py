@@ -11,7 +11,7 @@ from circulant.hw.array.output_pipeline import chain_width
 from circulant.hw.array.program import Program
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.profile import GENERIC, Profile
+from circulant.hw.emit.profile import GENERIC, Piece, Profile
 from circulant.hw.stream.pipeline import Queue
 
 __all__ = ["Memory", "Parts", "Product", "Transform", "array_parts", "engine_images", "engine_parts", "queue_memory"]
@@ -38,6 +38,12 @@ class Memory(NamedTuple):
             return fixed
         return profile.place(self.depth, self.width, writable=self.writable or self.loadable,
                              asynchronous=self.asynchronous)
+
+    def pieces(self, profile: Profile = GENERIC) -> tuple[Piece, ...]:
+        """The pieces of one of them in a family; one that can be loaded is whole."""
+        if self.loadable and not self.writable:
+            return (Piece(self.depth, self.width, self.place(profile)),)
+        return profile.pieces(self.depth, self.width, writable=self.writable, asynchronous=self.asynchronous)
 
 
 class Product(NamedTuple):

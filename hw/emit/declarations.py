@@ -5,13 +5,13 @@ from itertools import groupby
 
 from circulant.hw.emit.dataflow import Dataflow, is_register
 from circulant.hw.emit.expressions import wrapped
-from circulant.hw.emit.profile import PROFILES
+from circulant.hw.emit.profile import PROFILES, UNCHECKED
 from circulant.hw.emit.rtlil import Cell, Wire
 from circulant.hw.emit.signal_names import SignalNames
 
 __all__ = ["Declarations", "Notes"]
 
-KEPT = ("keep", *dict.fromkeys(profile.ram for profile in PROFILES.values()))
+KEPT = ("keep", UNCHECKED, *dict.fromkeys(profile.ram for profile in PROFILES.values()))
 """Attributes for tools, beside the source."""
 
 

@@ -9,7 +9,7 @@ from circulant.hw.emit.signal_names import InstanceKind
 from circulant.hw.emit.simplify import simplify
 from circulant.hw.emit.verilog import module_text
 
-__all__ = ["Modules"]
+__all__ = ["Modules", "memory_module"]
 
 
 class Modules:
@@ -73,3 +73,34 @@ def _port_names(modules: Sequence[Module]) -> dict[str, dict[str, str]]:
                     port: mine.get(bits[0].name[1:], bits[0].name[1:]) for port, bits in cell.ports.items()
                     if len(bits) == 1 and bits[0].name and bits[0].name[0] == "\\" and not bits[0].low}
     return found
+
+
+def memory_module(name: str, *, writable: bool, said: str) -> str:
+    """Verilog of a memory that reads its contents from a file, with a port to write it or without.
+
+    Parameters:
+        said: attributes that say where it lies, by its parameter STYLE; empty where nothing is said.
+    """
+    said, parameter = (f"{said} ", ',\n  parameter STYLE = "block"') if said else ("", "")
+    ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
+    write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
+    return f"""\
+(* keep_hierarchy = 0 *)
+module {name} #(
+  parameter IMAGE = "",
+  parameter WIDTH = 1,
+  parameter DEPTH = 1,
+  parameter ADDRESS = 1{parameter}
+) (
+  input clk,
+  input en,
+  input [ADDRESS-1:0] addr,
+  output reg [WIDTH-1:0] data{ports}
+);
+  {said}reg [WIDTH-1:0] mem [0:DEPTH-1];
+  generate if (IMAGE != "") begin : contents
+    initial $readmemh(IMAGE, mem);
+  end endgenerate
+{write}  always @(posedge clk) if (en) data <= mem[addr];
+endmodule
+"""

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 from amaranth.back import rtlil
-from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Shape, Signal, Value
+from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, Module, Mux, ResetSignal, Shape, Signal, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -22,42 +22,11 @@ from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.comments import components, notes
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.inventory import Inventories
-from circulant.hw.emit.modules import Modules
-from circulant.hw.emit.profile import GENERIC, Profile
+from circulant.hw.emit.modules import Modules, memory_module
+from circulant.hw.emit.profile import GENERIC, UNCHECKED, Piece, Profile
 from circulant.hw.emit.rtlil import modules
 
 __all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed"]
-
-def _memory(name: str, *, writable: bool, style: str) -> str:
-    """Verilog of a memory that reads its contents from a file, with a port to write it or without.
-
-    Parameters:
-        style: attribute that says where it lies; empty where nothing is said.
-    """
-    said, parameter = (f"(* {style} = STYLE *) ", ',\n  parameter STYLE = "block"') if style else ("", "")
-    ports = ",\n  input wen,\n  input [ADDRESS-1:0] waddr,\n  input [WIDTH-1:0] wdata" if writable else ""
-    write = "  always @(posedge clk) if (wen) mem[waddr] <= wdata;\n" if writable else ""
-    return f"""\
-(* keep_hierarchy = 0 *)
-module {name} #(
-  parameter IMAGE = "",
-  parameter WIDTH = 1,
-  parameter DEPTH = 1,
-  parameter ADDRESS = 1{parameter}
-) (
-  input clk,
-  input en,
-  input [ADDRESS-1:0] addr,
-  output reg [WIDTH-1:0] data{ports}
-);
-  {said}reg [WIDTH-1:0] mem [0:DEPTH-1];
-  generate if (IMAGE != "") begin : contents
-    initial $readmemh(IMAGE, mem);
-  end endgenerate
-{write}  always @(posedge clk) if (en) data <= mem[addr];
-endmodule
-"""
-
 
 class Window(Protocol):
     """The window of a memory: with ``write`` the word ``index`` becomes ``word``; see
@@ -91,8 +60,8 @@ class VerilogTarget:
     def _begin(self) -> None:
         self.inventories, self._written = Inventories(self.profile), Modules()
         self._shared: dict[str, tuple[wiring.Signature, list[str]]] = {}
-        self.add_module("circulant_rom", _memory("circulant_rom", writable=False, style=self.profile.rom),
-                        outputs=("data",))
+        self.add_module("circulant_rom", memory_module(
+            "circulant_rom", writable=False, said=f"(* {self.profile.rom} = STYLE *)"), outputs=("data",))
         for name, outputs in self._elsewhere.items():
             self.add_module(name, "", outputs=outputs)
 
@@ -118,8 +87,12 @@ class VerilogTarget:
             raise ValueError("A memory must start without contents, since Verilog gives it none; take a Rom")
         if mem.depth > 1:
             asynchronous = any(port.domain == "comb" for port in mem.read_ports)
-            place = self.profile.place(mem.depth, Shape.cast(mem.shape).width, asynchronous=asynchronous)
-            mem.attrs.setdefault(self.profile.ram, self.profile.word(place))
+            pieces = self.profile.pieces(mem.depth, Shape.cast(mem.shape).width, asynchronous=asynchronous)
+            if len(pieces) > 1:
+                return Fragment.get(_cut(mem, [piece.bits for piece in pieces]), self)
+            mem.attrs.setdefault(self.profile.ram, self.profile.word(pieces[0].place))
+            if self.profile.unchecked and not asynchronous:
+                mem.attrs.setdefault(UNCHECKED, 1)
         return mem.elaborate(None)
 
     def add_module(self, name: str, text: str, *, outputs: Collection[str]) -> None:
@@ -157,6 +130,23 @@ class VerilogTarget:
             self.write(top, name)
         gc.collect()  # All that Amaranth has made.
         return self._written.text()
+
+
+def _cut(mem: memory.Memory, widths: Sequence[int]) -> Module:
+    """Memories side by side in place of one."""
+    m, begin = Module(), 0
+    for n, width in enumerate(widths):
+        m.submodules[f"bits_{n}"] = part = memory.Memory(shape=width, depth=mem.depth, init=[])
+        bits, begin = slice(begin, begin + width), begin + width
+        for port in mem.write_ports:
+            write = part.write_port(domain=port.domain)
+            m.d.comb += [write.en.eq(port.en), write.addr.eq(port.addr), write.data.eq(Value.cast(port.data)[bits])]
+        for port in mem.read_ports:
+            read = part.read_port(domain=port.domain)
+            m.d.comb += [read.addr.eq(port.addr), Value.cast(port.data)[bits].eq(read.data)]
+            if port.domain != "comb":
+                m.d.comb += read.en.eq(port.en)
+    return m
 
 
 C = TypeVar("C", bound=wiring.Component)
@@ -252,20 +242,19 @@ class Rom(wiring.Component):
 
         # Verilog: an instance that reads the image.
         if isinstance(platform, VerilogTarget):
-            file = platform.add_image(self._image, self._words, self._width)
-            kind, profile = "circulant_rom", platform.profile
-            place, style = profile.place(depth, self._width, writable=False), profile.rom
-            if writer is not None:
-                kind, style = "circulant_loadable", profile.ram
-                place = "block" if place == "block" else profile.place(depth, self._width)
-            elif place in profile.silent:
-                kind, style = "circulant_table", ""
-            platform.add_module(kind, _memory(kind, writable=writer is not None, style=style), outputs=("data",))
+            profile = platform.profile
+            if writer is None:
+                self._fixed(m, platform, profile.pieces(depth, self._width, writable=False))
+                return m
+            platform.add_module("circulant_loadable", memory_module(
+                "circulant_loadable", writable=True, said=profile.declared(profile.ram)), outputs=("data",))
+            place = profile.place(depth, self._width, writable=False)
+            place = "block" if place == "block" else profile.place(depth, self._width)
             m.submodules.rom = Instance(
-                kind, p_IMAGE=file, p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address,
-                **({"p_STYLE": profile.word(place)} if style else {}),
+                "circulant_loadable", p_IMAGE=platform.add_image(self._image, self._words, self._width),
+                p_WIDTH=self._width, p_DEPTH=depth, p_ADDRESS=self._address, p_STYLE=profile.word(place),
                 i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr, o_data=self.data,
-                **{f"i_{name}": value for name, value in (writer or {}).items()})
+                **{f"i_{name}": value for name, value in writer.items()})
             return m
 
         # A simulation: a memory of Amaranth.
@@ -276,3 +265,28 @@ class Rom(wiring.Component):
             write = mem.write_port()
             m.d.comb += [write.en.eq(writer["wen"]), write.addr.eq(writer["waddr"]), write.data.eq(writer["wdata"])]
         return m
+
+    def _fixed(self, m: Module, platform: VerilogTarget, pieces: Sequence[Piece]) -> None:
+        """Instances for the pieces of fixed contents: side by side, or the second one behind the addresses of the
+        first."""
+        read, bit, word, beside = [], 0, 0, pieces[0].bits < self._width
+        for n, piece in enumerate(pieces):
+            contents = [each >> bit & (1 << piece.bits) - 1 for each in self._words[word:word + piece.words]]
+            kind = "circulant_table" if piece.place in platform.profile.silent else "circulant_rom"
+            said = f"(* {platform.profile.rom} = STYLE *)" if kind == "circulant_rom" else ""
+            platform.add_module(kind, memory_module(kind, writable=False, said=said), outputs=("data",))
+            read.append(data := Signal(piece.bits, name=f"read_{n}"))
+            name, address = f"{self._image}{'_beside' * n}", max(1, (piece.words - 1).bit_length())
+            m.submodules[f"rom{'_beside' * n}"] = Instance(
+                kind, p_IMAGE=platform.add_image(name, contents, piece.bits), p_WIDTH=piece.bits, p_DEPTH=piece.words,
+                p_ADDRESS=address, **({"p_STYLE": platform.profile.word(piece.place)} if said else {}),
+                i_clk=ClockSignal(), i_en=self.en, i_addr=self.addr[:address], o_data=data)
+            if beside or len(pieces) == 1:
+                m.d.comb += self.data[bit:bit + piece.bits].eq(data)
+            bit, word = (bit + piece.bits, word) if beside else (bit, word + piece.words)
+        if beside or len(pieces) == 1:
+            return
+        behind = Signal()
+        with m.If(self.en):
+            m.d.sync += behind.eq(self.addr >= pieces[0].words)
+        m.d.comb += self.data.eq(Mux(behind, read[1], read[0]))

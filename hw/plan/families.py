@@ -84,9 +84,8 @@ class Family:
 
     def block_rams(self, memory: "Memory") -> float:
         """Block RAMs of memories, the form chosen that takes the least."""
-        if memory.depth < 2 or memory.place(self.profile) != "block":
-            return 0
-        return memory.copies * _least(self.blocks, memory.depth, memory.width)
+        blocks = [(words, bits) for words, bits, place in memory.pieces(self.profile) if place == "block" and words > 1]
+        return memory.copies * sum(_least(self.blocks, words, bits) for words, bits in blocks)
 
     def demand(self, found: Inventory) -> Demand:
         """The demand of a design; logic only where it was counted."""
@@ -148,7 +147,7 @@ FAMILIES = {
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5), cycle=(1.5, 2.2)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
-                    ((256, 16, 1), (512, 8, 1), (1024, 4, 1), (2048, 2, 1)), luts=_LUT4, flip_flops=_FF4,
+                    tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5), cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),

@@ -28,7 +28,7 @@ module circulant_ram #(
   input [ADDRESS-1:0] r_addr,
   output reg [WIDTH-1:0] r_data
 );
-  (* {style} = STYLE *) reg [WIDTH-1:0] mem [0:DEPTH-1];
+  {style} reg [WIDTH-1:0] mem [0:DEPTH-1];
   always @(posedge clk) begin
     if (w_en) mem[w_addr] <= w_data;
     if (r_en) r_data <= mem[r_addr];
@@ -40,7 +40,7 @@ endmodule
 class Ram(wiring.Component):
     """A memory that is written and read at once: ``r_data`` is word ``r_addr`` one cycle after ``r_en``.
 
-    A word that is read while it is written has its old contents; before it was written it has any.
+    A word that is read while it is written has any contents, and so has one that was never written.
 
     Members:
         w_en, w_addr, w_data: write in this cycle.
@@ -56,12 +56,16 @@ class Ram(wiring.Component):
         m = Module()
         if isinstance(platform, VerilogTarget):
             profile = platform.profile
-            platform.add_module("circulant_ram", RAM.replace("{style}", profile.ram), outputs=("r_data",))
-            m.submodules.ram = Instance(
-                "circulant_ram", p_WIDTH=self._width, p_DEPTH=self._depth, p_ADDRESS=self._address,
-                p_STYLE=profile.word(profile.place(self._depth, self._width)),
-                i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data,
-                i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data)
+            platform.add_module("circulant_ram", RAM.replace("{style}", profile.declared(profile.ram)),
+                                outputs=("r_data",))
+            begin = 0
+            for n, piece in enumerate(profile.pieces(self._depth, self._width)):
+                bits, begin = slice(begin, begin + piece.bits), begin + piece.bits
+                m.submodules["ram" if n == 0 else "ram_beside"] = Instance(
+                    "circulant_ram", p_WIDTH=piece.bits, p_DEPTH=self._depth, p_ADDRESS=self._address,
+                    p_STYLE=profile.word(piece.place),
+                    i_clk=ClockSignal(), i_w_en=self.w_en, i_w_addr=self.w_addr, i_w_data=self.w_data[bits],
+                    i_r_en=self.r_en, i_r_addr=self.r_addr, o_r_data=self.r_data[bits])
             return m
         m.submodules.mem = mem = memory.Memory(shape=self._width, depth=self._depth, init=[])
         write, read = mem.write_port(), mem.read_port()

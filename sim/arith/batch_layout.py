@@ -59,7 +59,7 @@ def matrices(weights: Integers, reach: int) -> list[np.ndarray]:
 
 
 def number(bits: int) -> type[np.int32 | np.int64]:
-    """The integers that hold so many bits."""
+    """The numpy type for integers of so many bits."""
     return np.int32 if bits <= 32 else np.int64
 
 

@@ -120,7 +120,7 @@ def _place(job: Job, run: Run, vector: int, played: Played) -> tuple[int, int]:
 
 
 def require_stream_rules(job: Job, outcome: Outcome, port: Port, played: Played | None = None) -> None:
-    """See that the circuit kept the rules of its output stream.
+    """Check that the circuit kept the rules of its output stream.
 
     Raises:
         SimulationError: with the first rule that it broke; words of ``played`` that were wrong until then are counted.

@@ -1,6 +1,6 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
-// and judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
+// with +stalls=SEED for ones that do at random, and judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
 // the first argument is --drive.
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ extern "C" int __real_main(int argc, char** argv);
 namespace {
 
 constexpr int RESET_CYCLES = 4;
-constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000;
+constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000, LONGEST_STOP = 8192;
 
 struct Files {
     std::vector<uint8_t> beats;  // of each beat its bytes and then tlast
@@ -47,6 +47,46 @@ class Drive {
     const int64_t input_bytes, output_bytes, sequences, due, patience;
     const int64_t count;
     int64_t cycle = 0, sent = 0, came = 0;
+    uint64_t random = 0;  // Of stalls; 0 for none.
+    bool patient = false;  // The sink is ready only where it has seen a beat: of every fourth seed.
+    int64_t spell[2] = {};  // Decisions of source and sink for which their odds stay as they are.
+    uint64_t odds[2] = {};  // Of 256, that a beat is offered, and taken.
+    std::vector<uint8_t> held;  // An output beat that waits, with tlast behind it.
+
+    uint64_t draw() {  // xorshift64*, Vigna 2016.
+        random ^= random >> 12;
+        random ^= random << 25;
+        random ^= random >> 27;
+        return random * 0x2545F4914F6CDD1DULL >> 32;
+    }
+
+    // Whether a beat is offered (side 0), or taken (side 1), in this cycle: seldom, every other time, nearly always,
+    // always, in spells; now and then not at all, for as long as fills every queue.
+    bool goes(int side) {
+        if (!random) return true;
+        if (spell[side]-- <= 0) {
+            constexpr uint64_t ODDS[] = {10, 128, 246, 256};
+            const bool stops = draw() % 16 == 0;
+            const int64_t longest = !stops ? 512 : patience / 4 < LONGEST_STOP ? patience / 4 : LONGEST_STOP;
+            spell[side] = static_cast<int64_t>(draw() % static_cast<uint64_t>(longest + 1));
+            odds[side] = stops ? 0 : ODDS[draw() % 4];
+        }
+        return draw() % 256 < odds[side];
+    }
+
+    // What a beat that waits must not do: "withdrawn" or "changed".
+    const char* kept() {
+        if (!random) return "";
+        const uint8_t* pins = reinterpret_cast<const uint8_t*>(&top->M(data));
+        const bool valid = top->M(valid);
+        if (!held.empty() && !valid) return "withdrawn";
+        std::vector<uint8_t> now(pins, pins + output_bytes);
+        now.push_back(top->M(last));
+        if (!held.empty() && now != held) return "changed";
+        held.clear();
+        if (valid && !top->M(ready)) held = now;
+        return "";
+    }
 
     void rise() {
         top->CLOCK = 1;
@@ -166,9 +206,16 @@ class Drive {
         auto told = std::chrono::steady_clock::now();
         while (sent < count || came < due) {
             if (came > due) return "surplus";  // It might never end.
-            const bool taken = take(), given = give();
+            const std::string fault = kept();
+            if (!fault.empty()) return fault == "changed" ? "changed" : "withdrawn";
+            const bool taken = top->M(ready) && take(), given = give();
             rise();
-            if (given) offer(sent < count);
+            if (given || !top->S(valid)) offer(sent < count && goes(0));
+            if (patient) {
+                top->M(ready) = 0;
+                settle();
+            }
+            top->M(ready) = (!patient || top->M(valid)) && goes(1);
             settle();
             quiet = taken || given ? 0 : quiet + 1;
             if (quiet > patience) return "stuck";
@@ -181,6 +228,8 @@ class Drive {
             }
         }
         const int64_t drain = SHORTEST_DRAIN + (cycle - start) / (sequences ? sequences : 1);
+        top->M(ready) = 1;
+        settle();
         for (int64_t left = drain < LONGEST_DRAIN ? drain : LONGEST_DRAIN; left; --left) {
             take();
             rise();
@@ -198,6 +247,9 @@ public:
               return static_cast<int64_t>(files.beats.size()) / (input_bytes + 1);
           }()) {
         context.commandArgs(argc, argv);
+        for (int n = 7; n < argc; ++n)
+            if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
+        patient = random && random % 4 == 0;
         top = std::make_unique<Vtop>(&context);
         const std::vector<uint8_t> bytes = contents("moments.bin");
         files.moments.resize(bytes.size() / sizeof(int64_t));

@@ -76,7 +76,8 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
 
 
 def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress) -> Outcome:
-    """The same for a job of one undisturbed run after a reset, by the simulator's own program: see ``drive.cpp``.
+    """The same for a job of one run after a reset, undisturbed or with stalls at random, by the simulator's own
+    program: see ``drive.cpp``.
 
     Many times as fast as the harness, and held to it by the tests.
     """
@@ -84,7 +85,9 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS], "cwd": str(folder)}
+        stalls = [f"+stalls={run.seed}"] if run.seed else []
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *stalls],
+                "cwd": str(folder)}
 
     def save(folder: Path) -> None:
         write_beats(folder, job)

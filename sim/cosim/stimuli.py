@@ -50,6 +50,7 @@ class Run:
         silent: no outputs come.
         moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
             which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
+        seed: of random stalls on both sides, not 0; 0 for none. For `circulant.sim.cosim.simulate.drive` alone.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Run:
     ends: bool = True
     silent: bool = False
     moments: tuple[tuple[int, int], ...] = ()
+    seed: int = 0
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,

@@ -41,7 +41,7 @@ class Rule(ABC):
         """Whether the value itself keeps to the rule, whatever its members are."""
 
     def check(self, value: Any, where: str) -> None:
-        """See that a value, and all that is in it, keeps to the rule; ``where`` is its place in the file."""
+        """Check that a value, and all that is in it, keeps to the rule; ``where`` is its place in the file."""
         if not self.holds(value):
             raise _BrokenError(where, f"must be {self.words}, not {shown(value)}")
 
@@ -284,7 +284,7 @@ class Later(Rule):
 
 
 def require(rule: Rule, value: Any, path: str | Path, way_out: str = WAY_OUT) -> None:
-    """See that the document of a file keeps to a rule.
+    """Check that the document of a file keeps to a rule.
 
     Raises:
         Refusal: naming file, field, rule and value.

@@ -214,6 +214,10 @@ class _Part:
             with text.indented():
                 address = text.variable(values.bits(port._addr))
                 read = text.variable(f"M{memory}[{address}] if {address} < {data.depth} else 0")
+                # What is read while it is written is nobody's: block RAM of some families gives anything then.
+                for number, (at, _, mask) in written.items():
+                    if number not in port._transparent_for:
+                        text.line(f"if {mask} and {address} == {at}: {read} = ~{read}")
                 for number in port._transparent_for:
                     at, value, mask = written[number]
                     text.line(f"if {address} == {at}: {read} = {read} & ~{mask} | {value} & {mask}")

@@ -23,7 +23,7 @@ def clone(model: nn.Module) -> nn.Module:
 
 
 def settle(module: nn.Module) -> None:
-    """Let a module that was just parametrized compute the faster way, and be copied by `copy.deepcopy`.
+    """Let a module that was just parametrized use the faster product, and let `copy.deepcopy` copy it.
 
     torch's own copies have the class of the original, whose cache key is the original's (the copy would read the
     original's weights under `parametrize.cached`), and fail on the derived weights that a GRU keeps from a step.

@@ -34,5 +34,5 @@ def _forward(self: Any, x: Tensor) -> Tensor:
 
 
 def _counts(x: Tensor) -> bool:
-    """Whether multiplications are what takes the time: a GPU has plenty of them, and more yet in 16 bits."""
+    """Whether multiplications dominate the time; on a GPU they do not, least of all in 16 bits."""
     return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")

@@ -29,7 +29,7 @@ ROLES = {"ih": "input_product", "hh": "recurrent_product", "hr": "projection"}
 
 
 def nearest_quantized(first: Tensor, grid: WeightGrid) -> Tensor:
-    """First columns (groups, p, q, k) whose spectra are of the grid, as near to ``first`` as they are; float64.
+    """The first columns (groups, p, q, k) nearest to ``first`` whose spectra are of the grid; float64.
 
     The block rows of the grid are those of all groups; or those of one, where groups are positions of a kernel.
     """
@@ -92,7 +92,7 @@ def constrain_to_quantized(model: nn.Module, forms: Mapping[str, WeightGrid]) ->
 
 
 def settled(model: nn.Module) -> nn.Module:
-    """A deep copy of what `constrain_to_quantized` gave, with the quantized values as its plain weights."""
+    """A deep copy of a model of `constrain_to_quantized`, with the quantized values as plain weights."""
     model = clone(model)
     for matrix in matrices(model).values():
         constraint = constraint_of(matrix)

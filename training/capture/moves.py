@@ -1,4 +1,4 @@
-"""Moves of values by nodes that change none: each value is followed, and its place says what they mean."""
+"""Nodes that only move values. Each value is followed, and its new place tells what the moves mean."""
 import itertools
 import math
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ TARGETS = {"classification": "(N,) or (N, steps)", "regression": "(N, outputs) o
 
 def check(part: str, task: str, x: NDArray[Any], y: NDArray[Any], *, classes: int,
           lengths: NDArray[Any] | None = None, target_lengths: NDArray[Any] | None = None) -> None:
-    """See that samples and targets are as `Dataset` says.
+    """Check that samples and targets are as `Dataset` says.
 
     Parameters:
         part: what they are, such as "training set of data set 'digits'".
@@ -64,7 +64,7 @@ def check(part: str, task: str, x: NDArray[Any], y: NDArray[Any], *, classes: in
 
 
 def _check_values(where: str, task: str, y: NDArray[Any], classes: int) -> None:
-    """See that targets that count are such as the task has."""
+    """Check that targets that count are such as the task has."""
     if task == "classification":
         if y.min() < 0 or (classes and y.max() >= classes):
             rule = f"from 0 to {classes - 1}" if classes else "of at least 0"

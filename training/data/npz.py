@@ -126,7 +126,7 @@ def _converted(path: Path, key: str, value: NDArray[Any], task: str) -> NDArray[
 
 
 def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
-    """See that the arrays of a part are of as many samples as each other."""
+    """Check that the arrays of a part are of as many samples as each other."""
     for prefix in (*(f"{part}_" for part in PARTS), ""):
         counts = {f"{prefix}{field}": pieces[f"{prefix}{field}"].shape[:1]
                   for field in (*FIELDS, *(() if prefix else ("is_test",))) if f"{prefix}{field}" in pieces}

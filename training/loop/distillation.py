@@ -44,7 +44,7 @@ class DistillationTask(Task):
         return {} if self._hints is None else {"hints": (self._hints.maps, self._hints.optimizer)}
 
     def close(self) -> None:
-        """The training is over: the student is not listened to any longer."""
+        """End of the training: the student's recurrent layers are no longer observed."""
         if self._hints is not None:
             self._hints.close()
 

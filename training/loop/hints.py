@@ -24,7 +24,7 @@ class Hints:
     at zero, is trained along with the student, and is not part of it.
 
     Parameters:
-        student, teacher: models with the same recurrent layers. They are listened to until `close`.
+        student, teacher: models with the same recurrent layers. They are observed until `close`.
 
     Members:
         maps, optimizer: of the layers in their order, and what trains them.
@@ -79,7 +79,7 @@ class Hints:
 
 
 def layers(model: nn.Module) -> list[Recurrent]:
-    """The recurrent layers of a model that can be listened to.
+    """The recurrent layers of a model that can be observed.
 
     Raises:
         Refusal: when there are none.
@@ -92,5 +92,5 @@ def layers(model: nn.Module) -> list[Recurrent]:
 
 
 def _listener(layer: Recurrent, heard: list[Any], *, always: bool) -> Callable[[Tensor], None]:
-    """A student is evaluated between its epochs, which must leave nothing behind."""
+    """Discard what an evaluation between two epochs recorded."""
     return lambda steps: heard.append(steps) if always or layer.training else None

@@ -13,7 +13,7 @@ __all__ = ["find_nonfinite_source"]
 
 @torch.no_grad()
 def find_nonfinite_source(model: nn.Module, batch: Batch, forward: Callable[[], Any]) -> str:
-    """Where a value that is NaN or infinite first appears when a batch goes through a model, in words.
+    """The place, in words, where NaN or infinity first appears as a batch goes through a model.
 
     Parameters:
         forward: runs the batch through the model, as it was run when the loss was not finite.

@@ -1,4 +1,4 @@
-"""Where a training runs: on a CPU or a GPU, in which precision, and in how many processes that `torchrun` started."""
+"""The runtime of a training: CPU or GPU, precision, and the processes that `torchrun` started."""
 import os
 import platform
 from collections.abc import Iterator
@@ -56,14 +56,14 @@ class Precision:
 
 
 class ProcessGroup(NamedTuple):
-    """The processes that train one model together; each knows its place in them."""
+    """The processes that train one model together, each with its rank."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def leads(self) -> bool:
-        """Whether this is the process that writes files and talks."""
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def total(self, values: Tensor) -> Tensor:

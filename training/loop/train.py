@@ -89,7 +89,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingResult:
-    """A trained block-circulant model, and how it came about.
+    """A trained block-circulant model, with the history of its training.
 
     Members:
         model: block-circulant, where the given one was; `circulant.export` takes it.

@@ -1,4 +1,4 @@
-"""A training through its phases: what one hands to the next, and what a checkpoint keeps of it."""
+"""A training over all its phases, what each passes to the next, and its checkpoints."""
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Variants of the training samples, drawn anew for each batch: images mirrored and moved, spectrograms masked."""
+"""Augmentation, drawn anew for each batch: images are mirrored and shifted, spectrograms are masked."""
 from collections.abc import Callable
 
 import torch

@@ -73,7 +73,7 @@ class Task(ABC):
 
     @abstractmethod
     def check(self, outputs: Tensor, batch: Batch) -> None:
-        """See that the outputs of a model are such as the targets ask for.
+        """Check that the outputs of a model are such as the targets ask for.
 
         Raises:
             Refusal: when they have another shape.

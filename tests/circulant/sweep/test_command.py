@@ -22,6 +22,8 @@ def stubbed(monkeypatch, rows):
         show("points", len(rows), len(rows))
         return rows
 
+    for row in rows:
+        row["experiment"] = {"one": "digits-gru", "two": "fsdd-gru"}[row["experiment"]]
     monkeypatch.setattr(module, "run", run)
     return seen
 
@@ -31,10 +33,11 @@ def test_what_it_writes(call, stubbed, tmp_path, rows):
     assert code == 0
     folder = tmp_path / "runs" / "sweep-recurrent"
     assert {path.name for path in folder.iterdir()} == {
-        "pareto.png", "pareto.svg", "points.csv", "sweep.html", "sweep.json", "sweep.md"}
+        "explore.html", "pareto.png", "pareto.svg", "points.csv", "sweep.html", "sweep.json", "sweep.md"}
     assert artifact.read_json(folder / "sweep.json", "circulant-sweep", 1)["rows"] == rows
     assert "recurrent: 16 points, 1 failed" in out
-    assert out.endswith("runs/sweep-recurrent/sweep.html\n")
+    assert out.endswith("runs/sweep-recurrent/explore.html: the points as pictures; "
+                        "runs/sweep-recurrent/sweep.html: as a table\n")
     assert err == f"points: 16 of 16\n1 of 16 points failed: {rows[0]['reason']}\n"
     assert stubbed == [(270, "plan", 2)]
 
@@ -73,6 +76,8 @@ def test_an_interruption_says_how_to_go_on(call, monkeypatch, sweep_file):
     (["recurent"], "did you mean 'recurrent'?"),
     (["missing.toml"], "A sweep must be a file that exists, but there is no missing.toml; give the path of one, or a "
                         "shipped sweep (recurrent, recurrent-search)"),
+    (["recurrent", "--jobs", "2", "--cluster", "tcp://here:1"],
+     "Work must be done by processes of this machine or by a cluster, not by --jobs 2 and --cluster tcp://here:1"),
     (["recurrent", "--jobs", "0"], "0 is not in the range x>=1"),
     ([], "Missing argument 'SWEEP'"),
 ])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from circulant.experiment import load, parse
+from circulant.report.interactive import SCALE
 from circulant.sweep.page import experiment_of, keyed, page
 from circulant.sweep.pictures import pictures
 from circulant.sweep.space import Space
@@ -114,4 +115,4 @@ def test_many_block_sizes_are_told_apart_by_colour(rows):
     many = [{**rows[-1], "block_size": f"gru={k} linear={n}", "weights": 1000 * k + n}
             for k in (1, 2, 4) for n in (1, 2, 4)]
     traces = pictures(keyed(many))[0].choices[0].traces
-    assert traces[0]["marker"]["colorscale"] == "Viridis" and len(traces[0]["x"]) == 9
+    assert traces[0]["marker"]["colorscale"] == SCALE and len(traces[0]["x"]) == 9

@@ -2,6 +2,7 @@
 import json
 import math
 import random
+import sqlite3
 from collections import defaultdict
 
 import pytest
@@ -137,6 +138,29 @@ def test_storages_that_cannot_be_used(sweep_file, evaluated, tmp_path):
         with pytest.raises(Refusal, match=r"search\.storage must be a storage that Optuna can open and write to, but "):
             search(sweep, tmp_path)
     assert evaluated[0] == []
+
+
+def test_a_storage_that_is_locked_or_of_another_version(sweep_file, evaluated, tmp_path):
+    url = f"sqlite:///{tmp_path}/search.db?timeout=0.1"
+    sweep = read(sweep_file(AXES, settings("tpe", storage=json.dumps(url)).replace("60", "2")))
+    search(sweep, tmp_path)
+    words = r"search\.storage must be a storage that Optuna can open and write to, but sqlite:\S+ cannot be used: "
+    other = sqlite3.connect(tmp_path / "search.db")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(Refusal, match=f"{words}.*locked"):
+        search(sweep, tmp_path)
+    other.rollback()
+    other.execute("UPDATE alembic_version SET version_num = 'v9.9.9.a'")
+    other.commit()
+    other.close()
+    with pytest.raises(Refusal, match=f"{words}.*version"):
+        search(sweep, tmp_path)
+
+
+def test_a_figure_that_a_network_has_not_fails_the_point(quick, sweep_file, evaluated, tmp_path):
+    sweep = read(sweep_file(AXES, settings("tpe", at_most="{latency = 100}").replace("60", "3")))
+    assert all("latency is not known of this network" in row["reason"] or row["reason"] == "No such block"
+               for row in search(sweep, tmp_path))
 
 
 def test_the_excess_of_a_bound_is_a_share_of_it():

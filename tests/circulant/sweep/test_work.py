@@ -3,6 +3,7 @@ import pytest
 
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts
+from circulant.run import known_plans
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.cosim import SimulationError
 from circulant.sim.golden.network import Network
@@ -139,7 +140,7 @@ NETWORKS = {
 
 
 def kept_plans(network, multipliers):
-    return work._plans(network, multipliers, 1, levels=4, objective="throughput")
+    return known_plans.plans_of(network, multipliers, 1, levels=4, objective="throughput")
 
 
 @pytest.mark.parametrize("model", NETWORKS.values(), ids=NETWORKS)
@@ -147,11 +148,11 @@ def test_a_plan_does_not_depend_on_widths(model):
     x = samples.data(model)
     few, many = (quantize(model, x, weight_bits=bits, activation_bits=bits + 2) for bits in (5, 14))
     assert plan(few, 64) == plan(many, 64) == kept_plans(few, 64) == kept_plans(many, 64)
-    assert [*map(work._sizes, few.layers)] == [*map(work._sizes, many.layers)]
+    assert [*map(known_plans._sizes, few.layers)] == [*map(known_plans._sizes, many.layers)]
 
 
 def test_networks_of_different_sizes_have_different_plans():
-    sizes = {tuple(map(work._sizes, quantize(model, samples.data(model)).layers)) for model in (
+    sizes = {tuple(map(known_plans._sizes, quantize(model, samples.data(model)).layers)) for model in (
         *NETWORKS.values(), samples.model(9, 16, 5, k=(8, 8, 1)), samples.model(9, 16, 4, k=(4, 4, 1)),
         samples.model(8, 16, 5, k=(4, 4, 1)), samples.chain(samples.lstm(9, 16, projection=8, k=4)))}
     assert len(sizes) == len(NETWORKS) + 4
@@ -175,7 +176,7 @@ def test_plans_that_are_kept_are_those_of_the_branches_of_a_sum_and_of_the_order
     for network in networks:
         kept, own = kept_plans(network, 100), plan(network, 100)
         assert [(each.cycles, each.multipliers) for each in kept] == [(each.cycles, each.multipliers) for each in own]
-    assert len({tuple(map(work._sizes, network.layers)) for network in networks}) == 3
+    assert len({tuple(map(known_plans._sizes, network.layers)) for network in networks}) == 3
 
 
 def test_kept_plans_of_convolutions_are_of_the_network_that_asks():

@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 import circulant
 from circulant.hw.c import Emulator
 from circulant.sim.arith.fixed import Format
+from circulant.sim.cosim import icarus
 from circulant.sim.refusal import Refusal
 from circulant.training import compress, export, from_onnx, inspect
 from circulant.training.onnx import quant
@@ -178,6 +179,18 @@ def test_weights_of_a_gru_keep_their_integers(tmp_path):
     assert {part.weight for part in gru.gates.parts} == {Format(7, 6)}
     assert clip.output_format == Format(8, 7)
     assert quant.file_outputs(tmp_path / "net.onnx", x).shape == (40, 4)
+
+
+@pytest.mark.skipif(not icarus.available(), reason="needs Icarus Verilog: apt-get install iverilog")
+@pytest.mark.parametrize(("write", "shape", "multipliers"), [
+    (pairs, (12, 8), 16), (images, (4, 2, 6, 6), 60), (recurrent, (4, 5, 3), 20)])
+def test_a_quantized_design_is_exact_under_icarus(write, shape, multipliers, tmp_path):
+    x = floats(*shape, scale=0.8)
+    network = export(from_onnx(write(tmp_path / "net.onnx"), x[:2]), x)
+    circulant.generate(network, multipliers=multipliers).write(tmp_path / "design")
+    found = icarus.run(tmp_path / "design", network.vectors(x), seed=1)
+    assert found.mismatches == 0
+    assert found.words >= network.vectors(x).outputs.size
 
 
 @pytest.mark.soak

@@ -1,0 +1,108 @@
+"""Designs as standard cells of three libraries: area by kind, clock, energy from the switching of real sequences.
+
+The digits run with trained weights; the others with random ones, drawn as `benchmarks.designs` does, on random inputs
+of the spread that their formats were fitted to: area and clock hardly depend on them, and energy of random data is
+above that of real ones.
+"""
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.designs import DESIGNS, network
+from circulant.boards.asic.catalogue import known, library
+from circulant.boards.asic.flow import FILE, KIND, VERSION, asic
+from circulant.boards.asic.macros import model
+from circulant.hw import generate
+from circulant.hw.plan.plan import each_step
+from circulant.sim import artifact, design
+from circulant.sim.golden.network import Network
+from circulant.sim.quantize.quantize import matrices
+from circulant.sim.refusal import TimingMissed
+from circulant.sim.vectors import Vectors
+
+__all__ = ["NETWORKS", "measure"]
+
+NETWORKS = ("digits-gru", "fsdd-gru", "lenet5")
+"""Names of `benchmarks.designs`."""
+
+LEVELS = 6
+"""Levels of logic between two registers: cells are fast against the clocks that are asked for, and registers large."""
+
+
+def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, samples: int = 2, levels: int = LEVELS,
+            timed: bool = True, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Figures of designs in libraries.
+
+    Parameters:
+        runs: folder of run folders, in which a network of the name is looked for first.
+        samples: sequences that each netlist plays; 0 computes no energy.
+        note: told what is next.
+    """
+    designs: dict[str, dict[str, Any]] = {}
+    for name in names:
+        made, vectors, source = _network(name, runs, max(1, samples))
+        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
+            folder = generate(made, multipliers=64 if name != "lenet5" else 342, levels=levels).write(
+                Path(temporary) / "design")
+            described = design.read(folder)
+            for each in libraries:
+                note(f"{name}, {each}")
+                found, entry = library((each,))
+                try:
+                    figures = asic(folder, Path(temporary) / each, found, entry, mhz=entry.mhz, timed=timed,
+                                   vectors=vectors if samples else None, samples=samples,
+                                   macros=model(found.gate_area, found.voltage)).as_json()
+                except TimingMissed as missed:
+                    note(str(missed))
+                    figures = design_figures(Path(temporary) / each)
+                designs.setdefault(name, {})[each] = figures | {
+                    "weights": source, "multipliers": described["multipliers"],
+                    "cycles": [layer["cycles"] for layer in described["layers"]],
+                    "levels": levels, **_operations(described, made, vectors, figures)}
+    table = {f"{name}, {each}": _line(figures) for name, found in designs.items() for each, figures in found.items()}
+    return {"benchmark": "asic", "table": table, "designs": designs, "libraries": {name: entry.title for name, entry in
+                                                                                 known().items()}}
+
+
+def design_figures(out: Path) -> dict[str, Any]:
+    """The figures of a netlist whose clock was missed, which are kept all the same."""
+    found: dict[str, Any] = artifact.read_json(out / FILE, KIND, VERSION)
+    return found
+
+
+def _operations(described: dict[str, Any], made: Network, vectors: Vectors, figures: dict[str, Any]) -> dict[str, Any]:
+    """Operations of an inference, two for each multiplication: those of the circuit, and for networks over sequences
+    those of the same matrices without blocks, padding included, as CirCNN counts; with the energy of each in pJ."""
+    steps = float(vectors.steps.mean())
+    counts = described["multiplications"]
+    found = {"operations": 2 * (counts["per_step"] * steps + counts["per_sequence"])}
+    if made.flow.grid is None:
+        found["dense_operations"] = sum(
+            2 * product.weights.size * product.block_size * (steps if in_steps else 1)
+            for layer, in_steps in zip(made.layers, each_step(made), strict=True)
+            for product in matrices(layer).values())
+    if "energy_nj_total" in figures:
+        found |= {f"pj_per_{name[:-1]}": round(1e3 * figures["energy_nj_total"] / count, 4)
+                  for name, count in list(found.items())}
+    return found
+
+
+def _network(name: str, runs: Path, samples: int) -> tuple[Network, Vectors, str]:
+    """A network with its vectors: that of a run folder, or one of random weights."""
+    if (runs / name / "network.json").exists() and (runs / name / "vectors.npz").exists():
+        return Network.load(runs / name), Vectors.load(runs / name / "vectors.npz"), "trained"
+    made = network(name)
+    inputs = np.random.default_rng(4).normal(0, 0.5, (samples, *DESIGNS[name].sample))
+    return made, made.vectors(inputs), "random"
+
+
+def _line(figures: dict[str, Any]) -> str:
+    said = f"{figures['logic_um2'] / 1e6:.4g} mm² of logic, {sum(figures['area_um2'].values()) / 1e6:.4g} mm² in all"
+    if "fmax_mhz" in figures:
+        said += f", {figures['fmax_mhz']:.0f} MHz"
+    if "energy_nj_total" in figures:
+        said += f", {figures['energy_nj_total']:.4g} nJ an inference"
+    return said

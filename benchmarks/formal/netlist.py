@@ -1,0 +1,160 @@
+"""Netlists of Verilog or RTLIL as Yosys writes them: gates of one bit, registers, and whole memories."""
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Gate", "Memory", "Netlist", "netlist"]
+
+PROGRAM = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1], libyosys.Design())"
+
+SCRIPT = """\
+read_{language} {text}
+hierarchy -top {top}
+proc
+flatten
+opt_clean
+memory_collect
+memory_nordff
+opt -nodffe -nosdff
+dffunmap
+techmap t:* t:$mem_v2 %d t:$dff %d
+opt -nodffe -nosdff
+aigmap
+opt_clean
+write_json netlist.json
+"""
+
+Bit = int
+"""A net of one bit; 0 and 1 are the constants."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An AND of two nets, or where ``b`` is None the inverse of one."""
+
+    y: Bit
+    a: Bit
+    b: Bit | None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that is read without a clock edge.
+
+    Parameters:
+        reads: addresses and data of each port that reads.
+        writes: addresses, data, and an enable for each bit, of each port that writes; a later port wins.
+        contents: of each word its bits, the lowest first, "x" where it has none.
+    """
+
+    width: int
+    depth: int
+    reads: tuple[tuple[tuple[Bit, ...], tuple[Bit, ...]], ...]
+    writes: tuple[tuple[tuple[Bit, ...], tuple[Bit, ...], tuple[Bit, ...]], ...]
+    contents: tuple[str, ...]
+
+
+Cell = Gate | tuple[Memory, int]
+"""A gate, or one of the reading ports of a memory."""
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A flat circuit of one clock.
+
+    Parameters:
+        inputs, outputs: nets by port.
+        registers: what each one holds, and what it holds next.
+        cells: in an order in which each comes behind those that it needs.
+    """
+
+    inputs: dict[str, tuple[Bit, ...]]
+    outputs: dict[str, tuple[Bit, ...]]
+    registers: tuple[tuple[Bit, Bit], ...]
+    memories: tuple[Memory, ...]
+    cells: tuple[Cell, ...]
+    starts: dict[Bit, str] = field(default_factory=dict)
+
+
+def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Sequence[Path] = ()) -> Netlist:
+    """The netlist of a circuit.
+
+    Parameters:
+        language: "verilog -sv" or "rtlil".
+        images: of memories, which the text names.
+    """
+    with tempfile.TemporaryDirectory(prefix="circulant-netlist-") as temporary:
+        folder = Path(temporary)
+        for image in images:
+            (folder / image.name).write_bytes(image.read_bytes())
+        (folder / "text").write_text(text)
+        (folder / "script.ys").write_text(SCRIPT.format(language=language, text="text", top=top))
+        done = subprocess.run([sys.executable, "-c", PROGRAM, "script.ys"], cwd=folder, capture_output=True, text=True,
+                              check=False)
+        if not (folder / "netlist.json").is_file():
+            raise RuntimeError(f"Yosys must read the circuit: {(done.stdout + done.stderr)[-2000:]}")
+        design = json.loads((folder / "netlist.json").read_text())["modules"][top]
+    return _read(design)
+
+
+def _read(design: dict[str, Any]) -> Netlist:
+    def nets(bits: Sequence[int | str]) -> tuple[Bit, ...]:
+        return tuple(bit + 2 if isinstance(bit, int) else int(bit == "1") for bit in bits)  # "x" is as good as 0.
+
+    cells: list[Cell] = []
+    registers: list[tuple[Bit, Bit]] = []
+    memories: list[Memory] = []
+    for cell in design["cells"].values():
+        at = {port: nets(bits) for port, bits in cell["connections"].items()}
+        kind = cell["type"]
+        if kind == "$_AND_":
+            cells.append(Gate(at["Y"][0], at["A"][0], at["B"][0]))
+        elif kind == "$_NOT_":
+            cells.append(Gate(at["Y"][0], at["A"][0], None))
+        elif kind in ("$dff", "$_DFF_P_"):
+            registers += zip(at["Q"], at["D"], strict=True)
+        elif kind == "$mem_v2":
+            memories.append(_memory(cell["parameters"], at))
+            cells += [(memories[-1], n) for n in range(len(memories[-1].reads))]
+        elif kind != "$scopeinfo":
+            raise RuntimeError(f"A cell of the type {kind} has no meaning here yet")
+    ports = {name: (port["direction"], nets(port["bits"])) for name, port in design["ports"].items()}
+    starts = {bit + 2: value for net in design["netnames"].values()
+              for bit, value in zip(net["bits"], reversed(net["attributes"].get("init", "")), strict=False)
+              if isinstance(bit, int) and value in "01"}
+    return Netlist({name: bits for name, (way, bits) in ports.items() if way == "input"},
+                   {name: bits for name, (way, bits) in ports.items() if way == "output"},
+                   tuple(registers), tuple(memories), _ordered(cells), starts)
+
+
+def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memory:
+    width, depth, abits, reads, writes = (int(parameters[name], 2) for name in (
+        "WIDTH", "SIZE", "ABITS", "RD_PORTS", "WR_PORTS"))
+    assert "1" not in parameters["RD_CLK_ENABLE"] and int(parameters["OFFSET"], 2) == 0
+    init = parameters["INIT"][::-1] if set(parameters["INIT"]) - {"x"} else "x" * (width * depth)
+    return Memory(
+        width, depth,
+        tuple((at["RD_ADDR"][n * abits:][:abits], at["RD_DATA"][n * width:][:width]) for n in range(reads)),
+        tuple((at["WR_ADDR"][n * abits:][:abits], at["WR_DATA"][n * width:][:width], at["WR_EN"][n * width:][:width])
+              for n in range(writes)),
+        tuple(init[n * width:(n + 1) * width] for n in range(depth)))
+
+
+def _sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:
+    """Nets that a cell needs, and that it drives."""
+    if isinstance(cell, Gate):
+        return (cell.a, *(() if cell.b is None else (cell.b,))), (cell.y,)
+    memory, port = cell
+    return memory.reads[port]
+
+
+def _ordered(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    drives = {bit: n for n, cell in enumerate(cells) for bit in _sides(cell)[1]}
+    graph = {n: {drives[bit] for bit in _sides(cell)[0] if bit in drives} for n, cell in enumerate(cells)}
+    return tuple(cells[n] for n in TopologicalSorter(graph).static_order())

@@ -1,0 +1,115 @@
+"""A long run of designs under Verilator: words under random stalls and resets, each compared with the golden model."""
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.designs import DESIGNS, Shape, of_shape
+from circulant.hw import generate
+from circulant.sim.cosim import check
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import drive, job_of
+from circulant.sim.cosim.stimuli import PULSES, Run
+from circulant.sim.cosim.toolchain import find
+from circulant.sim.cosim.verification import planned
+from circulant.sim.exercise import exercise
+
+__all__ = ["SOAKED", "measure"]
+
+SOAKED = {"gru-steps": Shape((16, 16), {"cell": "gru", "inputs": 16, "hidden": 64, "projection": 0}),
+          **{name: DESIGNS[name] for name in ("digits-gru", "fsdd-gru", "fsdd-lstm", "lenet5", "crnn", "bidirectional",
+                                              "reloadable", "interleaved")}}
+"""Designs of which a simulator is compiled in minutes: those of `benchmarks.designs` but ResNet-8 and the three of the
+papers' sizes; and one with an output in every step, of which most words are."""
+
+SEQUENCES, STEPS, IMAGES = 64, 12, 4
+"""Drawn sequences, their steps, and drawn images, which are played again and again under other stalls."""
+
+SHARE = 4
+"""One of how many rounds is of resets at random moments."""
+
+MOMENTS = 100
+"""Moments in such a round."""
+
+
+class Soaked:
+    """A design in its simulator, and what has been played so far.
+
+    Raises:
+        circulant.sim.refusal.Refusal: when Verilator is missing.
+    """
+
+    def __init__(self, name: str, folder: Path, seed: int) -> None:
+        network, shape = of_shape(name, SOAKED[name]), SOAKED[name]
+        image = network.flow.grid is not None
+        drawn = exercise(network, IMAGES if image else SEQUENCES, steps=STEPS, seed=seed)
+        self._manifest = Manifest.load(generate(network, **shape.options).write(folder / name))
+        self._tools, self._random, self._seed = find(), random.Random(seed), seed
+        self._simulator = build(self._manifest, self._tools).folder
+        self._played, _, _ = planned(self._manifest, drawn.vectors, None)
+        self.name, self.cycles, self.rounds, self.resets = name, 0, 0, 0
+        self.words = self.mismatches = 0
+        self.first, self.coverage, self.seconds = "", drawn.coverage, 0.0
+
+    def play(self) -> None:
+        """A round: all samples in any order with stalls at random, or one after resets at random moments.
+
+        Raises:
+            circulant.sim.cosim.check.SimulationError: when the circuit breaks a rule of its streams.
+        """
+        start = time.perf_counter()
+        self.rounds += 1
+        count, rng = len(self._played), self._random
+        if self.rounds % SHARE:
+            run = Run(f"stalled, seed {self._seed + self.rounds}", tuple(rng.sample(range(count), count)),
+                      seed=self._seed + self.rounds)
+        else:
+            span = round(1.5 * self._manifest.cycles * max(map(len, self._played.inputs)))
+            moments = tuple((rng.randrange(span), rng.choice(PULSES)) for _ in range(MOMENTS))
+            run = Run("after resets", (rng.randrange(count),) * MOMENTS, moments=moments)
+            self.resets += MOMENTS
+        job = job_of(self._manifest, (run,), self._played, None)
+        outcome = drive(self._manifest, self._tools, self._simulator, job, lambda stage, done, total: None)
+        check.require_stream_rules(job, outcome, self._manifest.output, self._played)
+        found = check.compare(job, outcome, self._manifest.output, self._played)
+        self.words += found.words
+        self.mismatches += found.mismatches
+        self.cycles += outcome.cycles
+        self.first = self.first or str(found.first or "")
+        self.seconds += time.perf_counter() - start
+
+    def figures(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("words", "mismatches", "first", "cycles", "rounds", "resets",
+                                                       "seconds")} | {"coverage": self.coverage.as_json()}
+
+    def __str__(self) -> str:
+        reached, points = (sum(each.values()) for each in (self.coverage.reached, self.coverage.points))
+        return (f"{self.words:,} words, {self.mismatches} mismatches, {self.cycles:,} cycles, {self.resets:,} resets; "
+                f"{reached} of {points} points; {self.seconds:.0f} s")
+
+
+def measure(names: tuple[str, ...] = tuple(SOAKED), *, words: int, seed: int = 1, seconds: float = float("inf"),
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Play all designs for about as many cycles each, until so many words have been compared: figures and a table.
+
+    Parameters:
+        words: of all designs together.
+        seed: of samples, stalls and resets.
+        seconds: after which no further round begins.
+    """
+    with tempfile.TemporaryDirectory(prefix="circulant-soak-") as folder:
+        soaked = []
+        for name in names:
+            note(f"{name}: compiles")
+            soaked.append(Soaked(name, Path(folder), seed))
+        start = time.perf_counter()
+        while sum(each.words for each in soaked) < words and time.perf_counter() - start < seconds:
+            least = min(soaked, key=lambda each: each.cycles)
+            least.play()
+            note(f"{least.name}: {least}")
+    return {"benchmark": "soak", "table": {each.name: str(each) for each in soaked},
+            "designs": {each.name: each.figures() for each in soaked},
+            "words": sum(each.words for each in soaked), "mismatches": sum(each.mismatches for each in soaked)}

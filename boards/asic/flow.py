@@ -1,0 +1,234 @@
+"""From a design's folder to standard cells: their area, clock and energy, and files for a full flow."""
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from circulant.boards.asic.activity import Activity, as_design, counted
+from circulant.boards.asic.area import LOGIC, area
+from circulant.boards.asic.buffers import buffer, strengthen
+from circulant.boards.asic.catalogue import Known
+from circulant.boards.asic.energy import Energy, energy
+from circulant.boards.asic.handover import handover
+from circulant.boards.asic.library import Library
+from circulant.boards.asic.macros import Model
+from circulant.boards.asic.mapping import Settings, lean, mapped
+from circulant.boards.asic.memories import Memory, separate
+from circulant.boards.asic.models import models
+from circulant.boards.asic.netlist import Netlist
+from circulant.boards.asic.scan import stitch
+from circulant.boards.asic.timing import ROUNDS, Timing, found, repair, timing
+from circulant.boards.flow import Show, silent
+from circulant.sim import artifact, design
+from circulant.sim.refusal import Refusal, TimingMissed
+from circulant.sim.vectors import Vectors
+
+__all__ = ["Asic", "asic", "lines"]
+
+KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
+
+
+@dataclass(frozen=True)
+class Asic:
+    """Standard cells of a design.
+
+    Parameters:
+        area_um2: by `circulant.boards.asic.area.AREAS`.
+        cells: instances of the library.
+        memories: bits by kind.
+        timing: None where the caller did without.
+        energy, ungated: of a cycle, with clocks as they are and as if none were gated; None likewise.
+        activity: that it was computed from.
+        scan: flip-flops in the chain.
+    """
+
+    library: str
+    corner: str
+    mhz: float
+    area_um2: dict[str, float]
+    gate_equivalents: int
+    cells: int
+    memories: dict[str, int]
+    timing: Timing | None
+    energy: Energy | None
+    ungated: Energy | None
+    activity: Activity | None
+    scan: int
+    seconds: float
+
+    @property
+    def logic_um2(self) -> float:
+        """Area of all but memories that are written."""
+        return sum(self.area_um2[kind] for kind in LOGIC)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures as the command prints them."""
+        timed, spent, played = self.timing, self.energy, self.activity
+        found: dict[str, Any] = {
+            "library": self.library, "corner": self.corner, "mhz": self.mhz, "area_um2": self.area_um2,
+            "logic_um2": round(self.logic_um2, 4), "gate_equivalents": self.gate_equivalents, "cells": self.cells,
+            "memory_bits": self.memories, "scan_flip_flops": self.scan, "seconds": round(self.seconds, 1)}
+        if timed:
+            found |= {"fmax_mhz": round(timed.mhz, 2), "slack_ns": round(timed.slack, 4),
+                      "hold_slack_ns": round(timed.hold, 4),
+                      "critical": {"start": timed.start, "end": timed.end, "cells": [list(each) for each in
+                                                                                     timed.stages]}}
+        if spent and played:
+            cycles = played.cycles / max(1, played.sequences)
+            found |= {"energy_pj_per_cycle": {kind: round(value, 4) for kind, value in spent.by_kind.items()},
+                      "energy_nj": {kind: round(value * cycles * 1e-3, 6) for kind, value in spent.by_kind.items()},
+                      "energy_nj_total": round(spent.total * cycles * 1e-3, 6),
+                      "gated_to_ungated": round(spent.total / self.ungated.total, 4) if self.ungated else None,
+                      "power_mw": round(spent.total * self.mhz * 1e-3, 4),
+                      "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
+                                   "mismatches": played.mismatches}}
+        return found
+
+
+def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *, mhz: float, gating: bool = True,
+         scan: bool = False, macros: Model, vectors: Vectors | None = None, samples: int = 4, timed: bool = True,
+         show: Show = silent) -> Asic:
+    """Map a design to a library; netlist, models of its cells, figures and files for a full flow come into ``out``.
+
+    Yosys' part is kept in the folder, and found there by a second call for the same design, library and settings.
+
+    Parameters:
+        folder: of the design.
+        known: what is known of the library.
+        mhz: clock that must be reached.
+        gating: clock gates before registers with an enable.
+        scan: a chain through all flip-flops.
+        macros: chooses memory macros.
+        vectors: sequences whose switching gives the energy; without them none is computed.
+        samples: how many of them.
+        timed: analyse the timing.
+
+    Raises:
+        Refusal: when a tool or a cell is missing.
+        ToolError: when a tool fails.
+        TimingMissed: when the clock is not reached.
+    """
+    folder, out, start = Path(folder), Path(out), time.monotonic()
+    described = design.read(folder)
+    if timed:
+        found()
+    if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
+        gates = [cell for cell in library.clock_gates if cell.pin("test")]
+        if not gates:
+            raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
+                          "--scan, or map with --no-clock-gating")
+    settings = Settings(mhz, gating, scan, known.dont_use)
+    work = out / "work"
+    netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
+    show("buffering", 0, 0)
+    buffer(netlist, library)
+    strengthen(netlist, library)
+    chain = stitch(netlist, library) if scan else 0
+    netlist.check(library)
+    file = out / "netlist.v"
+    timed_by = None
+    if timed:
+        timed_by = _timed(netlist, library, known, file, work=work, mhz=mhz, show=show)
+    netlist.write(file)
+    cells = models(library, {instance.cell for instance in netlist.instances.values()
+                             if instance.cell in library.cells})
+    behaviour = (work / "macros.v").read_text() if any(memory.macro for memory in memories) else ""
+    as_design(folder, out / "simulation", file, cells, behaviour)
+    activity = spent = ungated = None
+    if vectors is not None:
+        show("simulating the netlist", 0, 0)
+        activity = counted(folder, work / "activity", netlist, library, cells, vectors=vectors, macros=behaviour,
+                           samples=samples)
+        spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
+        ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
+    areas = area(netlist, library, memories, macros.chosen)
+    made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
+                gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
+                cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
+                activity=activity, scan=chain, seconds=time.monotonic() - start)
+    handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
+    artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
+    if timed_by and timed_by.slack < 0:
+        longest = max(timed_by.stages, key=lambda stage: stage[2])
+        raise TimingMissed(
+            f"The clock of {library.name} must be {mhz:g} MHz, but the netlist reaches {timed_by.mhz:.1f} MHz: the "
+            f"slowest path goes from {timed_by.start} to {timed_by.end} through {len(timed_by.stages)} cells, the "
+            f"slowest of them a {longest[1]} with {longest[2]:.3g} ns; take --mhz {int(timed_by.mhz)} or less, or "
+            f"generate with fewer hardware.levels")
+    return made
+
+
+def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
+            macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
+    """The mapping that Yosys makes, or made here before."""
+    key = hashlib.sha256(json.dumps([described["hash"], asdict(settings), [file.stat().st_size for file in
+                                                                           library.files],
+                                     library.name, macros.least, [str(each) for each in macros.table]]).encode()
+                         ).hexdigest()
+    kept = work / "key"
+    if kept.is_file() and kept.read_text() == key and (work / "mapped.json").is_file():
+        elaborated = json.loads((work / "elaborated.json").read_text())
+        memories = separate(elaborated, described["top"], macros)
+        return Netlist.read(work / "mapped.json", described["top"], library, memories), memories
+    if work.exists():
+        shutil.rmtree(work)
+    work.mkdir(parents=True)
+    made = mapped(folder, described, work, library, settings, macro=macros, show=show)
+    artifact.atomic_text(kept, key)
+    return made
+
+
+def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work: Path, mhz: float,
+           show: Show) -> Timing:
+    """Timing, after rounds in which cells on late paths became stronger."""
+    names = lean(library, work, known.dont_use)
+    for name in names:
+        shutil.move(work / name, file.parent / name)
+    best: Timing | None = None
+    for attempt in range(ROUNDS + 1):
+        show("timing", attempt, ROUNDS)
+        netlist.write(file)
+        found_now = timing(file, netlist.top, names, mhz, scale=library.nanoseconds, paths=400)
+        best = found_now
+        if found_now.slack >= 0 or attempt == ROUNDS or not repair(netlist, library, found_now.late):
+            break
+    assert best is not None, "there is one attempt at least"
+    return best
+
+
+def _free(activity: Activity) -> Activity:
+    """The same activity with clocks that always run. Gates change no value, so that the toggles stay; multiplexers that
+    would hold the values instead are not counted, so that this is the least that a design without gates takes."""
+    return Activity(**vars(activity) | {"pulses": dict.fromkeys(activity.pulses, activity.cycles)})
+
+
+def _bits(memories: list[Memory]) -> dict[str, int]:
+    bits: dict[str, int] = {}
+    for memory in memories:
+        bits[memory.kind] = bits.get(memory.kind, 0) + memory.bits
+    return bits
+
+
+def lines(made: Mapping[str, Any]) -> list[str]:
+    """Figures in words."""
+    areas = made["area_um2"]
+    said = [f"{made['library']} ({made['corner']}): {made['cells']:,} cells, {made['logic_um2']:,.5g} µm² of logic, "
+            f"{sum(areas.values()):,.5g} µm² with memories ({made['gate_equivalents']:,} gate equivalents)",
+            "area in µm²: " + ", ".join(f"{kind.replace('_', ' ')} {value:,.5g}" for kind, value in areas.items()
+                                        if value)]
+    if "fmax_mhz" in made:
+        said.append(f"clock: {made['fmax_mhz']:.1f} MHz before placement, {made['mhz']:g} MHz asked for; slowest path "
+                    f"{made['critical']['start']} → {made['critical']['end']}")
+    if "energy_nj_total" in made:
+        said.append(f"energy, computed from the activity of {made['activity']['sequences']} sequences: "
+                    f"{made['energy_nj_total']:.4g} nJ an inference, {made['power_mw']:.4g} mW at {made['mhz']:g} MHz; "
+                    f"{made['gated_to_ungated']:.2f} of what it is with clocks that always run")
+        said.append("pJ a cycle: " + ", ".join(f"{kind} {value:.4g}" for kind, value in
+                                               made["energy_pj_per_cycle"].items() if value))
+        said.append(f"{made['activity']['words']:,} output words of the netlist compared, "
+                    f"{made['activity']['mismatches']} mismatches")
+    return said

@@ -1,0 +1,67 @@
+"""The command ``circulant asic``: the design of a run as standard cells."""
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from circulant.arguments import JSON, RUNS, say
+from circulant.experiment import DEFAULT, load
+from circulant.extras import extras
+from circulant.progress import Bars
+from circulant.run.run_folder import Run, require
+from circulant.sim.vectors import Vectors
+
+__all__ = ["asic"]
+
+
+@click.command("asic", short_help="Standard cells: area, clock and energy of an ASIC",
+               epilog="Method, figures and what they leave out stand in docs/asic.md.")
+@click.argument("folder", metavar="[RUN]", required=False, type=click.Path(path_type=Path, file_okay=False),
+                default=RUNS / DEFAULT)
+@click.option("--library", "names", multiple=True, metavar="NAME|FILE", default=("sky130hd",), show_default=True,
+              help="sky130hd, sg13g2, asap7, or a liberty file (.lib, .gz, .xz); several files are one library.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of netlist and figures.  [default: asic/LIBRARY in the run folder]")
+@click.option("--mhz", type=click.FloatRange(1, 10_000), metavar="MHZ", help="Clock.  [default: the library's, 100 for "
+              "files]")
+@click.option("--clock-gating/--no-clock-gating", "gating", default=True, show_default=True,
+              help="Put registers with an enable behind clock gates.")
+@click.option("--scan", is_flag=True, help="Put all flip-flops on a scan chain.")
+@click.option("--macros", "table", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="TOML table of memory macros.  [default: a model]")
+@click.option("--macro-bits", "least", type=click.IntRange(1), metavar="N", help="Bits from which a memory becomes a "
+              "macro of the model.  [default: 16384]")
+@click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
+              help="Sequences of the test split that the netlist plays for its activity; 0 computes no energy.")
+@click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
+@JSON
+def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | None, gating: bool, *, scan: bool,
+         table: Path | None, least: int | None, samples: int, timed: bool, as_json: bool) -> int:
+    """Map the design of a run to standard cells with Yosys and ABC, time it with OpenSTA, play real sequences through
+    the netlist, and compute its energy from their switching.
+
+    Netlist, models of its cells, constraints, and files for LibreLane and SiliconCompiler come into the folder. Exits
+    with 4 when the clock is not reached.
+
+    \b
+    Example:
+      circulant asic runs/digits-gru --library sky130hd
+      circulant asic runs/digits-gru --library cells.lib --mhz 80 --samples 0
+    """
+    with extras("circulant asic", "amaranth", "cocotb"):
+        from circulant.boards.asic.catalogue import library
+        from circulant.boards.asic.flow import asic as made_of
+        from circulant.boards.asic.flow import lines
+        from circulant.boards.asic.macros import LEAST, model
+
+    run = Run(folder, load(folder))
+    require(run, "generate")
+    cells, known = library(names)
+    with Bars(Console(stderr=True)) as bars:
+        made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
+                       gating=gating, scan=scan, macros=model(cells.gate_area, cells.voltage, least or LEAST, table),
+                       vectors=Vectors.load(run.path("vectors.npz")) if samples else None, samples=samples,
+                       timed=timed, show=bars)
+    figures = made.as_json()
+    say(figures, as_json, *lines(figures))
+    return 1 if made.activity and made.activity.mismatches else 0

@@ -1,0 +1,40 @@
+"""Each stream unit is proved in every shape that a shipped design has; the record has the shapes of all designs."""
+import pytest
+
+from benchmarks.designs import DESIGNS
+from benchmarks.formal import shapes
+from benchmarks.formal.check import Proof, prove
+from circulant.hw.stream.storage import DeepQueue
+from tests.hw.stream_properties import Clipped, Pipeline, Words, frames
+
+QUICK = 3
+"""Shapes of each unit that a person waits for."""
+
+EVERY = [pytest.param(unit, shape, marks=[] if n < QUICK else pytest.mark.soak, id=f"{unit} {shape}")
+         for unit, every in shapes.recorded().items() for n, shape in enumerate(every)]
+
+
+@pytest.mark.parametrize(("unit", "shape"), EVERY)
+def test_the_properties_hold_by_induction(unit, shape):
+    assert prove(shapes.component(unit, shape)) == Proof("induction")
+
+
+@pytest.mark.parametrize(("component", "broken"), [
+    (lambda: Words(DeepQueue(1, depth=7), holds=9, room=True, ring=7), "ok_room"),
+    (lambda: Words(Pipeline(3, "off by one"), holds=3), "ok_word"),
+    (lambda: frames(8, 3, really=9, lanes=4), "ok_last"),
+    (lambda: Clipped(20, 2, 16, lambda x, shift, width: (x >> shift)[:width].as_signed()), "ok_range"),
+], ids=["queue", "pipeline", "frames", "clipped"])
+def test_a_fault_is_found_in_its_property(component, broken):
+    found = prove(component())
+    assert (found.broken, isinstance(found.depth, int)) == (broken, True)
+
+
+def test_the_record_has_every_design():
+    assert sorted(shapes.load()["designs"]) == sorted(DESIGNS)
+
+
+def test_the_record_has_the_shapes_of_a_design_of_today():
+    found, known = shapes.measure(("digits-gru",))["shapes"], shapes.recorded()
+    assert found["Queue"] and found["clipped"]
+    assert not [(unit, shape) for unit, every in found.items() for shape in every if shape not in known[unit]]

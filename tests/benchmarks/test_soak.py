@@ -1,0 +1,43 @@
+"""A soak ends when its words have been compared, plays each design as long as the others, and adds up what it found."""
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import soak
+
+
+@pytest.fixture
+def played(monkeypatch):
+    """Rounds of designs in the place of which others stand: cycles and words of each round by name."""
+    rounds = {"short": (10, 3), "long": (30, 1)}
+
+    class Soaked:
+        def __init__(self, name, folder, seed):
+            self.name, self.cycles, self.words, self.mismatches = name, 0, 0, 0
+
+        def play(self):
+            cycles, words = rounds[self.name]
+            self.cycles, self.words = self.cycles + cycles, self.words + words
+
+        def figures(self):
+            return {"words": self.words}
+
+    monkeypatch.setattr(soak, "Soaked", Soaked)
+    return SimpleNamespace(rounds=rounds)
+
+
+def test_designs_take_turns_until_there_are_enough_words(played):
+    figures = soak.measure(("short", "long"), words=20)
+    assert (figures["words"], figures["mismatches"]) == (20, 0)
+    assert figures["designs"] == {"short": {"words": 18}, "long": {"words": 2}}
+
+
+def test_it_ends_in_time(played):
+    assert soak.measure(("short",), words=20, seconds=0)["words"] == 0
+
+
+@pytest.mark.soak
+def test_a_design_is_right_under_stalls_and_resets():
+    figures = soak.measure(("interleaved",), words=3000)
+    assert figures["mismatches"] == 0 and figures["words"] >= 3000
+    assert figures["designs"]["interleaved"]["resets"] >= 100

@@ -1,0 +1,27 @@
+"""Libraries by name: where they are found, and what is said where they are not."""
+import pytest
+
+from circulant.boards.asic.catalogue import known, library
+from circulant.sim.refusal import Refusal
+from tests.boards.asic import cells
+
+
+def test_three_libraries_are_known():
+    assert list(known()) == ["sky130hd", "sg13g2", "asap7"]
+    assert [entry.mhz for entry in known().values()] == [125, 200, 1000]
+
+
+def test_a_file_of_ones_own(tmp_path):
+    (tmp_path / "own.lib").write_text(cells.liberty())
+    found, entry = library((str(tmp_path / "own.lib"),))
+    assert found.name == "own" and entry.mhz == 100
+
+
+def test_a_missing_library_says_where_it_belongs(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIRCULANT_DATA", str(tmp_path))
+    with pytest.raises(Refusal, match=r"^The library sg13g2 must lie in .*, but liberty/ihp_sg13g2/.* is not there; "
+                                      r"name the folder that holds it in CIRCULANT_DATA, or give your \.lib files"):
+        library(("sg13g2",))
+    with pytest.raises(Refusal, match=r"^A library must be one of sky130hd, sg13g2, asap7 or a liberty file, not "
+                                      r"'sky130'; did you mean 'sky130hd'"):
+        library(("sky130",))
