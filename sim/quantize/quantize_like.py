@@ -202,8 +202,8 @@ def _numbers_of_gates(rule: Gru | Lstm | Rnn, layer: float_model.Gru | float_mod
 
 
 def _check(name: str, numbers: Iterable[Numbers]) -> None:
-    """Check that values fit: rounding brings each of them at most a step away, or few saturate in a narrow format, as
-    one that loses the least in squares lets them."""
+    """Check that values fit: rounding brings each at most a step away, or few saturate in a narrow format, as one
+    that loses the least in squares lets them."""
     for what, form, values in numbers:
         error = np.abs(form.real(form.quantize(values)) - values)
         if (error > form.step).any() and np.square(error).sum() > SATURATES * _least(form, values):
