@@ -89,7 +89,8 @@ class Words(wiring.Component):
             self.ok_word.eq(~leaves | (Value.cast(unit.o.payload) == word)),
             self.ok_alive.eq(slow <= self._holds),
             self.ok_room.eq(unit.i.ready | (inside == self._holds) if self._room else 1),
-            self.ok_ring.eq(self._known(m, comes=comes, inside=inside, tracked=tracked, ahead=ahead, word=word) if self._ring else 1)]
+            self.ok_ring.eq(self._known(
+                m, comes=comes, inside=inside, tracked=tracked, ahead=ahead, word=word) if self._ring else 1)]
         return m
 
     def _known(self, m, *, comes, inside, tracked, ahead, word):
