@@ -3,7 +3,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from benchmarks import fuzz, mutation, networks
+from benchmarks import fuzz, mutation, networks, soak
 from benchmarks.formal import shapes
 
 __all__ = ["measure", "proofs"]
@@ -31,19 +31,22 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
 
 
 def measure(*, drawn: int, hardware: int, files: int, mutants: int, designs: tuple[str, ...], simulated: int,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+            soaked: int = 0, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of everything, and a table.
 
     Parameters:
         drawn, hardware, files: random networks, how many of them become Verilog, and damaged files: see `fuzz.measure`.
         mutants: of each of ``designs``.
         simulated: random recurrent networks under Verilator, whose words are counted.
+        soaked: words of shipped designs under random stalls and resets, see `soak.measure`, which count as well.
         note: told what is done.
     """
     random = fuzz.measure(networks=drawn, hardware=hardware, files=files, note=note)
     proved = proofs(note)
     planted = mutation.measure(designs, count=mutants, note=note)["designs"] if mutants else {}
     played = networks.measure(count=simulated, first=0, note=note)["networks"] if simulated else []
+    if soaked:
+        played = [*played, soak.measure(words=soaked, note=note)]
     words, wrong = (sum(row[name] for row in played) for name in ("words", "mismatches"))
     table = {
         "random networks": f"{random['networks']}: {random['exact']} exact, {random['refused']} refused, "

@@ -36,10 +36,13 @@ def small():
     return network, network.vectors(inputs / 2.0 ** network.input_format.frac)
 
 
-def inlined(path):
-    """A library with the files that it includes."""
-    return re.sub(r'^`include "(.*)"', lambda match: inlined(path.with_name(match[1])), path.read_text(),
-                  flags=re.MULTILINE)
+def inlined(path, seen):
+    """A library with the files that it includes, each once, without what Icarus does not read."""
+    if path in seen:
+        return ""
+    seen.add(path)
+    text = re.sub('(?m)^`include "(.*)"', lambda match: inlined(path.with_name(match[1]), seen), path.read_text())
+    return re.sub(r"\$error\([^;]*;", "", text)
 
 
 def netlist(network, family, target):
@@ -57,7 +60,7 @@ def netlist(network, family, target):
     text = (target / "netlist.v").read_text()
     for name in body["verilog"]:
         (target / name).write_text("")
-    (target / body["verilog"][0]).write_text(text + inlined(models))
+    (target / body["verilog"][0]).write_text(f"`define NO_ICE40_DEFAULT_ASSIGNMENTS\n{text}{inlined(models, set())}")
     named = {name: (target / name).read_bytes() for name in (*body["verilog"], *body["images"])}
     kept = {key: value for key, value in body.items() if key not in ("format", "version", "hash", "files")}
     artifact.write_json(target / "manifest.json", design.KIND, design.VERSION, {**kept, "files": design.hashes(named)})

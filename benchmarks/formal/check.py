@@ -42,7 +42,7 @@ def available() -> bool:
 
 
 def abc(commands: str, folder: Path, seconds: float) -> str:
-    """What ABC says."""
+    """The output of ABC."""
     spec = find_spec("pyosys")
     assert spec is not None and spec.origin is not None, "pyosys brings ABC"
     try:

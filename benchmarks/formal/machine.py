@@ -21,7 +21,7 @@ def chosen_word(aig: Aig, words: Sequence[Word], address: Sequence[int]) -> Word
 
 
 def start(aig: Aig, begun: int, value: str, latch: int) -> int:
-    """What a latch holds: in the first cycle ``value``, "0", "1", or for "x" anything."""
+    """The value of a latch, which in the first cycle is ``value``: "0", "1", or for "x" anything."""
     if value == "0":
         return latch
     return aig.mux(begun, latch, TRUE if value == "1" else aig.input())

@@ -130,7 +130,7 @@ def _read(design: dict[str, Any]) -> Netlist:
               if isinstance(bit, int) and value in "01"}
     return Netlist({name: bits for name, (way, bits) in ports.items() if way == "input"},
                    {name: bits for name, (way, bits) in ports.items() if way == "output"},
-                   tuple(registers), tuple(memories), _ordered(cells), starts)
+                   registers=tuple(registers), memories=tuple(memories), cells=_ordered(cells), starts=starts)
 
 
 def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memory:

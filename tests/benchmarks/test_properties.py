@@ -55,8 +55,9 @@ def test_a_network_equals_the_independent_model_or_is_refused(data, kind, seed):
 
 TABLES = {table.name: [key.name for key in fields(table.default_factory)] for table in fields(Experiment)
           if is_dataclass(table.default_factory)}
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
-                   st.lists(st.integers(), max_size=3), st.dictionaries(st.text(max_size=5), st.integers(), max_size=2))
+VALUES = st.one_of([st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
+                   st.lists(st.integers(), max_size=3),
+                    st.dictionaries(st.text(max_size=5), st.integers(), max_size=2)])
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)

@@ -11,13 +11,15 @@ def test_the_record_has_the_figures_of_all(monkeypatch):
         name: {"planted": 10, "caught": 9, "equivalent": 1, "survivors": []} for name in designs}})
     monkeypatch.setattr(verification.networks, "measure", lambda **options: {
         "networks": [{"words": 7, "mismatches": 0}, {"words": 5, "mismatches": 0}]})
+    monkeypatch.setattr(verification.soak, "measure", lambda **options: {"words": options["words"], "mismatches": 1})
     monkeypatch.setattr(verification, "import_module", lambda name: SimpleNamespace(
         UNITS={"queue": object}, explore=lambda unit: SimpleNamespace(states=50, broken=None)))
     monkeypatch.setattr(verification.shapes, "proofs", lambda *arguments, **options: {"Queue 9": "induction", "a": 12})
-    figures = verification.measure(drawn=3, hardware=1, files=5, mutants=10, designs=("digits-gru",), simulated=2)
+    figures = verification.measure(drawn=3, hardware=1, files=5, mutants=10, designs=("digits-gru",), simulated=2,
+                                   soaked=100)
     assert {name: figures[name] for name in ("fuzz", "hostile", "mutation", "words", "mismatches", "proofs")} == {
         "fuzz": {"networks": 3, "exact": 2, "refused": 1, "failed": 0},
         "hostile": {"files": 5, "refused": 4, "tracebacks": 0},
-        "mutation": {"digits-gru": {"planted": 10, "caught": 9, "equivalent": 1}}, "words": 12, "mismatches": 0,
+        "mutation": {"digits-gru": {"planted": 10, "caught": 9, "equivalent": 1}}, "words": 112, "mismatches": 1,
         "proofs": {"Queue 9": "induction", "a": 12, "queue": "induction"}}
     assert figures["table"]["proofs"] == "3 units and shapes, 2 by induction"

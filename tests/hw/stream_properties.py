@@ -1,4 +1,4 @@
-"""What streams must do, beside a unit that is under proof: one word, or one element, that is picked is followed.
+"""Properties of streams, beside a unit that is under proof: one word, or one element, that is picked is followed.
 
 Each property is an output ``ok_…``, each assumption about the inputs an output ``assume_…``.
 """
@@ -89,10 +89,11 @@ class Words(wiring.Component):
             self.ok_word.eq(~leaves | (Value.cast(unit.o.payload) == word)),
             self.ok_alive.eq(slow <= self._holds),
             self.ok_room.eq(unit.i.ready | (inside == self._holds) if self._room else 1),
-            self.ok_ring.eq(self._known(m, comes, inside, tracked, ahead, word) if self._ring else 1)]
+            self.ok_ring.eq(self._known(
+                m, comes=comes, inside=inside, tracked=tracked, ahead=ahead, word=word) if self._ring else 1)]
         return m
 
-    def _known(self, m, comes, inside, tracked, ahead, word):
+    def _known(self, m, *, comes, inside, tracked, ahead, word):
         """A second ring beside the queue's, which holds the same, and where in it the word that was picked is."""
         size, port = self._ring, self._unit.o
         m.submodules.ring = ring = memory.Memory(shape=len(word), depth=size, init=[])
