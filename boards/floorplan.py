@@ -10,7 +10,7 @@ __all__ = ["KINDS", "Placed", "picture", "placed"]
 
 KINDS = {
     "multipliers": ("#c0392b", ("MULT", "MAC16", "DSP", "ALU54")),
-    "block RAM": ("#2471a3", ("DP16KD", "RAM40", "BSRAM", "SDP", "DPB", "PROM")),
+    "block RAM": ("#2471a3", ("DP16KD", "RAM40", "ICESTORM_RAM", "BSRAM", "SDP", "DPB", "PROM")),
     "look-up table RAM": ("#7d3c98", ("RAMW", "RAM16", "DPR16")),
     "pins and clocks": ("#b7950b", ("IO", "PLL", "GB", "DCC", "OSC")),
     "logic": ("#1e8449", ("",)),
