@@ -39,6 +39,7 @@ from benchmarks import (
 )
 from benchmarks.alternatives import measure as alternatives
 from benchmarks.alternatives import ways
+from benchmarks.alternatives.rows import ROWS
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.formal import shapes
 from benchmarks.records import KEPT
@@ -329,7 +330,7 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
 
 @main.command("alternatives", epilog="Example: python -m benchmarks alternatives --train --seeds 0 --json -")
 @click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the file of figures.")
-@click.option("--only", multiple=True, type=click.Choice([row.label for row in alternatives.ROWS]), metavar="ROW",
+@click.option("--only", multiple=True, type=click.Choice([row.label for row in ROWS]), metavar="ROW",
               help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
 @click.option("--kept", default=alternatives.KEPT, type=click.Path(path_type=Path), show_default=True,

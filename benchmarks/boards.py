@@ -72,9 +72,10 @@ def _measure(placed: Placed, run: Path | None) -> tuple[dict[str, Any], dict[str
         made = build(hardware, placed.board, folder / "boards" / placed.board, mhz=placed.mhz, slow=True)
     chosen = device(board(placed.board).device)
     foreseen = estimate(network, chosen, Options(**{key: given[key] for key in Options.__dataclass_fields__}))
-    row = {"device": chosen.name, "fmax_mhz": made.reached_mhz, "dsp": made.used["dsps"],
-           "bram": made.used["block_rams"], "lut": made.used["luts"], "ff": made.used["flip_flops"],
-           "seconds": round(made.seconds, 1)}
+    row: dict[str, Any] = {
+        "device": chosen.name, "fmax_mhz": made.reached_mhz, "dsp": made.used["dsps"],
+        "bram": made.used["block_rams"], "lut": made.used["luts"], "ff": made.used["flip_flops"],
+        "seconds": round(made.seconds, 1)}
     told = {"dsp": foreseen.taken["dsps"].used, "bram": foreseen.taken["block_rams"].used,
             "lut": foreseen.taken["luts"].used, "ff": foreseen.taken["flip_flops"].used, "fmax": foreseen.mhz}
     return row, {key: value / max(1, row["fmax_mhz" if key == "fmax" else key]) - 1 for key, value in told.items()}
