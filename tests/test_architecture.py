@@ -237,6 +237,8 @@ WITHOUT_A_SOURCE = {
     "tests/hw/emit/test_lint.py",  # What Verilator says of a design.
     "tests/training/loop/test_trainer_search.py",  # Trainings whose block sizes are learned.
     "tests/circulant/sweep/test_own_model.py",  # A sweep over a network of a user's own.
+    "tests/benchmarks/test_properties.py",  # Networks and files that hypothesis draws.
+    "tests/sim/cosim/test_foreign_driver.py",  # A driver of streams that is not ours.
     "tests/users/test_users.py",  # Three users with the wheel.
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
@@ -365,7 +367,7 @@ def test_constraints_pin_every_dependency():
 
 
 LISTED = {"Progress", "Sequential", "add_row", "call", "frame", "given", "ignore_patterns", "python_files", "reshape",
-          "save_for_backward", "set_memory", "tensors",
+          "save_for_backward", "set_memory", "start", "tensors",
           "torchrun",
           "transpose"}
 """Calls whose positional arguments are a list of like things: of libraries, a command line, shapes, samples."""

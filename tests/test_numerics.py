@@ -66,7 +66,7 @@ def test_a_perceptron_of_ragged_sizes(k, tmp_path):
 @pytest.mark.parametrize("reset", ["after", "before"])
 def test_a_binary_point_for_each_block_row(reset, tmp_path):
     def layers(r):
-        return [r.gru("gru", 5, 11, 2, "sequence", reset), r.lstm("lstm", 11, 7, 4, "sequence", projection=6),
+        return [r.gru("gru", 5, 11, 2, "sequence", reset=reset), r.lstm("lstm", 11, 7, 4, "sequence", projection=6),
                 r.linear("linear", 6, 9, 1)]
 
     network = assert_equal(layers, tmp_path, inputs=5, sequence=True, weight_bits=4, weight_scale="row")

@@ -81,7 +81,7 @@ def noisy_digits(*, held_out: bool = False) -> Dataset:
     test_x, test_y = np.concatenate([test_x] * COPIES), np.concatenate([test_y] * COPIES)
     rng = np.random.default_rng(1)
     noisy = [(x + rng.normal(0, NOISE, x.shape)).astype(np.float32) for x in (train_x, test_x)]
-    return Dataset("noisy-digits", noisy[0], train_y, noisy[1], test_y, CLASSES)
+    return Dataset("noisy-digits", noisy[0], train_y, test_x=noisy[1], test_y=test_y, classes=CLASSES)
 
 
 def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SEEDS,
@@ -96,7 +96,7 @@ def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SE
 
     def teacher(seed: int, tries: bool) -> nn.Module:
         if (seed, tries) not in teachers:
-            teachers[seed, tries] = _trained(TEACHER, noisy_digits(held_out=tries), seed, RATES[0], EPOCHS)[0]
+            teachers[seed, tries] = _trained(TEACHER, noisy_digits(held_out=tries), seed, RATES[0], epochs=EPOCHS)[0]
         return teachers[seed, tries]
 
     for row in ROWS:
@@ -105,8 +105,8 @@ def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SE
         entry = found.setdefault(row.label, {"tried": {}, "scores": {}, "seconds": 0.0})
         for rate in RATES:
             if str(rate) not in entry["tried"]:
-                entry["tried"][str(rate)] = _trained(row, noisy_digits(held_out=True), 0, rate, TRIED_EPOCHS,
-                                                     teacher(0, True))[1]
+                entry["tried"][str(rate)] = _trained(row, noisy_digits(held_out=True), 0, rate,
+                                                     epochs=TRIED_EPOCHS, teacher=teacher(0, True))[1]
                 keep()
         entry["rate"] = float(max(entry["tried"], key=entry["tried"].__getitem__))
         say(f"{row.label}: rate {entry['rate']}")
@@ -116,14 +116,15 @@ def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SE
             if str(seed) in entry["scores"]:
                 continue
             began = time.process_time()
-            score = _trained(row, noisy_digits(), seed, entry["rate"], EPOCHS, teacher(seed, False))[1]
+            score = _trained(row, noisy_digits(), seed, entry["rate"], epochs=EPOCHS,
+                             teacher=teacher(seed, False))[1]
             entry["scores"][str(seed)] = score
             entry["seconds"] = time.process_time() - began
             keep()
             say(f"{row.label}, seed {seed}: {score:.2%}, {entry['seconds']:.0f} s")
 
 
-def _trained(row: Row, data: Dataset, seed: int, rate: float, epochs: int,
+def _trained(row: Row, data: Dataset, seed: int, rate: float, *, epochs: int,
              teacher: nn.Module | None = None) -> tuple[nn.Module, float]:
     torch.manual_seed(seed)
     model, task = Gru(row), task_of(data)

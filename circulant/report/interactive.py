@@ -83,8 +83,8 @@ def interactive(page: Page) -> str:
     data = {"pictures": {each.name: {"choices": [{"traces": choice.traces, "layout": choice.layout}
                                                  for choice in each.choices]} for each in page.pictures},
             "experiments": page.experiments}
-    # "</" would end the script that holds it; JSON has "<\/" for the same.
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    # "</" would end the script that holds it, "<!--" would hide its end; JSON has another word for the same.
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", r"\u003c")
     return render("explore.html", page=page, data=text, plotly=_library())
 
 

@@ -11,7 +11,7 @@ from circulant.sim.refusal import Refusal, nearest
 __all__ = ["DERIVED", "RULES", "WEIGHT_SCALES", "Widths"]
 
 WEIGHT_SCALES = ("matrix", "row")
-"""What has a binary point of its own: a matrix, or each of its block rows."""
+"""Parts with a binary point of their own: a matrix, or each of its block rows."""
 
 RULES = {
     "weight_bits": (2, 18), "activation_bits": (4, 24), "spectrum_bits": (4, 26), "product_bits": (4, 32),

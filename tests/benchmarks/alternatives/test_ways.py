@@ -19,7 +19,8 @@ def small(monkeypatch):
              for name, way in ways.WAYS.items()}
     monkeypatch.setattr(ways, "WAYS", short)
     monkeypatch.setattr(ways, "BLOCKS", (8,))
-    monkeypatch.setattr(ways, "noisy_digits", lambda held_out=False: Dataset("small", x, y, x, y, 4))
+    monkeypatch.setattr(ways, "noisy_digits",
+                        lambda held_out=False: Dataset("small", x, y, test_x=x, test_y=y, classes=4))
 
 
 def test_all_ways_are_trained_and_go_on(tmp_path, small):
