@@ -34,6 +34,6 @@ def test_fewer_registers_where_more_levels_are_allowed():
 
 
 def test_a_profile_says_where_memories_lie():
-    made = Parts([Memory(1, 8, 32)])
-    assert list(foreseen(made, 1).memories) == [(32, 8, "distributed")]
-    assert list(foreseen(made, 1, profile="ice40").memories) == [(32, 8, "registers")]
+    made = Parts([Memory(1, 8, 16)])
+    assert list(foreseen(made, 1).memories) == [(16, 8, "distributed")]
+    assert list(foreseen(made, 1, profile="ice40").memories) == [(16, 8, "registers")]

@@ -172,7 +172,7 @@ def test_an_interruption_lets_the_layers_go(monkeypatch):
         raise KeyboardInterrupt
 
     made.dense = made._teacher.state_dict()
-    made._enter("direct", False)
+    made._enter(1, False)
     monkeypatch.setattr("circulant.training.loop.trainer.Fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         made._train(1, None)
