@@ -61,8 +61,8 @@ def test_a_joint_product_rounds_once():
 def test_joint_product_wrong_parts():
     one, other = lstm(0, k=4, inputs=5, hidden=6).gates.parts
     with pytest.raises(Refusal, match=r"^The parts of a joint product must have the rows, block size, fraction bits, "
-                                      r"formats, twiddle bits and row shifts of the first, .*; quantize the"
-                                      r"m together$"):
+                                      r"formats, twiddle bits and row shifts of the first, .*; "
+                                      r"quantize them together$"):
         JointProduct((one, dataclasses.replace(other, twiddle_bits=9)))
 
 
