@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import digits, golden
-from benchmarks.__main__ import main
+from benchmarks.commands import main
 from circulant.sim.refusal import Refusal
 
 ROOT = Path(__file__).parents[2]
