@@ -150,7 +150,7 @@ def _networks(path: str | None, count: int, first: int) -> None:
 @click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
               help="May be given several times.  [default: all]")
 @click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Replace the tables of this document, docs/peers.md.")
+              help="Replace the tables of this document, docs/results-peers.md.")
 @as_json
 def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
     """Other generators on the same small models, each in an environment of its own."""
