@@ -72,7 +72,7 @@ class Device:
         hello = self.hello()
         if hello.version != VERSION:
             raise Refusal(f"A device must speak version {VERSION} of the protocol, not {hello.version}; build its "
-                          "bitstream anew")
+                          "bitstream again")
         if hello.network.hex() != manifest.network[:2 * HASH]:
             raise Refusal(f"The device must hold the network {manifest.network[:2 * HASH]} of {folder}, but it says "
                           f"{hello.network.hex()}; load the bitstream of this design, or name the folder of that one")
@@ -216,9 +216,9 @@ class Device:
             waits = 0 if found[0] or found[1:] else waits + 1
             if waits > WAITS:
                 raise SilentDevice(f"The circuit must give {wanted} bytes, but it stands still after {len(answer)}; "
-                                   "reset it by opening it anew")
+                                   "reset it by opening it again")
         if len(answer) > wanted:
-            raise SilentDevice(f"The circuit must give {wanted} bytes, but it gave {len(answer)}; open it anew")
+            raise SilentDevice(f"The circuit must give {wanted} bytes, but it gave {len(answer)}; open it again")
         return answer
 
     def _ask(self, operation: Operation, data: bytes = b"") -> bytes:

@@ -110,7 +110,7 @@ def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, 
     said = {override.partition("=")[0].strip() for override in overrides}
     for key, (option, value) in given.items():
         if value is not None and target != "verilog":
-            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers to share out")
+            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers")
         if value is not None and key in said:
             raise Refusal(f"{option} and --set {key} must not both be given, as they say the same; leave one out")
     if part is not None and multipliers is None and "hardware.multipliers" not in said:

@@ -56,7 +56,7 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     network = network_of(Path(source)) if Path(source).is_dir() else None
     if network is not None and overrides and _reshapes(overrides):
         raise Refusal(f"The network of {source} is quantized already, and {_reshapes(overrides)} would change it; give "
-                      "the name of its experiment in place of the folder, or leave it out")
+                      "the name of its experiment instead of the folder, or leave it out")
     network = network or untrained(experiment)
     hardware = experiment.hardware
     network = network.with_argmax() if hardware.argmax else network

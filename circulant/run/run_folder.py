@@ -129,7 +129,7 @@ def recorded(run: Run, step: str) -> dict[str, Any]:
     _check_tables(run, step, found["experiment"])
     if before and found["after"] != after:
         raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that was made "
-                      f"anew since; run {run.command(step)} again")
+                      f"again since; run {run.command(step)} again")
     return found
 
 

@@ -13,7 +13,7 @@ from tests.circulant.conftest import contents
 
 # What a user may get wrong before anything is there: the arguments, and what the one line on stderr says.
 REFUSED = [
-    (["run", "digit-gru"], "'digit-gru' is none of them; did you mean 'digits-gru'?"),
+    (["run", "digit-gru"], "not 'digit-gru'; did you mean 'digits-gru'?"),
     (["run", "missing.toml"], "An experiment must be a file that exists, but there is no missing.toml; give the path"),
     (["run", "--set", "hardware.mutipliers=3"], "[hardware] has no key 'mutipliers'; did you mean 'multipliers'?"),
     (["run", "--set", "hardwar.multipliers=3"], "there is no table [hardwar]; did you mean 'hardware'?"),

@@ -88,7 +88,8 @@ def test_arrays_keep_their_shape(shape):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_quantize_not_finite(value):
-    message = "^Only finite values can be quantized, but the tensor holds NaN or infinity; look at its origin$"
+    message = ("^Only finite values can be quantized, but the tensor holds NaN or infinity; find out where it comes "
+               "from$")
     with pytest.raises(Refusal, match=message):
         Format(8, 4).quantize([0.0, value, 1.0])
 
