@@ -95,7 +95,7 @@ class Device:
             line = serial.Serial(port, baud, timeout=0.01, exclusive=True)
         except (serial.SerialException, ValueError, OSError) as error:
             raise Refusal(f"The port {port} must be a serial port that nobody else has open, but it cannot be opened "
-                          f"({error}); see `python -m serial.tools.list_ports` for those that there are") from None
+                          f"({error}); see `python -m serial.tools.list_ports` for the ports of this machine") from None
         try:
             return cls(line, folder, seconds=seconds)
         except BaseException:
@@ -237,7 +237,7 @@ class Device:
                             raise Refusal(f"A device must know the operation {operation.name}, but this one does not; "
                                           "generate its design with hardware.reloadable=true")
                         return answer[2:]
-        raise SilentDevice(f"A device must answer within {self._tries} × {self._seconds:g} s, but nothing came; see "
+        raise SilentDevice(f"A device must answer within {self._tries} × {self._seconds:g} s, but nothing came; check "
                            "that the board is powered, configured and at this port and baud rate")
 
 

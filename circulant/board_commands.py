@@ -121,8 +121,8 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
     run = _run(folder)
     vectors = Vectors.load(run.path("vectors.npz"))
     if vectors.inputs.ndim != 3:
-        raise Refusal(f"The demonstration draws rows of pixels, one a step, but the inputs of {folder} have the shape "
-                      f"{vectors.inputs.shape[1:]}; take a run of digits-gru")
+        raise Refusal(f"The demonstration shows rows of pixels, one per step, but the inputs of {folder} have the "
+                      f"shape {vectors.inputs.shape[1:]}; take a run of digits-gru")
     if run.experiment.hardware.argmax:
         raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives the class "
                       "alone; generate it with hardware.argmax=false")

@@ -204,6 +204,6 @@ def _outcome(file: Path, job: Job) -> Outcome:
         else:
             cycles, ended = int(rest[0]), True
     if not ended:
-        raise ToolError("vvp must run the test bench to its end, but its record breaks off; see whether the disk of "
+        raise ToolError("vvp must run the test bench to its end, but its record breaks off; check whether the disk of "
                         "the temporary folder is full")
     return Outcome(tuple(recordings), fault, cycles)

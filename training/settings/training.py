@@ -95,11 +95,11 @@ class TrainingSettings(Table):
     def contradictions(self) -> list[str]:
         problems = []
         if self.hints and not self.distillation:
-            problems.append(f"training.hints must be 0 where training.distillation is, not {self.hints!r}: they stand "
-                            "beside it")
+            problems.append(f"training.hints must be 0 if training.distillation is 0, not {self.hints!r}: hints are "
+                            "added to it")
         if self.rate_scaling != "none" and self.optimizer not in SCALED:
             problems.append(f"training.rate_scaling must be 'none' with the optimizer {self.optimizer!r}, not "
-                            f"{self.rate_scaling!r}: its rules are of the steps of {' and '.join(SCALED)}")
+                            f"{self.rate_scaling!r}: its rules are for the steps of {' and '.join(SCALED)}")
         if self.direct_epochs < self.stages > 1:
             problems.append(f"training.stages must not exceed the {self.direct_epochs} direct_epochs, which they "
                             f"share, not {self.stages!r}")

@@ -132,7 +132,7 @@ def test_pieces_of_what_goes_both_ways():
     network = NETWORKS["both"]
     x = network.input_format.quantize(samples.data(network))
     assert refusal(network.resume, x, network.initial(len(x))) == (
-        "A sequence can be continued piece by piece where all layers go forward, but layer 'both' is bidirectional; "
+        "A sequence can be continued piece by piece if all layers run forward, but layer 'both' is bidirectional; "
         "run whole sequences")
 
 
