@@ -141,7 +141,7 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         hello = device.hello()
     say({"digits": shown, "mismatches": wrong, "cycles": hello.cycles, "sequences": hello.sequences,
          "errors": hello.errors}, as_json,
-        f"{len(shown)} digits, {wrong} that the golden model reads otherwise; {hello.cycles:,} cycles, "
+        f"{len(shown)} digits, {wrong} of them read differently by the golden model; {hello.cycles:,} cycles, "
         f"{hello.errors} broken frames")
     return WRONG if wrong else 0
 

@@ -111,5 +111,5 @@ def _words(made: Any, why: str, ways: list[Any]) -> list[str]:
         return lines
     if not ways:
         return [*lines, "It does not fit, and no change of a single setting makes it fit"]
-    return [*lines, "It does not fit. The smallest change of each setting with which it does:",
+    return [*lines, "It does not fit. The smallest change of each setting with which it fits:",
             *(f"  {each}" for each in ways)]

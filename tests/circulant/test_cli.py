@@ -58,7 +58,7 @@ def test_data(call, tmp_path):
     lines = out.splitlines()
     assert lines[0] == "digits: classification, 10 classes"
     assert lines[2] == "  train    100 sequences of 8 steps × 8 features, 0.0 MB, values 0 … 1"
-    assert lines[3] == "           10 … 10 targets of a class"
+    assert lines[3] == "           10 … 10 targets per class"
     assert lines[-1] == "digits.png"
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
 
