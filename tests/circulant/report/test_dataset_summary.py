@@ -56,7 +56,7 @@ def test_numbers_and_labels():
     held = dataset_summary.figures(labels())
     assert held["train"]["counts"] == [2, 1]
     assert "labels: multi-label, 2 labels" in dataset_summary.words(held)
-    assert "1 … 2 targets of a label" in dataset_summary.words(held)
+    assert "1 … 2 targets per label" in dataset_summary.words(held)
 
 
 def test_words():
