@@ -172,6 +172,6 @@ def test_fit_wrong_width():
 
 @pytest.mark.parametrize("peak", [math.nan, math.inf, -math.inf])
 def test_fit_wrong_peak(peak):
-    with pytest.raises(Refusal, match=f"^The peak that a format is fitted to must be finite, not {peak}; look at the "
-                                      "tensor's origin$"):
+    with pytest.raises(Refusal, match=f"^The peak that a format is fitted to must be finite, not {peak}; find out "
+                                      "where it comes from$"):
         fit(peak, 8)
