@@ -124,8 +124,8 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         raise Refusal(f"The demonstration shows rows of pixels, one per step, but the inputs of {folder} have the "
                       f"shape {vectors.inputs.shape[1:]}; take a run of digits-gru")
     if run.experiment.hardware.argmax:
-        raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives the class "
-                      "alone; generate it with hardware.argmax=false")
+        raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives only the "
+                      "class; generate it with hardware.argmax=false")
     shown, wrong = [], 0
     with _port(run.path("hardware"), port) as name, Device.open(name, run.path("hardware"), baud=baud,
                                                                 seconds=1.0 if port else 60.0) as device:

@@ -1,4 +1,4 @@
-"""What is measured by synthesis: cells, memories and clocks of FPGAs and ASICs, beside their estimates."""
+"""Commands that measure by synthesis: cells, memories and clocks of FPGAs and ASICs, beside their estimates."""
 import json
 from pathlib import Path
 from typing import Any

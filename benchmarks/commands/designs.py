@@ -1,4 +1,4 @@
-"""What is measured of generated designs under Verilator: cycles, seconds, and other generators beside them."""
+"""Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
 import json
 from collections.abc import Callable
 from pathlib import Path
