@@ -1,4 +1,4 @@
-"""What is measured of the verification: faults found, words compared, shapes proved."""
+"""Commands that measure the verification: faults found, words compared, shapes proved."""
 from typing import Any
 
 import click

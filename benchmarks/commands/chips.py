@@ -1,4 +1,4 @@
-"""What is measured by synthesis: cells, memories and clocks of FPGAs and ASICs, beside their estimates."""
+"""Commands that measure by synthesis: cells, memories and clocks of FPGAs and ASICs, beside their estimates."""
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from circulant.boards.placement import DEVICES
 @click.option("--no-routes", "routes", flag_value=False, default=True, help="Leave the clocks out, which take most of "
               "the time.")
 @click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Take the clocks of these earlier figures for what is not routed anew.")
+              help="Take the clocks of these earlier figures for what is not routed again.")
 @click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/foreseen.py to other designs, and print them.")
 @as_json
 def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> None:
@@ -60,7 +60,7 @@ def _place(path: str | None, **options: Any) -> None:
 
 @main.command("boards", epilog="Example: python -m benchmarks boards --design icebreaker-digits --json -")
 @click.option("--design", "names", type=click.Choice(list(boards.DESIGNS)), multiple=True,
-              help="One of them, in place of all, which take hours; may be repeated.")
+              help="One of them, instead of all, which take hours; may be repeated.")
 @click.option("--runs", type=click.Path(file_okay=False, exists=True), metavar="DIR", default="",
               help="Folder of run folders with these names, whose designs and bitstreams are taken.")
 @as_json

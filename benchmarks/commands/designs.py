@@ -1,4 +1,4 @@
-"""What is measured of generated designs under Verilator: cycles, seconds, and other generators beside them."""
+"""Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def _generation(path: str | None, names: tuple[str, ...], against: Path | None, 
 @main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
 @click.option("--model", type=click.Choice(list(cnn.MODELS)), default="lenet5", show_default=True)
 @click.option("--run", default=None, type=click.Path(exists=True, file_okay=False),
-              help="A run folder, trained and quantized, in place of a short training.")
+              help="A run folder, trained and quantized, instead of a short training.")
 @click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
 @click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
 @click.option("--epochs", default=2, show_default=True, help="Of training.")

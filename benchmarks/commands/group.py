@@ -1,4 +1,4 @@
-"""What all commands of the benchmarks share: their group, the option --json, and how figures are shown."""
+"""The frame of all commands of the benchmarks: their group, the option --json, and how figures are shown."""
 import json
 from collections.abc import Callable
 from typing import Any

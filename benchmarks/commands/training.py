@@ -1,4 +1,4 @@
-"""What is measured of training: accuracy, time, and the search for a design."""
+"""Commands that measure training: accuracy, time, and the search for a design."""
 from pathlib import Path
 from typing import Any
 

@@ -192,7 +192,7 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     if status != 0 or not executable.is_file():
         shutil.copyfile(log, kept)
         raise ToolError(f"The Verilog of {manifest.folder} must compile with {toolchain.simulator}, but it does not "
-                        f"({worker.complaint(log)}); see {kept}, and generate the design anew")
+                        f"({worker.complaint(log)}); see {kept}, and generate the design again")
     kept.unlink(missing_ok=True)
     return executable
 
