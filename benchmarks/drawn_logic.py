@@ -57,18 +57,16 @@ def experiment(candidate: Candidate) -> Experiment:
 def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
     """Synthesize candidates until there are ``count`` in the file; one whose budget is too small is left out."""
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
-    known, drawn = len(rows), 0
+    known = [row["candidate"] for row in rows]
     for candidate in candidates():
         if len(rows) >= count:
             return
-        try:
-            given = experiment(candidate)
-            network = untrained(given)
-            design = generate(network, multipliers=candidate.multipliers, family=FAMILY)
-        except Refusal:
+        if known:  # Those before it that are not in the file had a budget that was too small.
+            del known[:asdict(candidate) == known[0]]
             continue
-        drawn += 1
-        if drawn <= known:
+        try:
+            design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY)
+        except Refusal:
             continue
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             found = synthesize(design.write(Path(folder) / "design"), FAMILY)

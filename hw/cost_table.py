@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from circulant.hw.array.plans import Plan
 from circulant.hw.foreseen import foreseen, quantities
 from circulant.hw.layers.cells import cells_of
-from circulant.hw.plan.families import FAMILIES
+from circulant.hw.plan.families import FAMILIES, Demand
 from circulant.hw.plan.plan import Ladder, each_step, ladder, repeats, rung_cycles, rung_multipliers
 from circulant.hw.plan.shares import FULL, shares
-from circulant.hw.resources import layer_parts
+from circulant.hw.resources import layer_parts, parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
 from circulant.sim.quantize.bitwidth_cost import layer_bits
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.chain import flows
 
-__all__ = ["Candidates", "CostTable", "Costs"]
+__all__ = ["Candidates", "CostTable", "Costs", "logic"]
 
 CHUNK = 1 << 15
 """Candidates that are worked on together."""
@@ -106,8 +106,7 @@ class CostTable:
             raise Refusal(f"Candidates of a network must take vectors or sequences to be costed together, but "
                           f"{first.name!r} takes images; plan each by itself")
         self._names = [layer.name for layer in first.layers]
-        recurrent = any(cells_of(layer) for layer in first.layers)
-        self._factors = RECURRENT.get(family, PLAIN) if recurrent else PLAIN
+        self._factors = _factors(first, family)
         self._times, steps = np.array(repeats(first)), np.array(each_step(first))
         self._paced = steps if steps.any() else np.ones(len(steps), bool)
         self._ladders = [self._climbed(int(k), levels, streams) for k in self._sizes]
@@ -125,8 +124,8 @@ class CostTable:
 
     def cost(self, given: Candidates) -> Costs:
         """The costs of candidates."""
-        parts = [self._some(given, slice(at, at + CHUNK)) for at in range(0, max(1, len(given)), CHUNK)]
-        return Costs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Costs.__dataclass_fields__))
+        some = [self._some(given, slice(at, at + CHUNK)) for at in range(0, max(1, len(given)), CHUNK)]
+        return Costs(*(np.concatenate([getattr(part, name) for part in some]) for name in Costs.__dataclass_fields__))
 
     def _some(self, given: Candidates, part: slice) -> Costs:
         sizes = np.stack([np.searchsorted(self._sizes, given.block_size[name][part]) if name in given.block_size
@@ -181,14 +180,11 @@ class CostTable:
             number, weights = divmod(key, 64)
             layer = self._network(int(self._sizes[size]), weights, activations).layers[at]
             plan = self._plans[number]
-            parts = layer_parts(layer, plan)
-            demand = self._family.demand(foreseen(parts, 1, levels=self._levels, profile=self._profile))
-            assert demand.luts is not None and demand.flip_flops is not None
-            tables = quantities(parts, 1, levels=self._levels)["logic"]
-            luts, flip_flops = (factor * count.count + each * tables for count, (factor, each) in zip(
-                (demand.luts, demand.flip_flops), self._factors, strict=True))
+            made = layer_parts(layer, plan)
+            demand = self._family.demand(foreseen(made, 1, levels=self._levels, profile=self._profile))
+            luts, flip_flops = _logic(demand, quantities(made, 1, levels=self._levels), self._factors)
             self.entries[known] = (plan.cycles * float(self._times[at]), plan.multipliers, demand.dsps,
-                                   demand.block_rams, sum(memory.bits for memory in parts.memories),
+                                   demand.block_rams, sum(memory.bits for memory in made.memories),
                                    layer_bits(layer), luts, flip_flops)
         return self.entries[known]
 
@@ -201,3 +197,27 @@ class CostTable:
         network = self._network(k, 12, 16)
         return [ladder(layer, streams=streams, count=flow.pixels, levels=levels)
                 for layer, flow in zip(network.layers, flows(network.flow, network.layers), strict=False)]
+
+
+def logic(network: Network, plans: Sequence[Plan], *, family: str, levels: int = LEVELS, profile: str = "generic"
+          ) -> tuple[int, int]:
+    """Look-up tables and flip-flops of a design, the estimates of `CostTable`; of any network.
+
+    Parameters:
+        family, levels, profile: as of `CostTable`.
+    """
+    made, count = parts(network, plans), len(network.layers)
+    demand = FAMILIES[family].demand(foreseen(made, count, levels=levels, profile=profile))
+    luts, flip_flops = _logic(demand, quantities(made, count, levels=levels), _factors(network, family))
+    return round(luts), round(flip_flops)
+
+
+def _factors(network: Network, family: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    recurrent = any(cells_of(layer) for layer in network.layers)
+    return RECURRENT.get(family, PLAIN) if recurrent else PLAIN
+
+
+def _logic(demand: Demand, known: Mapping[str, float], factors: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    assert demand.luts is not None and demand.flip_flops is not None
+    return (factors[0][0] * demand.luts.count + factors[0][1] * known["logic"],
+            factors[1][0] * demand.flip_flops.count + factors[1][1] * known["logic"])

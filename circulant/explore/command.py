@@ -1,4 +1,5 @@
 """The command ``circulant explore``: from an accuracy and a device to a design."""
+import math
 import sys
 import time
 from dataclasses import asdict, replace
@@ -21,6 +22,7 @@ from circulant.explore.models import Models, phase_one
 from circulant.explore.page import page
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
+from circulant.run.sizing import levels
 from circulant.sim import artifact
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
@@ -49,8 +51,8 @@ RUNNERS_UP = 3
               help="FPGA that the design has to fit.")
 @click.option("--latency-us", type=click.FloatRange(min=0, min_open=True), metavar="µs",
               help="Microseconds from step to step, at the most.")
-@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), default=200.0, show_default=True,
-              help="The clock that --latency-us assumes.")
+@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), metavar="MHz",
+              help="The clock that --latency-us assumes; without it the estimate for the device.")
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS", help="Bits of all memories, at the most.")
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="No training begins after so many hours.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -75,14 +77,14 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     """
     given, where = load(experiment, overrides), workers(jobs, cluster)
     out = out or Path("runs") / f"explore-{given.name}"
-    cycles = limits["latency_us"] * limits["mhz"] if limits["latency_us"] else float("inf")
-    deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else float("inf")
+    deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else math.inf
     try:
         with Bars(Console(stderr=True)) as bars:
             prepared = _prepared(given, part, bars)
             found = bounds(prepared, memory_bits=limits["memory_bits"] or 0)
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
-            within = Limits(limits["lost"], cycles, limits["memory_bits"] or float("inf"))
+            within = Limits(limits["lost"], _cycles(prepared, limits["latency_us"], limits["mhz"]),
+                            limits["memory_bits"] or math.inf)
             designs = phase_two(models, within, jobs=where, show=bars)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
@@ -120,6 +122,16 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
                    hardware=replace(given.hardware, multipliers=0))
+
+
+def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:
+    """Cycles from step to step at the most."""
+    from circulant.hw.plan.families import FAMILIES
+
+    if latency_us is None:
+        return math.inf
+    family = FAMILIES[device(experiment.board.device).family]
+    return latency_us * (mhz or experiment.hardware.clock_mhz or family.mhz(levels(experiment)))
 
 
 def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison

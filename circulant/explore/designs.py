@@ -66,7 +66,7 @@ class Designs:
         rows: of all designs, each with ``broken``, the bounds that it breaks.
         chosen: index of the design that is proposed.
         runners_up: indices of others that nothing beats, cheapest first.
-        uniform: index of the uniform design; None where it was not trained or has no design.
+        uniform: index of the uniform design; None where its model was not trained or has no design.
         points: of the rows.
     """
 
@@ -82,9 +82,8 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
-    of the uniform design come first where that one is within the limits, too; of these the one with the least cycles,
-    then multipliers, then weight bits. It is generated, and where its logic does not fit the device, the next one is
-    taken.
+    of the uniform design come first; of these the one with the least cycles, then multipliers, then weight bits. It is
+    generated, and where its logic does not fit the device, the next one is taken.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
@@ -100,7 +99,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     if not legal:
         raise Refusal(_none(rows))
     uniform = next((at for at, point in enumerate(points) if not rows[at]["reason"] and _is_uniform(point)), None)
-    better = [at for at in legal if uniform in legal and _no_worse(rows[at], rows[uniform])]
+    better = [at for at in legal if uniform is not None and _no_worse(rows[at], rows[uniform])]
     best = [legal[at] for at in front([_figures(rows[at]) for at in legal])]
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _costs(rows[at])))
     why = ""
@@ -114,16 +113,17 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
 
 
 def _points(models: Models) -> Iterator[Point]:
-    """All combinations for the chosen model, and the uniform design."""
+    """All combinations for the chosen model, and all bits of weights for the other models with its layers: that shows
+    accuracy by block size and width, and has the uniform design."""
     chosen = models.chosen
     for weights in WEIGHTS:
         for activations in ACTIVATIONS:
             for share in SHARES:
                 yield Point(_label(chosen), _widened(chosen, weights, activations, share))
-    for each in models.trained:
-        point = Point(_label(each), _widened(each, *UNIFORM[1:], 1))
-        if each is not chosen and each.model == chosen.model and _is_uniform(point):
-            yield point
+    for each in (*models.trained, *models.left):
+        if each is not chosen and each.model == chosen.model:
+            for weights in WEIGHTS:
+                yield Point(_label(each), _widened(each, weights, UNIFORM[2], 1))
 
 
 def _widened(experiment: Experiment, weights: int, activations: int, share: int) -> Experiment:

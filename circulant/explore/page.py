@@ -3,7 +3,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from circulant.boards.device import NAMES, device
+from circulant.boards.device import NAMES, device, rounded
+from circulant.boards.estimate.measured import errors, measured
 from circulant.experiment import Experiment, brief
 from circulant.explore.bounds import Bounds
 from circulant.explore.designs import Designs
@@ -15,10 +16,11 @@ from circulant.sweep.pictures import pictures
 
 __all__ = ["COSTS_SAID", "page", "tree"]
 
-RULES = {1: "a block size to start with", 2: "doubled, or halved", 3: "larger outside the recurrent layers",
-         4: "a GRU for the LSTM"}
+RULES = {1: "a block size to start with", 2: "doubled; or dense outside the recurrent layers, or halved",
+         3: "larger outside the recurrent layers", 4: "a GRU for the LSTM"}
 
-COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. The "
+COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. "
+              "Look-up tables, flip-flops and the clock are estimates, whose errors stand in the last table. The "
               "energy counts products and weights read, at 45 nm, and compares designs alone.")
 
 
@@ -44,8 +46,8 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
     made = [tree(models), *pictures(rows, marks), _resources(part, rows, designs), _bounds(found)]
     if dense:
         made.insert(2, _compared(rows[designs.chosen], dense))
-    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", said, made, [_decided(models)],
-                            experiments=texts))
+    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", said, made,
+                            [_decided(models), _priced(part, given, chosen)], experiments=texts))
 
 
 def _key(at: int, designs: Designs) -> str:
@@ -113,13 +115,12 @@ def _resources(part: str, rows: Sequence[Mapping[str, Any]], designs: Designs) -
     traces = [{"type": "bar", "name": NAMES[name], "marker": {"color": color},
                "x": [words for words, at in named if name in rows[at]],
                "y": [rows[at][name] / getattr(held, name) for _, at in named if name in rows[at]],
-               "text": [f"{rows[at][name]:,g} of {getattr(held, name):,}" for _, at in named if name in rows[at]],
+               "text": [f"{rows[at][name]:,} of {getattr(held, name):,}" for _, at in named if name in rows[at]],
                "textposition": "none", "hovertemplate": "%{text}<extra>%{fullData.name}</extra>"}
               for name, color in zip(NAMES, PALETTE, strict=False) if any(name in rows[at] for _, at in named)]
     return Picture("resources", f"Share of {part}", [Choice("", traces, {
         "barmode": "group", "yaxis": {"tickformat": ".0%", "rangemode": "tozero", "title": {"text": "share"}}})],
-        "DSP blocks and block RAMs are exact; look-up tables and flip-flops, where they are shown, are estimates from "
-        "the generated design.", 340)
+        "DSP blocks and block RAMs are exact; look-up tables and flip-flops are estimates.", 340)
 
 
 def _compared(chosen: Mapping[str, Any], dense: Sequence[Mapping[str, Any]]) -> Picture:
@@ -165,3 +166,25 @@ def _decided(models: Models) -> tuple[str, list[str], list[list[str]]]:
     return "Decisions of phase I", ["why", "rule", "block size", "cell", "decision"], [
         [each.why, str(each.step), each.block_size, each.cell, "kept" if each.kept else "left"]
         for each in models.decisions]
+
+
+def _priced(part: str, given: Experiment, chosen: Mapping[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+    """The costs of the chosen design, each with the error of its model."""
+    family = device(part).family
+    found, clock = errors(family, recurrent=given.model.kind in ("gru", "lstm", "labeller")), measured()["clock"]
+    rows = [["cycles from step to step", f"{chosen['cycles_per_step']:,g}", "exact", "circulant run counts them"]]
+    for name, title in NAMES.items():
+        if name in chosen:
+            about = "about " if name in ("luts", "flip_flops") else ""
+            rows.append([title, f"{about}{rounded(chosen[name]) if about else chosen[name]:,}", *(
+                ["not known", f"no design of the family {family} was measured"] if found is None else
+                [_error(found[name]), f"Yosys, {found['designs']} designs"])])
+    if "mhz" in chosen:
+        rows.append(["clock", f"about {chosen['mhz']:.0f} MHz", *(
+            [_error(clock), f"nextpnr, {clock['designs']} designs"] if family == clock["family"] else
+            ["not known", f"no design of the family {family} was routed"])])
+    return "The cost model and its errors", ["figure", "chosen design", "error", "measured against"], rows
+
+
+def _error(found: Mapping[str, float]) -> str:
+    return f"{found['worst']:+.1%} at worst, {found['rms']:.1%} rms" if found["worst"] else "none"

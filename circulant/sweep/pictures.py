@@ -16,7 +16,7 @@ __all__ = ["COSTS", "Mark", "pictures"]
 Rows = Sequence[Mapping[str, Any]]
 
 COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency", "dsps",
-         "block_rams")
+         "block_rams", "luts", "flip_flops")
 """Figures that accuracy is shown against, where the rows have them."""
 
 Mark = tuple[str, str, Rows]
@@ -101,6 +101,8 @@ def _hover(row: Mapping[str, Any]) -> str:
     for name in COSTS:
         if FIGURES[name].known(row):
             lines += [f"{FIGURES[name].value(row):,.6g} {FIGURES[name].words}"]
+    if "mhz" in row:
+        lines.append(f"{row['cycles_per_step'] / row['mhz']:,.3g} µs at {row['mhz']:.0f} MHz (estimate)")
     if row.get("violates"):
         lines.append(f"beyond a bound: {row['violates']}")
     return "<br>".join(lines)

@@ -70,7 +70,14 @@ def test_what_it_writes(call, explored, tmp_path):
     assert (folder / "runner-up-1" / "experiment.toml").is_file()
     assert explored["experiment"].data.held_out == 287, "a fifth of the training samples"
     assert explored["experiment"].hardware.multipliers == 0, "all of the device's"
-    assert (explored["limits"].cycles, explored["limits"].memory_bits, explored["memory_bits"]) == (400, 90000, 90000)
+    assert explored["limits"].cycles == pytest.approx(2 * 1000 / (1.5 + 4 * 1.9)), "at the estimated clock of an ECP5"
+    assert explored["limits"].memory_bits == explored["memory_bits"] == 90000
+
+
+@pytest.mark.parametrize("given", [("--mhz", "50"), ("--set", "hardware.clock_mhz=50")])
+def test_a_clock_that_is_given(call, explored, given):
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2", *given)[0] == 0
+    assert explored["limits"].cycles == 100
 
 
 def test_json(call, explored):

@@ -1,4 +1,6 @@
 """Phase II: which design of a model is chosen, and what is said where none keeps the limits."""
+from dataclasses import replace
+
 import pytest
 
 from circulant.explore.bounds import sized
@@ -55,6 +57,14 @@ def test_the_uniform_design_is_among_them(models):
         "8", 12, 16, 28]
 
 
+def test_of_the_other_models_every_width_is_evaluated(models):
+    """That of the uniform design is there although it loses too much."""
+    models = replace(models, trained=models.trained[1:], left=models.trained[:1])
+    designs = phase_two(models, Limits(0.5), evaluate=evaluator())
+    assert [each["weight_bits"] for each in designs.rows if each["block_size"] == "8"] == [4, 5, 6, 8, 10, 12]
+    assert designs.rows[designs.uniform]["block_size"] == "8"
+
+
 def test_a_design_that_costs_in_nothing_more_than_the_uniform_one_comes_first(models):
     """Here the design with the least cycles has more weight bits than the uniform one, so that another is chosen."""
 
@@ -87,5 +97,5 @@ def test_limits_that_no_design_keeps(models):
 
 
 def test_no_design_at_all(models):
-    with pytest.raises(Refusal, match="Some design must fit, but none of 121 does: No room"):
+    with pytest.raises(Refusal, match="Some design must fit, but none of 126 does: No room"):
         phase_two(models, Limits(0.5), evaluate=lambda points, measure: [{"reason": "No room"} for _ in points])
