@@ -81,10 +81,10 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
     try:
         with Bars(Console(stderr=True)) as bars:
             prepared = _prepared(given, part, bars)
-            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0)
+            cycles = _cycles(prepared, limits["latency_us"], limits["mhz"])
+            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles)
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
-            within = Limits(limits["lost"], _cycles(prepared, limits["latency_us"], limits["mhz"]),
-                            limits["memory_bits"] or math.inf)
+            within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
             designs = phase_two(models, within, jobs=where, show=bars)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:

@@ -24,8 +24,8 @@ def explored(monkeypatch):
     """An exploration that is there at once: what its phases were asked."""
     seen = {}
 
-    def bounds(experiment, *, memory_bits):
-        seen["experiment"], seen["memory_bits"] = experiment, memory_bits
+    def bounds(experiment, *, memory_bits, cycles):
+        seen["experiment"], seen["memory_bits"], seen["cycles"] = experiment, memory_bits, cycles
         return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
 
     def phase_one(experiment, limits, allowed, *, deadline, jobs, show):
@@ -77,7 +77,7 @@ def test_what_it_writes(call, explored, tmp_path):
 @pytest.mark.parametrize("given", [("--mhz", "50"), ("--set", "hardware.clock_mhz=50")])
 def test_a_clock_that_is_given(call, explored, given):
     assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2", *given)[0] == 0
-    assert explored["limits"].cycles == 100
+    assert explored["limits"].cycles == explored["cycles"] == 100
 
 
 def test_json(call, explored):
