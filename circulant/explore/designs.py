@@ -100,7 +100,8 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
         raise Refusal(_none(rows))
     uniform = next((at for at, point in enumerate(points) if not rows[at]["reason"] and _is_uniform(point)), None)
     better = [at for at in legal if uniform is not None and _no_worse(rows[at], rows[uniform])]
-    best = [legal[at] for at in front([_figures(rows[at]) for at in legal])]
+    distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
+    best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _costs(rows[at])))
     why = ""
     for at in ranked:

@@ -85,19 +85,21 @@ def tree(models: Models) -> Picture:
                "hovertemplate": "%{hovertext}<extra></extra>", "marker": {
                    "size": 18, "color": colors, "symbol": ["circle", *("circle" if each.kept else "x"
                                                                        for each in models.decisions)]}}]
-    deepest = min(y for _, y in places)
+    lowest, depth = min(y for _, y in places), max(x for x, _ in places)
     hidden = {"visible": False, "fixedrange": True}
     count = len(models.decisions)
     return Picture("tree", f"Phase I: {count + 1} trainings", [Choice("", traces, {
-        "xaxis": hidden | {"range": [-0.6, max(x for x, _ in places) + 0.6]},
-        "yaxis": hidden | {"range": [deepest - 0.9, 0.5]}})],
+        "xaxis": hidden | {"range": [-0.6, depth + 0.6]},
+        "yaxis": hidden | {"range": [lowest - 0.9, 0.5]}})],
         "Green circles were kept, red crosses left; hover over one for its reason."
-        + (f" It ended early: {models.ended}." if models.ended else ""), height=round(170 - 110 * deepest), wide=True)
+        + (f" It ended early: {models.ended}." if models.ended else ""), height=round(170 - 110 * lowest),
+        wide=depth > 2)
 
 
 def _node(models: Models, each: Decision) -> str:
     score = "failed" if each.score is None else shown(models.metric, each.score)
-    return f"{each.block_size.replace(' ', '<br>')}<br>{score}"
+    size = each.block_size.replace(" ", "<br>") if "=" in each.block_size else f"k = {each.block_size}"
+    return f"{size}<br>{score}"
 
 
 def _wrapped(text: str, width: int = 60) -> str:
@@ -158,7 +160,7 @@ def _bounds(found: Bounds) -> Picture:
         "", traces, {"xaxis": {"type": "category", "title": {"text": "block size of every matrix"}},
                      "yaxis": {"title": {"text": "cycles"}, "rangemode": "tozero"},
                      "yaxis2": {"title": {"text": "memory bits"}, "overlaying": "y", "side": "right",
-                                "rangemode": "tozero", "showgrid": False}})],
+                                "rangemode": "tozero", "showgrid": False, "tickmode": "auto"}})],
         f"Below: {found.why[0]}. Above: {found.why[1]}.", 340)
 
 

@@ -61,8 +61,11 @@ def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
                     "symbol": symbol, "size": 13, "color": PALETTE[-1 - number % 3],
                     "line": {"color": "ink", "width": 1.5}}))
         scores = [row["quantized"] for row in mine]
+        values = [figure.value(row) for row in mine]
+        narrow = max(values) < 5 * min(values)  # Not even 1, 2 and 5 would be there.
         choices.append(Choice(f"against {figure.words}", traces, {
-            "xaxis": {"type": "log", "title": {"text": figure.words}, "dtick": "D2", "tickformat": ",~r"},
+            "xaxis": {"type": "log", "title": {"text": figure.words}, "dtick": "D1" if narrow else "D2",
+                      "tickformat": ",~r"},
             "yaxis": _score_axis(mine[0], scores)}))
     metric = metrics.words(rows[0]["metric"])
     return Picture(f"front-{label}", f"{label}: {metric} and what it costs", choices,
@@ -228,7 +231,7 @@ def _papers(rows: Rows) -> Picture:
                 "hovertemplate": "%{text}: %{y:.2f} points at %{x:.1f} : 1<extra>%{fullData.name}</extra>"}
                for paper in _published()]
     return Picture("papers", "What compression costs, here and in the papers", [Choice("", traces, {
-        "xaxis": {"type": "log", "title": {"text": "numbers of the dense matrices for one that is stored"},
+        "xaxis": {"type": "log", "title": {"text": "compression: dense numbers for one stored"},
                   "dtick": "D2"},
         "yaxis": {"title": {"text": "points of the metric lost against dense"}, "zeroline": True}})],
         "Ours are before quantization, on the samples that the exploration chose by. The papers' are phone error rates "
