@@ -1,5 +1,5 @@
 """Look-up tables and flip-flops that Yosys makes of drawn candidates. Factors of `circulant.hw.cost_table` are fitted
-to the first `FITTED` of them; those behind are held out, and show its error."""
+to one half of them; the other half, drawn from another seed, is held out and shows its error."""
 import json
 import random
 import tempfile
@@ -15,10 +15,11 @@ from circulant.run.untrained import untrained
 from circulant.sim.refusal import Refusal
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["FAMILY", "FITTED", "KEPT", "Candidate", "candidates", "experiment", "measure", "read"]
+__all__ = ["FAMILY", "KEPT", "PARTS", "Candidate", "candidates", "experiment", "measure", "read"]
 
 FAMILY = "ecp5"
-FITTED, HELD_OUT = 8, 20
+PARTS = {"fitted": (27, 28), "held_out": (26, 28)}
+"""Seed and number of candidates."""
 KEPT = Path("docs/measured/drawn-logic.json")
 
 
@@ -35,9 +36,9 @@ class Candidate:
     multipliers: int
 
 
-def candidates() -> Iterator[Candidate]:
+def candidates(seed: int) -> Iterator[Candidate]:
     """Random candidates without end, the same ones each time."""
-    rng = random.Random(26)
+    rng = random.Random(seed)
     while True:
         yield Candidate(rng.choice(("gru", "lstm")), rng.choice((16, 24, 32)), recurrent=rng.choice((2, 4, 8)),
                         linear=rng.choice((1, 2, 4, 8)), weight_bits=rng.randint(4, 12),
@@ -54,31 +55,32 @@ def experiment(candidate: Candidate) -> Experiment:
         {candidate.kind: candidate.recurrent, "linear": candidate.linear}))
 
 
-def measure(path: Path = KEPT, count: int = FITTED + HELD_OUT) -> None:
-    """Synthesize candidates until there are ``count`` in the file; one whose budget is too small is left out."""
-    rows = json.loads(path.read_text("utf-8")) if path.exists() else []
-    known = [row["candidate"] for row in rows]
-    for candidate in candidates():
-        if len(rows) >= count:
-            return
-        if known:  # Those before it that are not in the file had a budget that was too small.
-            del known[:asdict(candidate) == known[0]]
-            continue
-        try:
-            design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY)
-        except Refusal:
-            continue
-        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-            found = synthesize(design.write(Path(folder) / "design"), FAMILY)
-        rows.append({"candidate": asdict(candidate), "resources": design.manifest["resources"], "found": {
-            name: getattr(found, name)
-            for name in ("dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}})
-        path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+def measure(path: Path = KEPT) -> None:
+    """Synthesize candidates until the file has as many as `PARTS` says; one whose budget is too small is left out."""
+    rows = read(path) if path.exists() else {name: [] for name in PARTS}
+    for name, (seed, count) in PARTS.items():
+        known = [row["candidate"] for row in rows[name]]
+        for candidate in candidates(seed):
+            if len(rows[name]) >= count:
+                break
+            if known:  # Those before it that are not in the file had a budget that was too small.
+                del known[:asdict(candidate) == known[0]]
+                continue
+            try:
+                design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY)
+            except Refusal:
+                continue
+            with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
+                found = synthesize(design.write(Path(folder) / "design"), FAMILY)
+            rows[name].append({"candidate": asdict(candidate), "resources": design.manifest["resources"], "found": {
+                name: getattr(found, name)
+                for name in ("dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}})
+            path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
-def read(path: Path = KEPT) -> list[dict[str, Any]]:
-    """The measured candidates, those that factors are fitted to first."""
-    found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+def read(path: Path = KEPT) -> dict[str, list[dict[str, Any]]]:
+    """The measured candidates, by `PARTS`."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text("utf-8"))
     return found
 
 

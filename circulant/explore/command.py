@@ -76,6 +76,11 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
       circulant explore mine.toml --accuracy-loss 0.3 --device XCKU060 --latency-us 2
     """
     given, where = load(experiment, overrides), workers(jobs, cluster)
+    if isinstance(where, str):  # Costs are computed first, and nobody should wait for these in vain.
+        from circulant.sweep.cluster import connected
+
+        with connected(where):
+            pass
     out = out or Path("runs") / f"explore-{given.name}"
     deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else math.inf
     try:
