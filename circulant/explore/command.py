@@ -2,6 +2,7 @@
 import math
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,14 @@ from circulant.explore.designs import Designs, Limits, phase_two
 from circulant.explore.fair import Comparison, compare
 from circulant.explore.models import Models, phase_one
 from circulant.explore.page import page
+from circulant.explore.seeds import repeat, said
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
 from circulant.run.sizing import levels
 from circulant.sim import artifact
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
+from circulant.sweep.run import Row
 
 __all__ = ["explore"]
 
@@ -54,6 +57,8 @@ RUNNERS_UP = 3
 @click.option("--mhz", type=click.FloatRange(min=0, min_open=True), metavar="MHz",
               help="The clock that --latency-us assumes; without it the estimate for the device.")
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS", help="Bits of all memories, at the most.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Trainings of the chosen and the uniform model, from so many seeds; shows their spread.")
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="No training begins after so many hours.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results; without it runs/explore-NAME.")
@@ -91,20 +96,24 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
             within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
             designs = phase_two(models, within, jobs=where, show=bars)
+            repeated: tuple[Row, ...] = ()
+            if time.monotonic() < deadline:
+                repeated = repeat(designs, limits["seeds"], jobs=where, show=bars)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
                 fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
-    body = _written(given, out, found, models=models, designs=designs, fair=fair)
-    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}"
+    body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)
+    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}" + (
+        f" --seeds {limits['seeds']}" if limits["seeds"] > 1 else "")
     artifact.atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
-                                                    command=again))
+                                                    repeated=repeated, command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
-    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *fair.verdicts,
-        f"{out / 'explore.html'}: the exploration as pictures",
+    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *said(designs, repeated),
+        *fair.verdicts, f"{out / 'explore.html'}: the exploration as pictures",
         f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
     return 0
 
@@ -139,8 +148,8 @@ def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None)
     return latency_us * (mhz or experiment.hardware.clock_mhz or family.mhz(levels(experiment)))
 
 
-def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison
-             ) -> dict[str, Any]:
+def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison,
+             repeated: Sequence[Row]) -> dict[str, Any]:
     """Write the run folders and the record; returns the record."""
     for name, at in (("chosen", designs.chosen), *(
             (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):
@@ -150,8 +159,8 @@ def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, des
             "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
             "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
             "designs": list(designs.rows), "chosen": designs.chosen, "runners_up": list(designs.runners_up),
-            "uniform": designs.uniform, "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts),
-                                                 "wrong": fair.wrong}}
+            "uniform": designs.uniform, "repeated": list(repeated),
+            "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts), "wrong": fair.wrong}}
     artifact.write_json(out / "explore.json", KIND, VERSION, body)
     return body
 

@@ -16,7 +16,7 @@ from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
 from circulant.sweep.run import Jobs, Row, run
 
-__all__ = ["UNIFORM", "Designs", "Limits", "phase_two"]
+__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Evaluate", "Limits", "phase_two"]
 
 WEIGHTS = (4, 5, 6, 8, 10, 12)
 ACTIVATIONS = (8, 10, 12, 14, 16)

@@ -10,9 +10,11 @@ from circulant.explore.bounds import Bounds
 from circulant.explore.designs import Designs
 from circulant.explore.fair import Comparison
 from circulant.explore.models import Decision, Models
+from circulant.explore.seeds import said
 from circulant.report.interactive import PALETTE, Choice, Page, Picture, interactive
 from circulant.sim.metrics import PARTS, shown, words
 from circulant.sweep.pictures import pictures
+from circulant.sweep.run import Row
 
 __all__ = ["COSTS_SAID", "page", "tree"]
 
@@ -24,8 +26,13 @@ COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are p
               "energy counts products and weights read, at 45 nm, and compares designs alone.")
 
 
-def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, fair: Comparison, command: str) -> str:
-    """The page as HTML."""
+def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, fair: Comparison, command: str,
+         repeated: Sequence[Row] = ()) -> str:
+    """The page as HTML.
+
+    Parameters:
+        repeated: rows of other seeds.
+    """
     rows = [row | {"key": _key(at, designs), "experiment": given.name} for at, row in enumerate(designs.rows)]
     texts = {row["key"]: brief(replace(point.experiment, name=given.name, data=given.data))
              for row, point in zip(rows, designs.points, strict=True) if not row["reason"]}
@@ -38,15 +45,17 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
     if designs.uniform is not None:
         marks.insert(1, ("k = 8, 12 bits", "square", [rows[designs.uniform]]))
     part = designs.points[designs.chosen].experiment.board.device
-    said = [f"For {part}: k = {chosen['block_size']}, {chosen['weight_bits']}-bit weights, "
+    told = [f"For {part}: k = {chosen['block_size']}, {chosen['weight_bits']}-bit weights, "
             f"{chosen['activation_bits']}-bit activations: {words(models.metric)} "
             f"{shown(models.metric, chosen['quantized'])} held out (dense {shown(models.metric, models.dense)}), "
             f"{chosen['cycles_per_step']:,g} cycles a step, {chosen['multipliers']:,} multipliers, "
-            f"{chosen['weight_memory_bits']:,} weight bits.", " ".join(fair.verdicts), COSTS_SAID]
-    made = [tree(models), *pictures(rows, marks), _resources(part, rows, designs), _bounds(found)]
+            f"{chosen['weight_memory_bits']:,} weight bits.", *said(designs, repeated),
+            " ".join(fair.verdicts), COSTS_SAID]
+    more = [row | {"experiment": given.name} for row in repeated]
+    made = [tree(models), *pictures(rows, marks, more), _resources(part, rows, designs), _bounds(found)]
     if dense:
         made.insert(2, _compared(rows[designs.chosen], dense))
-    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", said, made,
+    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", told, made,
                             [_decided(models), _priced(part, given, chosen)], experiments=texts))
 
 

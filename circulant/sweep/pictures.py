@@ -23,19 +23,21 @@ Mark = tuple[str, str, Rows]
 """Points that stand out: in words, the symbol of plotly.js, the rows."""
 
 
-def pictures(rows: Rows, marks: Sequence[Mark] = ()) -> list[Picture]:
+def pictures(rows: Rows, marks: Sequence[Mark] = (), repeated: Rows = ()) -> list[Picture]:
     """The pictures of rows; failed ones are left out.
 
     Parameters:
         rows: each with ``key``, that of its experiment.
         marks: shown besides, in every picture of a front.
+        repeated: of other seeds, all with the same activations and budget, for the picture of their spread alone.
     """
     good = [row for row in rows if not row["reason"]]
     found: list[Picture] = []
     for label in dict.fromkeys(row["experiment"] for row in good):
         mine = [row for row in good if row["experiment"] == label]
         its = [(words, symbol, [row for row in some if row["experiment"] == label]) for words, symbol, some in marks]
-        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine)]
+        more = [row for row in repeated if row["experiment"] == label and not row["reason"]]
+        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine, more)]
     if any("dense_weights" in row for row in good):
         found.append(_papers(good))
     return found
@@ -160,8 +162,13 @@ def _parallel(label: str, rows: Rows) -> Picture:
                    height=400, wide=True)
 
 
-def _widths(label: str, rows: Rows) -> Picture:
+def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:
     """The best score of each block size and width; bars span the seeds."""
+    best = "The best of all activations and budgets"
+    if repeated:  # A best of more points would be no fair one.
+        settings = {name: repeated[0][name] for name in ("activation_bits", "budget")}
+        rows = [*(row for row in rows if {name: row[name] for name in settings} == settings), *repeated]
+        best = f"With {settings['activation_bits']}-bit activations and all multipliers"
     choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
     for over, along, words in (("block_size", "weight_bits", "bits of a weight"),
                                ("weight_bits", "block_size", "block size")):
@@ -188,8 +195,8 @@ def _widths(label: str, rows: Rows) -> Picture:
             "yaxis": _score_axis(rows[0], scores)}))
     seeds = len({row.get("seed", 0) for row in rows})
     return Picture(f"widths-{label}", f"{label}: {metrics.words(rows[0]['metric'])} by block size and width", choices,
-                   "The best of all activations and budgets" + (" and of all other block sizes" if many else "") + (
-                       f"; the mean of {seeds} seeds, and bars from the worst to the best." if seeds > 1 else
+                   best + (" and of all other block sizes" if many else "") + (
+                       f"; the mean of up to {seeds} seeds, and bars from the worst to the best." if seeds > 1 else
                        ". All are of one seed: differences of a few samples may be chance."))
 
 

@@ -46,7 +46,11 @@ def explored(monkeypatch):
         seen["compared"] = row["weight_bits"], samples
         return Comparison((), (), ("Block-circulant is no wrong choice here.",))
 
-    for name, function in (("bounds", bounds), ("phase_one", phase_one), ("phase_two", phase_two),
+    def repeat(designs, count, *, jobs, show):
+        seen["seeds"] = count
+        return ()
+
+    for name, function in (("bounds", bounds), ("repeat", repeat), ("phase_one", phase_one), ("phase_two", phase_two),
                            ("compare", compare)):
         monkeypatch.setattr(module, name, function)
     return seen
@@ -78,6 +82,14 @@ def test_what_it_writes(call, explored, tmp_path):
 def test_a_clock_that_is_given(call, explored, given):
     assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2", *given)[0] == 0
     assert explored["limits"].cycles == explored["cycles"] == 100
+    assert explored["seeds"] == 1
+
+
+def test_seeds(call, explored, tmp_path):
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--seeds", "3")[0] == 0
+    assert explored["seeds"] == 3
+    page = (tmp_path / "runs" / "explore-digits-gru" / "explore.html").read_text()
+    assert "circulant explore digits-gru --accuracy-loss 0.5 --device LFE5U-25F --seeds 3" in page
 
 
 def test_json(call, explored):
