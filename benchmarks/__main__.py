@@ -96,7 +96,8 @@ def _explore(path: str | None) -> None:
     table = Table("figure", "value", title="Exploration", title_justify="left")
     for name, value in figures.items():
         for word, each in value.items() if isinstance(value, dict) else [("", value)]:
-            table.add_row(f"{name} {word}".strip(), f"{each:,.6g}")
+            table.add_row(f"{name} {word}".strip(), ", ".join(f"{key} {its:,.4g}" for key, its in each.items())
+                          if isinstance(each, dict) else f"{each:,.6g}")
     Console(stderr=path == "-").print(table)
     if path is not None:
         with click.open_file(path, "w", encoding="utf-8") as file:

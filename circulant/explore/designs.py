@@ -82,7 +82,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
-    of the uniform design come first; of these the one with the least cycles, then multipliers, then weight bits. It is
+    of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits, and error. It is
     generated, and where its logic does not fit the device, the next one is taken.
 
     Parameters:
@@ -102,7 +102,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     better = [at for at in legal if uniform is not None and _no_worse(rows[at], rows[uniform])]
     distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
     best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
-    ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _costs(rows[at])))
+    ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
     why = ""
     for at in ranked:
         generated, = evaluate([points[at]], "verilog")

@@ -50,6 +50,16 @@ def test_the_design_with_the_least_cycles_within_the_limits(models):
     assert all(not designs.rows[at]["broken"] for at in designs.runners_up)
 
 
+def test_of_designs_of_equal_cost_the_most_accurate_one(models):
+    """Bits of activations are no cost, so that all of one number of weight bits are equal."""
+    designs = phase_two(models, Limits(2), evaluate=evaluator())
+    chosen = designs.rows[designs.chosen]
+    same = [row for row in designs.rows if all(row[name] == chosen[name] for name in (
+        "cycles_per_step", "multipliers", "weight_memory_bits"))]
+    assert len({row["activation_bits"] for row in same if not row["broken"]}) > 1
+    assert chosen["quantized"] == max(row["quantized"] for row in same)
+
+
 def test_the_uniform_design_is_among_them(models):
     designs = phase_two(models, Limits(0.5), evaluate=evaluator())
     uniform = designs.rows[designs.uniform]
