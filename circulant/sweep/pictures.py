@@ -127,9 +127,12 @@ def _score_axis(row: Mapping[str, Any], scores: Sequence[float]) -> dict[str, An
 def _parallel(label: str, rows: Rows) -> Picture:
     """A line for each point through an axis for each setting and figure."""
     dimensions = []
-    tables = [dict(part.split("=") for part in row["block_size"].split()) if "=" in row["block_size"] else
-              {"k": row["block_size"]} for row in rows]
-    for name in dict.fromkeys(name for table in tables for name in table):
+    tables = [_table(row["block_size"]) for row in rows]
+    names = [*dict.fromkeys(name for table in tables for name in table)]
+    if len(names) > 1:  # One size for all is that of each.
+        names = [name for name in names if name != "k"]
+        tables = [dict.fromkeys(names, table["k"]) if "k" in table else table for table in tables]
+    for name in names:
         values = sorted({int(table.get(name, 1)) for table in tables})
         dimensions.append({"label": "block size" if name == "k" else f"k of {name}",
                            "values": [math.log2(int(table.get(name, 1))) for table in tables],
@@ -160,6 +163,11 @@ def _parallel(label: str, rows: Rows) -> Picture:
                    [Choice("", [trace], {"margin": margin})],
                    "A line is a point. Drag along an axis to keep what lies within; drag its name to move it.",
                    height=400, wide=True)
+
+
+def _table(block_size: str) -> dict[str, str]:
+    """A block size by its matrix; "k" stands for all."""
+    return dict(part.split("=") for part in block_size.split()) if "=" in block_size else {"k": block_size}
 
 
 def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:

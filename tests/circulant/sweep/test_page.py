@@ -124,6 +124,14 @@ def test_the_front_is_drawn_through_what_nothing_beats(rows):
     assert line["name"] == "front" and line["x"] == sorted(line["x"]) and line["y"] == sorted(line["y"])
 
 
+def test_parallel_coordinates_have_an_axis_for_each_matrix(rows):
+    """A row with one block size for all has it for each."""
+    some = [{**rows[0], "reason": "", **rows[-1], "block_size": size} for size in ("8", "gru=4 linear=2")]
+    trace = next(each for each in pictures(keyed(some)) if each.name.startswith("parallel")).choices[0].traces[0]
+    assert [(each["label"], each["values"]) for each in trace["dimensions"][:2]] == [
+        ("k of gru", [3.0, 2.0]), ("k of linear", [3.0, 1.0])]
+
+
 def test_many_block_sizes_are_told_apart_by_colour(rows):
     many = [{**rows[-1], "block_size": f"gru={k} linear={n}", "weights": 1000 * k + n}
             for k in (1, 2, 4) for n in (1, 2, 4)]
