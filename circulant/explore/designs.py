@@ -82,8 +82,8 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
-    of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits, and error. It
-    is generated, and where its logic does not fit the device, the next one is taken.
+    of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits and error.
+    It is generated, and where its logic does not fit the device, the next one is taken.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.

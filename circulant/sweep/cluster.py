@@ -25,8 +25,11 @@ from circulant.sweep.work import Found, evaluate, failure, train
 
 __all__ = ["PATIENCE", "Task", "compute", "connected", "evaluation", "training"]
 
-PATIENCE = 8
-"""Seconds within which a scheduler must answer, and after which a cluster without workers is given up."""
+ANSWER = 6
+"""Seconds within which a scheduler must answer: a command that cannot reach it ends within ten."""
+
+PATIENCE = 10
+"""Seconds after which a cluster without workers is given up."""
 
 FILES = ("model.pt", "training.json")
 """Files of a training that go with its result."""
@@ -142,10 +145,10 @@ def connected(address: str) -> Iterator[Any]:
     try:
         with ThreadPoolExecutor(1) as apart:  # A notebook has a loop in this thread.
             apart.submit(asyncio.run, _greeted(address)).result()
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        client = Client(address, timeout=ANSWER, set_as_default=False)
     except Exception as error:  # What is no scheduler may answer anything.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Refusal(f"--cluster must be the address of a Dask scheduler that answers within {PATIENCE} s, but "
+        raise Refusal(f"--cluster must be the address of a Dask scheduler that answers within {ANSWER} s, but "
                       f"{address} does not: {why}; start one by `dask scheduler` and workers by `dask worker ADDRESS`"
                       ) from None
     try:
@@ -167,7 +170,7 @@ async def _greeted(address: str) -> None:
     from distributed.security import Security
 
     try:
-        comm = await connect(address, timeout=PATIENCE, **Security().get_connection_args("client"))
+        comm = await connect(address, timeout=ANSWER, **Security().get_connection_args("client"))
     except MemoryError:  # A length of bytes that were no length.
         raise ConnectionError("what answers is no Dask scheduler") from None
     await comm.close()

@@ -105,7 +105,7 @@ def test_json(call, explored):
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25"], "did you mean 'LFE5U-25F'?"),
     (["digit-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F"], "did you mean 'digits-gru'?"),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--cluster", "here"],
-     "--cluster must be the address of a Dask scheduler that answers within 8 s, but here does not"),
+     "--cluster must be the address of a Dask scheduler that answers within 6 s, but here does not"),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--set", "training.dense=runs/x"],
      "An exploration must train its own dense baseline, as another one has seen the samples held out, but "
      "training.dense names "),

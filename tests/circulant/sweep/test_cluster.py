@@ -159,7 +159,7 @@ def test_a_cluster_that_loses_all_its_workers(tasks, tmp_path):
 
 
 def test_an_address_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    monkeypatch.setattr(cluster, "ANSWER", 1)
     began = time.monotonic()
     with pytest.raises(Refusal, match=r"--cluster must be the address of a Dask scheduler that answers within 1 s, but "
                                       r"tcp://127\.0\.0\.1:1 does not: .*; start one by `dask scheduler`"):
@@ -171,7 +171,7 @@ def test_an_address_that_does_not_answer(monkeypatch):
                                               (b"", "")])
 def test_what_answers_is_no_scheduler(monkeypatch, answer, why):
     """A page of the dashboard, a port that closes at once."""
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    monkeypatch.setattr(cluster, "ANSWER", 1)
     with socketserver.TCPServer(("127.0.0.1", 0), type("Other", (socketserver.BaseRequestHandler,), {
             "handle": lambda self: self.request.sendall(answer)})) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
