@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from circulant.hw.array.parts import Parts
 from circulant.hw.array.plans import Plan
 from circulant.hw.foreseen import foreseen, quantities
 from circulant.hw.layers.cells import cells_of
@@ -35,11 +36,15 @@ CHUNK = 1 << 15
 
 Ints = NDArray[np.int64]
 
-RECURRENT = {"ecp5": ((0.609, 11.54), (0.907, 5.07))}
-"""Look-up tables and flip-flops of recurrent networks, by family: a factor of what `circulant.hw.foreseen` says, and
-one of the bits that tables in logic give. Fitted to the first eight candidates of `benchmarks.drawn_logic`, so that
-the greatest relative error is least; the others show the error."""
-PLAIN = ((1.0, 0.0), (1.0, 0.0))
+Factors = tuple[Mapping[str, float], Mapping[str, float]]
+
+RECURRENT: Mapping[str, Factors] = {
+    "ecp5": ({"foreseen": 0.423, "butterflies": 2.873, "addresses": 10.151},
+             {"foreseen": 0.933, "rotations": 0.252, "memories": 22.888})}
+"""Look-up tables and flip-flops of recurrent networks, by family: factors of what `circulant.hw.foreseen` says, of its
+quantities and of the number of memories. Fitted by `benchmarks.drawn_logic` to candidates that show no error."""
+
+PLAIN: Factors = ({"foreseen": 1.0}, {"foreseen": 1.0})
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ class CostTable:
             plan = self._plans[number]
             made = layer_parts(layer, plan)
             demand = self._family.demand(foreseen(made, 1, levels=self._levels, profile=self._profile))
-            luts, flip_flops = _logic(demand, quantities(made, 1, levels=self._levels), self._factors)
+            luts, flip_flops = _logic(demand, made, quantities(made, 1, levels=self._levels), self._factors)
             self.entries[known] = (plan.cycles * float(self._times[at]), plan.multipliers, demand.dsps,
                                    demand.block_rams, sum(memory.bits for memory in made.memories),
                                    layer_bits(layer), luts, flip_flops)
@@ -208,16 +213,17 @@ def logic(network: Network, plans: Sequence[Plan], *, family: str, levels: int =
     """
     made, count = parts(network, plans), len(network.layers)
     demand = FAMILIES[family].demand(foreseen(made, count, levels=levels, profile=profile))
-    luts, flip_flops = _logic(demand, quantities(made, count, levels=levels), _factors(network, family))
+    luts, flip_flops = _logic(demand, made, quantities(made, count, levels=levels), _factors(network, family))
     return round(luts), round(flip_flops)
 
 
-def _factors(network: Network, family: str) -> tuple[tuple[float, float], tuple[float, float]]:
+def _factors(network: Network, family: str) -> Factors:
     recurrent = any(cells_of(layer) for layer in network.layers)
     return RECURRENT.get(family, PLAIN) if recurrent else PLAIN
 
 
-def _logic(demand: Demand, known: Mapping[str, float], factors: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    assert demand.luts is not None and demand.flip_flops is not None
-    return (factors[0][0] * demand.luts.count + factors[0][1] * known["logic"],
-            factors[1][0] * demand.flip_flops.count + factors[1][1] * known["logic"])
+def _logic(demand: Demand, made: Parts, known: Mapping[str, float], factors: Factors) -> list[float]:
+    memories = sum(memory.copies for memory in made.memories)
+    counts = (each.count for each in (demand.luts, demand.flip_flops) if each is not None)
+    return [sum(factor * {**known, "memories": memories, "foreseen": count}[name] for name, factor in its.items())
+            for count, its in zip(counts, factors, strict=True)]
