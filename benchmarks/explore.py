@@ -30,7 +30,7 @@ from circulant.sweep.cluster import Task, compute, connected
 from circulant.sweep.run import side_by_side
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["RECORD", "measure"]
+__all__ = ["RECORD", "errors", "measure"]
 
 RECORD = Path("docs/measured/explore-fsdd-gru.json")
 """The record that `circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F` wrote."""
@@ -56,11 +56,11 @@ def measure() -> dict[str, Any]:
     low, high = found["bounds"]["low"], found["bounds"]["high"]
     chosen = found["designs"][found["chosen"]]
     groups = len(_block_sizes(found))
-    errors = _errors()
+    off = errors()
     return {"model_points_per_s": points, "overhead_ms": {"local": _local(), "dask": _dask()},
-            "model_error": {"cycles": cycles, **{name: float(np.abs(each).max()) for name, each in errors.items()}},
+            "model_error": {"cycles": cycles, **{name: float(np.abs(each).max()) for name, each in off.items()}},
             "model_errors": {name: {"designs": len(each), "rms": float(np.sqrt(np.mean(each ** 2))),
-                                    "worst": float(each[np.abs(each).argmax()])} for name, each in errors.items()},
+                                    "worst": float(each[np.abs(each).argmax()])} for name, each in off.items()},
             "trainings": {"phase1": found["trainings"], "grid": sum(low <= k <= high for k in SIZES) ** groups + 1},
             "searched": {"cycles": chosen["cycles_per_step"], "accuracy": chosen["quantized"]}}
 
@@ -103,10 +103,10 @@ def _drawn(count: int, seed: int) -> Candidates:
                       multipliers=rng.integers(16, 97, count))
 
 
-def _errors() -> dict[str, NDArray[np.float64]]:
+def errors() -> dict[str, NDArray[np.float64]]:
     """The relative errors of DSP blocks and block RAMs against the planner, and of look-up tables and flip-flops
     against Yosys, of each measured candidate that was held out."""
-    errors: dict[str, list[float]] = {name: [] for name in ("dsp", "bram", "lut", "ff")}
+    off: dict[str, list[float]] = {name: [] for name in ("dsp", "bram", "lut", "ff")}
     for row in read()["held_out"]:
         candidate = Candidate(**row["candidate"])
 
@@ -125,8 +125,8 @@ def _errors() -> dict[str, NDArray[np.float64]]:
         for name, mine, its in (("dsp", costs.dsps[0], demand.dsps), ("bram", costs.block_rams[0], demand.block_rams),
                                 ("lut", costs.luts[0], occupied(FAMILY, truth)),
                                 ("ff", costs.flip_flops[0], truth["flip_flops"])):
-            errors[name].append(float(mine / its - 1) if its else float(mine > 0))
-    return {name: np.array(each) for name, each in errors.items()}
+            off[name].append(float(mine / its - 1) if its else float(mine > 0))
+    return {name: np.array(each) for name, each in off.items()}
 
 
 def _nothing(*given: Any) -> int:
