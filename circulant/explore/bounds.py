@@ -113,6 +113,7 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
 
     options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
     plans = plan(network, budget(experiment, network), streams=options["streams"])
-    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"]))
+    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"],
+                                                    profile=options["family"]))
     return max(each.cycles for each in plans), sum(
         memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)

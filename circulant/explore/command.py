@@ -15,7 +15,7 @@ from rich.table import Table
 from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.boards.device import device
 from circulant.completion import device_names, experiments
-from circulant.experiment import Board, Experiment, load, save, shipped
+from circulant.experiment import Board, Experiment, Hardware, load, save, shipped
 from circulant.explore.bounds import Bounds, bounds
 from circulant.explore.designs import Designs, Limits, phase_two
 from circulant.explore.fair import Comparison, compare
@@ -119,23 +119,28 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
 
 
 def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
-    """The experiment on its device, with all of its multipliers, and samples held out to choose by.
+    """The experiment on its device, with all of its multipliers and memories of its family, and samples held out to
+    choose by.
 
     Raises:
         Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out.
     """
-    device(part)
+    found = device(part)
     if given.training.dense:
         raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
                       f"but training.dense names {given.training.dense}; leave it out")
     with extras("circulant explore", *TRAINING):
         from circulant import training
+        from circulant.hw.plan.families import FAMILIES
 
+    family = given.hardware.family
+    if family == Hardware().family:
+        family = FAMILIES[found.family].profile.name
     held = given.data.held_out
     if not held:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
-                   hardware=replace(given.hardware, multipliers=0))
+                   hardware=replace(given.hardware, multipliers=0, family=family))
 
 
 def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:

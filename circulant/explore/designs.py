@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from circulant.boards.device import device
 from circulant.experiment import Experiment
 from circulant.explore.models import Models, points_lost
 from circulant.progress import Show, silent
@@ -83,7 +84,7 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
     of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits and error.
-    It is generated, and where its logic does not fit the device, the next one is taken.
+    It is generated, and where its logic does not fit the device, as it was counted, the next one is taken.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
@@ -103,14 +104,24 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
     best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
-    why = ""
+    chosen, why = None, ""
     for at in ranked:
         generated, = evaluate([points[at]], "verilog")
-        if not generated["reason"]:
-            others = sorted((each for each in best if each != at), key=lambda at: _costs(rows[at]))
-            return Designs(tuple(rows), at, tuple(others), uniform, tuple(points))
-        why = generated["reason"]
-    raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
+        why = generated["reason"] or why
+        if not generated["reason"] and (chosen is None or not _crowded(generated, points[at])):
+            chosen = at
+            if not _crowded(generated, points[at]):
+                break
+    if chosen is None:
+        raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
+    others = sorted((each for each in best if each != chosen), key=lambda at: _costs(rows[at]))
+    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points))
+
+
+def _crowded(row: Row, point: Point) -> bool:
+    """Whether the logic of a generated design, an estimate, is more than the device has."""
+    held = device(point.experiment.board.device)
+    return row.get("luts", 0) > held.luts or row.get("flip_flops", 0) > held.flip_flops
 
 
 def _points(models: Models) -> Iterator[Point]:
@@ -136,8 +147,6 @@ def _widened(experiment: Experiment, weights: int, activations: int, share: int)
 
 
 def _whole(experiment: Experiment) -> int:
-    from circulant.boards.device import device
-
     return experiment.hardware.multipliers or device(experiment.board.device).dsps
 
 

@@ -189,7 +189,8 @@ def _priced(part: str, given: Experiment, chosen: Mapping[str, Any]) -> tuple[st
             about = "about " if name in ("luts", "flip_flops") else ""
             rows.append([title, f"{about}{rounded(chosen[name]) if about else chosen[name]:,}", *(
                 ["not known", f"no design of the family {family} was measured"] if found is None else
-                [_error(found[name]), f"Yosys, {found['designs']} designs"])])
+                [_error(found[name]), f"Yosys, {found['designs']} designs" + (
+                    f" of {found['of']}" if "of" in found else "")])])
     if "mhz" in chosen:
         rows.append(["clock", f"about {chosen['mhz']:.0f} MHz", *(
             [_error(clock), f"nextpnr, {clock['designs']} designs"] if family == clock["family"] else

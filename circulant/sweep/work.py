@@ -266,7 +266,9 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         taken = fits(part, counted).taken
         found |= {name: taken[name].used for name in ("dsps", "block_rams")}
         found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
-        if not options["reloadable"]:
+        if design is not None:  # Its logic was counted.
+            found |= {name: taken[name].used for name in ("luts", "flip_flops")}
+        elif not options["reloadable"]:
             found["luts"], found["flip_flops"] = logic(network, plans, family=part.family, levels=options["levels"],
                                                        profile=options["family"])
     if measure == "simulate":

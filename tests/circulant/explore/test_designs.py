@@ -1,5 +1,6 @@
 """Phase II: which design of a model is chosen, and what is said where none keeps the limits."""
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_a_design_whose_logic_does_not_fit_gives_way_to_the_next(models):
     with pytest.raises(Refusal, match=r"Some design must be generated, but none of \d+ can: It needs too many look-up"):
         phase_two(models, Limits(0.5), evaluate=evaluator(
             refused=[(weights, bits) for weights in range(20) for bits in range(30)]))
+
+
+def test_a_design_that_would_crowd_the_device_gives_way_where_another_does_not(models):
+    """Its logic, as it was counted in what was generated, is an estimate: it may fit, but the other one will."""
+
+    def evaluate(points, measure, full=(14, 16)):
+        return [each | ({"luts": 25000 if each["activation_bits"] in full else 20000, "flip_flops": 10000}
+                        if measure == "verilog" else {}) for each in map(row, points)]
+
+    first = phase_two(models, Limits(2), evaluate=evaluator())
+    assert first.rows[first.chosen]["activation_bits"] == 16
+    second = phase_two(models, Limits(2), evaluate=evaluate)
+    assert second.rows[second.chosen]["activation_bits"] == 12
+    third = phase_two(models, Limits(2), evaluate=partial(evaluate, full=range(20)))
+    assert third.chosen == first.chosen, "where all crowd it, the first one"
 
 
 def test_limits_that_no_design_keeps(models):

@@ -60,7 +60,7 @@ def test_costs_stand_with_the_errors_of_their_model(experiment, models, designs)
     found, clock = measured()["recurrent"], measured()["clock"]
     table = {name: rest for name, *rest in rows}
     assert table["cycles from step to step"][:2] == ["108", "exact"]
-    assert table["DSP blocks"] == ["28", "none", f"Yosys, {found['designs']} designs"]
+    assert table["DSP blocks"] == ["28", "none", f"Yosys, {found['designs']} designs of 16 to 32 units"]
     assert table["look-up tables"][:2] == ["about 11,900", f"{found['luts']['worst']:+.1%} at worst, "
                                                            f"{found['luts']['rms']:.1%} rms"]
     assert table["clock"] == ["about 110 MHz", f"{clock['worst']:+.1%} at worst, {clock['rms']:.1%} rms",
