@@ -29,7 +29,7 @@ PARTS = {"fitted": (27, 20), "held_out": (26, 28)}
 """Seed and number of candidates."""
 
 SUMS = {"luts": ("foreseen", "butterflies", "addresses"), "flip_flops": ("foreseen", "rotations", "memories")}
-"""What the factors multiply."""
+"""Terms that the factors multiply."""
 
 KEPT = Path("docs/measured/drawn-logic.json")
 

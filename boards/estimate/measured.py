@@ -18,7 +18,7 @@ def measured() -> dict[str, Any]:
 
 
 def errors(family: str, *, recurrent: bool) -> dict[str, Any] | None:
-    """Those of `circulant.hw.cost_table`: ``designs``, and by resource ``worst`` and ``rms``; None where none were
+    """Errors of `circulant.hw.cost_table`: ``designs``, and by resource ``worst`` and ``rms``; None where none were
     measured.
 
     Parameters:

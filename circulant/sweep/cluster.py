@@ -166,7 +166,7 @@ async def _greeted(address: str) -> None:
     Raises:
         Exception: of any kind, when it does not answer in time, or is something else.
     """
-    from distributed.comm import connect
+    from distributed.comm.core import connect
     from distributed.security import Security
 
     try:

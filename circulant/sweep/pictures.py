@@ -202,10 +202,10 @@ def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:
             "xaxis": {"type": "category", "categoryorder": "array", "categoryarray": order, "title": {"text": words}},
             "yaxis": _score_axis(rows[0], scores)}))
     seeds = len({row.get("seed", 0) for row in rows})
-    spread = (f"; the mean of {'up to ' * bool(repeated)}{seeds} seeds, and bars from the worst to the best."
-              if seeds > 1 else ". All are of one seed: differences of a few samples may be chance.")
+    about = (f"; the mean of {'up to ' * bool(repeated)}{seeds} seeds, and bars from the worst to the best."
+             if seeds > 1 else ". All are of one seed: differences of a few samples may be chance.")
     return Picture(f"widths-{label}", f"{label}: {metrics.words(rows[0]['metric'])} by block size and width", choices,
-                   best + (" and of all other block sizes" if many else "") + spread)
+                   best + (" and of all other block sizes" if many else "") + about)
 
 
 def _seeds(rows: Rows) -> tuple[float, float, float, int]:
