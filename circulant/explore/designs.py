@@ -31,6 +31,9 @@ COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
 """Costs of a design, the most important first."""
 
 
+TRIES = 6
+"""Designs that are generated, at the most, to find one that does not crowd the device."""
+
 Evaluate = Callable[[Sequence[Point], str], list[Row]]
 
 
@@ -84,7 +87,8 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
     of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits and error.
-    It is generated, and where its logic does not fit the device, as it was counted, the next one is taken.
+    It is generated, and where its logic, as it was counted there, does not fit the device, the next one is taken, of
+    up to `TRIES`.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
@@ -104,14 +108,17 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
     best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
     ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
-    chosen, why = None, ""
+    chosen, why, made = None, "", 0
     for at in ranked:
         generated, = evaluate([points[at]], "verilog")
         why = generated["reason"] or why
-        if not generated["reason"] and (chosen is None or not _crowded(generated, points[at])):
+        made += not generated["reason"]
+        if not generated["reason"] and (not _crowded(generated, points[at]) or chosen is None):
             chosen = at
             if not _crowded(generated, points[at]):
                 break
+        if made == TRIES:
+            break
     if chosen is None:
         raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
     others = sorted((each for each in best if each != chosen), key=lambda at: _costs(rows[at]))
