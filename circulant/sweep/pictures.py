@@ -63,17 +63,20 @@ def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
                     "symbol": symbol, "size": 13, "color": PALETTE[-1 - number % 3],
                     "line": {"color": "ink", "width": 1.5}}))
         scores = [row["quantized"] for row in mine]
-        values = [figure.value(row) for row in mine]
-        narrow = max(values) < 5 * min(values)  # Not even 1, 2 and 5 would be there.
         choices.append(Choice(f"against {figure.words}", traces, {
-            "xaxis": {"type": "log", "title": {"text": figure.words}, "dtick": "D1" if narrow else "D2",
-                      "tickformat": ",~r"},
+            "xaxis": {"type": "log", "title": {"text": figure.words}, "tickformat": ",~r",
+                      "dtick": _ticks([figure.value(row) for row in mine])},
             "yaxis": _score_axis(mine[0], scores)}))
     metric = metrics.words(rows[0]["metric"])
     return Picture(f"front-{label}", f"{label}: {metric} and what it costs", choices,
                    f"The {metric} is that of the golden model, which the hardware equals bit for bit. Hover over a "
                    "point for its figures, click it for its experiment file. The axis shows what lies near the best "
                    "points: double-click for all.")
+
+
+def _ticks(values: Sequence[float]) -> str:
+    """Ticks of a logarithmic axis in the words of plotly.js: 1, 2 and 5, or all digits where few of those would show."""
+    return "D1" if max(values) < 5 * min(values) else "D2"
 
 
 def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
@@ -247,7 +250,7 @@ def _papers(rows: Rows) -> Picture:
                for paper in _published()]
     return Picture("papers", "What compression costs, here and in the papers", [Choice("", traces, {
         "xaxis": {"type": "log", "title": {"text": "compression: dense numbers for one stored"},
-                  "dtick": "D2"},
+                  "dtick": _ticks([x for trace in traces for x in trace["x"]])},
         "yaxis": {"title": {"text": "points of the metric lost against dense"}, "zeroline": True}})],
         "Ours are before quantization, on the samples that the exploration chose by. The papers' are phone error rates "
         "on TIMIT, of larger networks: what can be compared is how the loss grows.")
