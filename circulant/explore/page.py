@@ -130,7 +130,8 @@ def _resources(part: str, rows: Sequence[Mapping[str, Any]], designs: Designs) -
                "textposition": "none", "hovertemplate": "%{text}<extra>%{fullData.name}</extra>"}
               for name, color in zip(NAMES, PALETTE, strict=False) if any(name in rows[at] for _, at in named)]
     return Picture("resources", f"Share of {part}", [Choice("", traces, {
-        "barmode": "group", "xaxis": {"type": "category"}, "yaxis": {"tickformat": ".0%", "rangemode": "tozero", "title": {"text": "share"}}})],
+        "barmode": "group", "xaxis": {"type": "category"},
+        "yaxis": {"tickformat": ".0%", "rangemode": "tozero", "title": {"text": "share"}}})],
         "DSP blocks and block RAMs are exact; look-up tables and flip-flops are estimates.", 340)
 
 

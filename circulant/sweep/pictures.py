@@ -75,7 +75,7 @@ def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
 
 
 def _ticks(values: Sequence[float]) -> str:
-    """Ticks of a logarithmic axis in the words of plotly.js: 1, 2 and 5, or all digits where few of those would show."""
+    """Ticks of a logarithmic axis in the words of plotly.js: 1, 2 and 5, or all digits where few would show."""
     return "D1" if max(values) < 5 * min(values) else "D2"
 
 
