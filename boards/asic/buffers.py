@@ -9,7 +9,7 @@ from circulant.boards.asic.library import Cell, Library
 from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 
-__all__ = ["BUFFER", "buffer", "forms", "loads", "strengthen"]
+__all__ = ["BUFFER", "FANOUT", "buffer", "forms", "loads", "strengthen"]
 
 BUFFER = "buffer_"
 """The beginning of the names of buffers."""

@@ -1,13 +1,11 @@
 """Verilog of a library's cells, written from the functions that its liberty file states, for simulators."""
-import re
 from collections.abc import Iterable
 
+from circulant.boards.asic.functions import parsed
 from circulant.boards.asic.library import Cell, Library
 from circulant.sim.refusal import Refusal
 
 __all__ = ["models", "translated"]
-
-_TOKEN = re.compile(r"\s*([A-Za-z_]\w*(?:\[\d+\])?|[01]|[!'&*+|^()])")
 
 
 def models(library: Library, used: Iterable[str]) -> str:
@@ -20,81 +18,12 @@ def models(library: Library, used: Iterable[str]) -> str:
 
 
 def translated(function: str) -> str:
-    """An expression of liberty as Verilog: ``!`` and ``'`` negate, ``&``, ``*`` and a space are and, ``+``, ``|`` or.
+    """An expression of liberty as Verilog.
 
     Raises:
         Refusal: when it is no expression.
     """
-    tokens, rest = [], function.strip()
-    while rest:
-        found = _TOKEN.match(rest)
-        if not found:
-            raise Refusal(f"A function of a liberty file must be an expression of pins, not {function!r}; take the "
-                          "file as the foundry gives it")
-        tokens.append(found[1])
-        rest = rest[found.end():].strip()
-    parser = _Parser(tokens, function)
-    return parser.whole()
-
-
-class _Parser:
-    """Precedence from loose to tight: or, exclusive or, and (also unwritten), not."""
-
-    def __init__(self, tokens: list[str], function: str) -> None:
-        self._tokens, self._function = tokens, function
-
-    def whole(self) -> str:
-        value = self._or()
-        if self._tokens:
-            raise self._wrong()
-        return value
-
-    def _wrong(self) -> Refusal:
-        return Refusal(f"A function of a liberty file must be an expression of pins, not {self._function!r}; take the "
-                       "file as the foundry gives it")
-
-    def _or(self) -> str:
-        terms = [self._xor()]
-        while self._tokens and self._tokens[0] in "+|":
-            self._tokens.pop(0)
-            terms.append(self._xor())
-        return " | ".join(terms) if len(terms) == 1 else f"({' | '.join(terms)})"
-
-    def _xor(self) -> str:
-        terms = [self._and()]
-        while self._tokens and self._tokens[0] == "^":
-            self._tokens.pop(0)
-            terms.append(self._and())
-        return terms[0] if len(terms) == 1 else f"({' ^ '.join(terms)})"
-
-    def _and(self) -> str:
-        terms = [self._not()]
-        while self._tokens and self._tokens[0] not in "+|^)":
-            if self._tokens[0] in "&*":
-                self._tokens.pop(0)
-            terms.append(self._not())
-        return terms[0] if len(terms) == 1 else f"({' & '.join(terms)})"
-
-    def _not(self) -> str:
-        if not self._tokens:
-            raise self._wrong()
-        token = self._tokens.pop(0)
-        if token == "!":
-            return f"(~{self._not()})"
-        if token == "(":
-            value = self._or()
-            if not self._tokens or self._tokens.pop(0) != ")":
-                raise self._wrong()
-        elif token in "01":
-            value = f"1'b{token}"
-        elif token[0].isalpha() or token[0] == "_":
-            value = token
-        else:
-            raise self._wrong()
-        while self._tokens and self._tokens[0] == "'":
-            self._tokens.pop(0)
-            value = f"(~{value})"
-        return value
+    return parsed(function).verilog()
 
 
 def _model(cell: Cell) -> str:
