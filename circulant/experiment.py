@@ -114,6 +114,8 @@ class Hardware(Table):
                          zero="any")
     reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
                                   "run time; see reload.md")
+    clock_gating: bool = key(False, "registers of pipelines hold what nobody waits for, so that the clock gates of an "
+                                    "ASIC stop their clock; see asic.md")
     family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
                       "the same in all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
     bus: str = key("none", "a wrapper through which a host reads and writes registers, and reaches the port of a "

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 

@@ -8,18 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.asic.activity import Activity, as_design, counted
 from circulant.boards.asic.area import LOGIC, area
 from circulant.boards.asic.buffers import buffer, strengthen
-from circulant.boards.asic.catalogue import Known
-from circulant.boards.asic.energy import Energy, energy
+from circulant.boards.asic.cells.catalogue import Known
+from circulant.boards.asic.cells.library import Library
+from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
-from circulant.boards.asic.library import Library
 from circulant.boards.asic.macros import Model
 from circulant.boards.asic.mapping import Settings, lean, mapped
 from circulant.boards.asic.memories import Memory, separate
-from circulant.boards.asic.models import models
 from circulant.boards.asic.netlist import Netlist
+from circulant.boards.asic.power.activity import Activity, as_design, counted
+from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.sizing import ROUNDS, sized
 from circulant.boards.asic.timing import Analysis, Timing, found
@@ -28,9 +28,12 @@ from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Asic", "asic", "lines"]
+__all__ = ["METHOD", "Asic", "asic", "lines"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
+
+METHOD = 2
+"""Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
 def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
     """The mapping that Yosys makes, or made here before."""
-    key = hashlib.sha256(json.dumps([described["hash"], asdict(settings), [file.stat().st_size for file in
+    key = hashlib.sha256(json.dumps([METHOD, described["hash"], asdict(settings), [file.stat().st_size for file in
                                                                            library.files],
                                      library.name, macros.least, [str(each) for each in macros.table]]).encode()
                          ).hexdigest()

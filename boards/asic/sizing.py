@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from circulant.boards.asic.buffers import forms
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.netlist import Netlist
 from circulant.boards.asic.timing import Analysis, Late, Timing
 

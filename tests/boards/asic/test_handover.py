@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from circulant.boards.asic.catalogue import OWN, known
+from circulant.boards.asic.cells.catalogue import OWN, known
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.handover import handover, placement
-from circulant.boards.asic.library import Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.boards.asic.liberty import Group, numbers, parse
+from circulant.boards.asic.cells.liberty import Group, numbers, parse
 from circulant.sim.files.cache import store
 from circulant.sim.refusal import Refusal, nearest
 
@@ -141,7 +141,8 @@ class Library:
             temporary.rename(kept)
         body = json.loads(kept.read_text())
         found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
-                    femtofarads=body["femtofarads"], title=body["title"], cells={name: _cell(entry) for name, entry in body["cells"].items()})
+                    femtofarads=body["femtofarads"], title=body["title"],
+                    cells={name: _cell(entry) for name, entry in body["cells"].items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
                           f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.netlist import Net, Netlist
-from circulant.boards.asic.tables import tables
+from circulant.boards.asic.power.tables import tables
 from circulant.boards.tools import run
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
@@ -87,8 +87,9 @@ def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library,
     run([str(program), str(due)], folder=work.resolve(), step="playing the netlist")
     cycles, *counts = [int(each) for each in (work / "counts.txt").read_text().split()]
     words, wrong = _compared(work, manifest, played)
-    nets = {net: counts[number] for net, number in made.number.items() if isinstance(net, int) and net >= 0}
-    return Activity(cycles, len(played), words, wrong, toggles=dict(nets),
+    nets: dict[Net, int] = {net: counts[number] for net, number in made.number.items()
+                            if isinstance(net, int) and net >= 0}
+    return Activity(cycles, len(played), words, wrong, toggles=nets,
                     pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
 
 

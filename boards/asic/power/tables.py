@@ -2,8 +2,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from circulant.boards.asic.functions import Function, parsed
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.functions import Function, parsed
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 from circulant.sim.refusal import Refusal, ToolError

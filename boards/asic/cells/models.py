@@ -1,11 +1,11 @@
 """Verilog of a library's cells, written from the functions that its liberty file states, for simulators."""
 from collections.abc import Iterable
 
-from circulant.boards.asic.functions import parsed
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.functions import parsed
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.sim.refusal import Refusal
 
-__all__ = ["models", "translated"]
+__all__ = ["models"]
 
 
 def models(library: Library, used: Iterable[str]) -> str:
@@ -15,15 +15,6 @@ def models(library: Library, used: Iterable[str]) -> str:
         Refusal: when a cell has no function that can be written so.
     """
     return "\n".join(_model(library.cell(name)) for name in sorted(set(used)))
-
-
-def translated(function: str) -> str:
-    """An expression of liberty as Verilog.
-
-    Raises:
-        Refusal: when it is no expression.
-    """
-    return parsed(function).verilog()
 
 
 def _model(cell: Cell) -> str:
@@ -39,7 +30,7 @@ def _model(cell: Cell) -> str:
         if not function:
             raise Refusal(f"Every output of a cell must have a function to be simulated, but {cell.name} has none for "
                           f"{name}; exclude the cell with --dont-use {cell.name}")
-        lines.append(f"  assign {name} = {translated(function)};")
+        lines.append(f"  assign {name} = {parsed(function).verilog()};")
     return "\n".join([*lines, "endmodule", ""])
 
 
@@ -61,8 +52,9 @@ def _state(cell: Cell) -> list[str]:
     assert found is not None, "called for cells with a state"
     state, inverse = found.states[0], found.states[1] if len(found.states) > 1 else ""
     lines = [*_register(state), *([f"  wire {inverse} = ~{state};"] if inverse else [])]
-    clock, data = translated(found.clock), translated(found.data)
-    forced = [(translated(text), value) for text, value in ((found.clear, "1'b0"), (found.preset, "1'b1")) if text]
+    clock, data = parsed(found.clock).verilog(), parsed(found.data).verilog()
+    forced = [(parsed(text).verilog(), value) for text, value in ((found.clear, "1'b0"), (found.preset, "1'b1"))
+              if text]
     if found.kind == "latch":
         body = f"if ({clock}) {state} = {data};"
         for condition, value in forced[::-1]:
