@@ -18,15 +18,15 @@ LEAST = 8
 Json = dict[str, Any]
 
 
-def arithmetic_apart(netlist: Json, top: str) -> list[str]:
-    """Move each product of two variables of the module ``top``, and each sum of what a memory gives, into a module;
-    returns the modules, each once. Memories are still cells, or modules that have an output ``rd_data``."""
+def arithmetic_apart(netlist: Json, top: str, *, sums: bool = True) -> list[str]:
+    """Move each product of two variables of the module ``top``, and with ``sums`` each sum of what a memory gives, into
+    a module; returns the modules, each once. Memories are modules that have an output ``rd_data``."""
     modules: Json = netlist["modules"]
     cells: Json = modules[top]["cells"]
     read = _read(cells)
     alike: dict[str, str] = {}
     for place in sorted(name for name, cell in cells.items()
-                        if (cell["type"] == "$mul" and _variable(cell)) or _late(cell, read)):
+                        if (cell["type"] == "$mul" and _variable(cell)) or (sums and _late(cell, read))):
         cell = cells[place]
         module, connections = _module(cell)
         name = alike.setdefault(json.dumps(module, sort_keys=True), f"{APART}{len(alike)}")

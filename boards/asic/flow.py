@@ -18,7 +18,7 @@ from circulant.boards.asic.macros import Model
 from circulant.boards.asic.mapping import Settings, lean, mapped
 from circulant.boards.asic.memories import Memory, separate
 from circulant.boards.asic.netlist import Netlist
-from circulant.boards.asic.power.activity import Activity, as_design, counted
+from circulant.boards.asic.power.activity import Activity, as_design, compiler, counted
 from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.sizing import ROUNDS, sized
@@ -120,12 +120,14 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     described = design.read(folder)
     if timed:
         found()
+    if vectors is not None:
+        compiler()
     if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
         gates = [cell for cell in library.clock_gates if cell.pin("test")]
         if not gates:
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
-    settings = Settings(mhz, gating, scan, known.dont_use)
+    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums)
     work = out / "work"
     netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
     show("buffering", 0, 0)

@@ -25,7 +25,7 @@ from circulant.boards.tools import YOSYS, find, run
 __all__ = ["Settings", "lean", "mapped", "yosys"]
 
 UNBUFFERED = "Buffering could not be completed"
-"""What ABC says where its buffers of a whole design grew without an end, as with sg13g2: then it maps without them, and
+"""A line of ABC where its buffers of a whole design grew without an end, as with sg13g2: then it maps without them, and
 sizing is left to `circulant.boards.asic.sizing`."""
 
 GATED = 3
@@ -44,12 +44,14 @@ class Settings:
         gating: put registers with an enable behind clock gates; else behind multiplexers.
         scan: leave room for scan flip-flops.
         dont_use: patterns of cells that are left alone.
+        fast_sums: sums of what a memory gives are mapped apart.
     """
 
     mhz: float
     gating: bool = True
     scan: bool = False
     dont_use: tuple[str, ...] = ()
+    fast_sums: bool = True
 
     @property
     def period(self) -> float:
@@ -109,7 +111,7 @@ def mapped(design: Path, described: dict[str, Any], work: Path, library: Library
           f"elaboration of {design}")
     netlist = json.loads((work / "elaborated.json").read_text())
     memories = separate(netlist, top, macro)
-    apart = arithmetic_apart(netlist, top)
+    apart = arithmetic_apart(netlist, top, sums=settings.fast_sums)
     (work / "separated.json").write_text(json.dumps(netlist))
     show("mapping", 0, 0, f"to {library.name}")
     libraries = lean(library, work, settings.dont_use)

@@ -62,7 +62,7 @@ class Timing:
 
     @property
     def missing(self) -> float:
-        """What all late ends together lack, in ns."""
+        """Time that all late ends together lack, in ns."""
         return -sum(path.slack for path in self.late)
 
 

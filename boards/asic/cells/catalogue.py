@@ -23,6 +23,7 @@ class Known:
         mhz: clock that is asked for where nobody says one.
         dont_use: patterns of cells that mapping leaves alone.
         pdk, cells: names of process and cells in LibreLane; empty where it does not know them.
+        fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Known:
     dont_use: tuple[str, ...]
     pdk: str
     cells: str
+    fast_sums: bool = True
 
 
 OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
@@ -42,7 +44,8 @@ def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic.cells") / "libraries.toml").read_text("utf-8")
     return {name: Known(entry["title"], tuple(entry["files"]), float(entry["mhz"]), tuple(entry["dont_use"]),
-                        pdk=entry["pdk"], cells=entry["cells"]) for name, entry in tomllib.loads(text).items()}
+                        pdk=entry["pdk"], cells=entry["cells"],
+                        fast_sums=entry["fast_sums"]) for name, entry in tomllib.loads(text).items()}
 
 
 def library(names: tuple[str, ...]) -> tuple[Library, Known]:

@@ -27,7 +27,7 @@ from circulant.sim.files.cache import damage, sealed, store
 from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Activity", "as_design", "counted"]
+__all__ = ["Activity", "as_design", "compiler", "counted"]
 
 PLAYER = Path(__file__).with_name("play.cpp")
 
@@ -93,18 +93,27 @@ def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library,
                     pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
 
 
+def compiler() -> str:
+    """The compiler of the player.
+
+    Raises:
+        Refusal: when it is not installed.
+    """
+    if found := shutil.which("g++"):
+        return found
+    raise Refusal("Energy from activity needs g++, but PATH has none; install it (on Debian: apt-get install g++), or "
+                  "leave out the energy with --samples 0")
+
+
 def _player() -> Path:
     """The compiled player, kept under the hash of what it is made from."""
-    if (compiler := shutil.which("g++")) is None:
-        raise Refusal("Energy from activity needs g++, but PATH has none; install it (on Debian: apt-get install g++), "
-                      "or leave out the energy with --samples 0")
     key = hashlib.sha256(PLAYER.read_bytes()).hexdigest()
     folder = store("player")
     kept = folder / key
     if damage(kept, program=True):
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             made = Path(temporary) / "play"
-            run([compiler, "-std=c++17", "-O2", "-o", str(made), str(PLAYER)], folder=Path(temporary),
+            run([compiler(), "-std=c++17", "-O2", "-o", str(made), str(PLAYER)], folder=Path(temporary),
                 step="compiling the player of netlists")
             made.write_bytes(sealed(made.read_bytes()))
             made.chmod(0o755)

@@ -13,7 +13,7 @@ __all__ = ["Tables", "tables"]
 
 @dataclass
 class Tables:
-    """What the player reads.
+    """A file that the player reads.
 
     Parameters:
         number: of each net; constants are 0 and 1.

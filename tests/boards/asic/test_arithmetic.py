@@ -33,5 +33,6 @@ def test_sums_behind_a_memory_are_apart_and_others_are_not():
              "behind": operation("$add", bits(40), bits(30), bits(50)),
              "short": operation("$add", bits(10, 4), bits(30, 4), bits(60, 5))}
     made = {"modules": {"top": {"cells": cells}}}
+    assert arithmetic_apart(made, "top", sums=False) == []
     assert arithmetic_apart(made, "top") == ["arithmetic_0"]
     assert [cells[name]["type"] for name in ("late", "behind", "short")] == ["arithmetic_0", "$add", "$add"]
