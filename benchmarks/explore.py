@@ -26,7 +26,7 @@ from circulant.run.untrained import untrained
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
 from circulant.sweep.cluster import Task, compute, connected
-from circulant.sweep.run import side_by_side
+from circulant.sweep.processes import Processes, side_by_side
 from circulant.training.settings import CompressionSettings
 
 __all__ = ["RECORD", "measure"]
@@ -133,7 +133,8 @@ def _local() -> float:
     """Milliseconds that a task takes beside its work, in two processes that are there already."""
     start = time.perf_counter()
     tasks = [partial(_nothing, number) for number in range(TASKS)]
-    ends = [time.perf_counter() for _ in side_by_side(tasks, 2)]
+    with Processes(2) as processes:
+        ends = [time.perf_counter() for _ in side_by_side(tasks, processes)]
     return 1000 * (ends[-1] - max(start, ends[TASKS // 10])) / (TASKS - TASKS // 10)
 
 

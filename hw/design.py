@@ -74,8 +74,9 @@ class Design:
             Refusal: when the design has none.
         """
         if "configuration" not in self.manifest:
-            raise Refusal(f"A design must be reloadable for that, but that of {self.network.name!r} has fixed images; "
-                          "generate it with reloadable=True (hardware.reloadable)")
+            raise Refusal("A design must be reloadable to have a configuration port, but that of "
+                          f"{self.network.name!r} has fixed images; generate it with reloadable=True "
+                          "(hardware.reloadable)")
         return Configuration.from_json(self.manifest["configuration"])
 
     @public
@@ -140,11 +141,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                       "logic between two registers (hardware.levels)")
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
-        raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
+        raise Refusal(f"A reloadable design must have at most {WORD} streams, one for each bit of a word, not "
                       f"{streams}; interleave fewer")
     fixed = [layer for layer in network.layers if not loadable(layer)]
     if reloadable and fixed:
-        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
+        raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     if reloadable and objective not in ("throughput", "auto"):
         raise Refusal(f"A reloadable design must have an array for each layer, but hardware.objective is "

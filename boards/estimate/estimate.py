@@ -96,7 +96,7 @@ class Estimated:
     def _over(self, name: str) -> str:
         if name in self.shortages:
             return f": {rounded(self.shortages[name]):,g} too many"
-        return ": may not do" if name in self.doubts else ""
+        return ": may not fit" if name in self.doubts else ""
 
     def as_json(self) -> dict[str, Any]:
         return {"device": self.device.name, "family": self.profile, "fits": self.fits, "budget": self.budget,

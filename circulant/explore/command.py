@@ -39,22 +39,23 @@ RUNNERS_UP = 3
 """Run folders of other designs that are written."""
 
 
-@click.command("explore", short_help="From an accuracy and a device to a design, by few trainings",
+@click.command("explore", short_help="Find a design for an accuracy and a device",
                epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run folder. "
-                      "docs/explore.md tells the rules.")
+                      "docs/explore.md describes the steps.")
 @click.argument("experiment", shell_complete=experiments)
 @click.option("--accuracy-loss", "lost", type=click.FloatRange(min=0, max=100), required=True, metavar="POINTS",
               help="Points of the metric that may be lost against the dense network.")
 @click.option("--device", "part", required=True, metavar="NAME", shell_complete=device_names,
-              help="FPGA that the design has to fit.")
+              help="FPGA that the design must fit.")
 @click.option("--latency-us", type=click.FloatRange(min=0, min_open=True), metavar="µs",
-              help="Microseconds from step to step, at the most.")
+              help="Largest time of a step in microseconds.")
 @click.option("--mhz", type=click.FloatRange(min=0, min_open=True), default=200.0, show_default=True,
-              help="The clock that --latency-us assumes.")
-@click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS", help="Bits of all memories, at the most.")
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="No training begins after so many hours.")
+              help="Clock for --latency-us.")
+@click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS",
+              help="Largest number of bits in all memories.")
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Start no training after this many hours.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Folder of the results; without it runs/explore-NAME.")
+              help="Folder of the results.  [default: runs/explore-NAME]")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change a key of the experiment; may be repeated.")
 @JOBS
@@ -62,11 +63,11 @@ RUNNERS_UP = 3
 @JSON
 def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, ...], *, jobs: int, cluster: str | None,
             as_json: bool, **limits: Any) -> int:
-    """Choose block sizes by few trainings, then bit widths and multipliers, as E-RNN does.
+    """Choose block sizes with few trainings, then bit widths and multipliers, as E-RNN does.
 
-    Everything is chosen on training samples that are held out. The outcome is a folder with the experiment of the best
-    design, which `circulant run` trains on all samples and verifies, and those of its runners-up. Trainings and points
-    are kept: the same command goes on after an interruption.
+    Everything is chosen on held-out training samples. The result is a folder with the experiments of the best design
+    and of its runners-up; `circulant run` trains such an experiment on all samples and verifies its design. Results are
+    cached, so the same command continues after an interruption.
 
     \b
     Example:

@@ -58,7 +58,7 @@ def budget(experiment: Experiment, network: Network) -> int:
     if hardware.multipliers:
         return hardware.multipliers
     if name == "none":
-        raise Refusal("hardware.multipliers may only be 0, all of the device's, where board.device names one, not "
+        raise Refusal("hardware.multipliers may be 0 (all of the device's) only if board.device names a device, not "
                       "'none'; give a number or a device")
     from circulant.boards.budget import whole
 
