@@ -50,7 +50,7 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
       circulant asic runs/digits-gru --library cells.lib --mhz 80 --samples 0
     """
     with extras("circulant asic", "amaranth", "cocotb"):
-        from circulant.boards.asic.catalogue import library
+        from circulant.boards.asic.cells.catalogue import library
         from circulant.boards.asic.flow import asic as made_of
         from circulant.boards.asic.flow import lines
         from circulant.boards.asic.macros import LEAST, model

@@ -111,6 +111,8 @@ class Hardware(Table):
     clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")
     reloadable: bool = key(False, "add a port that exchanges weights, and saves and restores states, at run time; see "
                            "reload.md")
+    clock_gating: bool = key(False, "give the registers of pipelines enables, so that the clock gates of an ASIC stop "
+                             "their clock while they are idle; see asic.md")
     family: str = key("generic", "FPGA family for whose memories and tools the Verilog is written; results and cycles "
                       "are the same for all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
     bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "

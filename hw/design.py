@@ -105,7 +105,8 @@ class Design:
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
-             objective: str = "throughput", family: str = "generic", bus: str = "none") -> Design:
+             objective: str = "throughput", family: str = "generic", bus: str = "none",
+             clock_gating: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -123,6 +124,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             array for each and one for all the one with the shorter period, of equals with the shorter latency.
         bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
             resets it, and reaches the configuration port; see docs/integration.md.
+        clock_gating: registers of pipelines have enables, known from the schedule, and hold what nobody waits for, for
+            ASICs whose clock gates then stop their clock; results and cycles are the same. See docs/asic.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -154,11 +157,12 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)
             plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-        target = VerilogTarget(PROFILES[family])
+        target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         manifest |= {"resources": counted.as_json(), "family": family, "objective": objective, "alternatives": others}
+        manifest |= {"clock_gating": True} if clock_gating else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)

@@ -7,7 +7,7 @@ import click
 
 from benchmarks import asic, boards, estimate, logic, place, synthesis
 from benchmarks.commands.group import as_json, main, note, show
-from circulant.boards.asic.catalogue import known
+from circulant.boards.asic.cells.catalogue import known
 from circulant.boards.placement import DEVICES
 
 
@@ -77,7 +77,11 @@ def _boards(path: str | None, names: tuple[str, ...], runs: str) -> None:
 @click.option("--runs", default="runs", show_default=True, type=click.Path(path_type=Path),
               help="Folder of run folders, whose networks are taken where they are there; else random weights.")
 @click.option("--samples", default=2, show_default=True, help="Sequences for the activity; 0 computes no energy.")
-@click.option("--levels", default=asic.LEVELS, show_default=True, help="Of logic between two registers.")
+@click.option("--kept", default="build/asic", show_default=True, type=click.Path(path_type=Path),
+              help="Folder of netlists and of earlier measurements, from which a call goes on.")
+@click.option("--levels", type=int, help="Of logic between two registers.  [default: 9 for sky130hd, else 6]")
+@click.option("--clock-gating/--no-clock-gating", "gated", default=True, show_default=True,
+              help="Generate with hardware.clock_gating.")
 @click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
 @as_json
 def _asic(path: str | None, names: tuple[str, ...], libraries: tuple[str, ...], **options: Any) -> None:
