@@ -96,7 +96,8 @@ class Top(wiring.Component):
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
         sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-        self.shared = [SharedArray(sharing[0].programs[0].whole, count=len(sharing))] if sharing else []
+        self.shared = [SharedArray(each.programs[0].whole, count=len(sharing), in_turn=each.in_turn)
+                       for each in sharing[:1]]
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1

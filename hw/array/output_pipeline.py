@@ -76,7 +76,7 @@ def chain_image(name: str, program: Program, chain: int) -> Image:
                 "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
                 "matrix": index,
                 "kind": kind,
-                "address": block // matrix.banks(program.shape.chains),
+                "address": matrix.places(program.shape).place(block)[1],
             }
         )
         (bias,) = packed(matrix.bias[row : row + 1], width)

@@ -41,11 +41,13 @@ class Sharing:
     Parameters:
         shape: the array.
         spacings: of each layer, see `Program`.
+        in_turn: whether layers get the array in turn, see `circulant.hw.array.shared.shared_array.SharedArray`.
     """
 
     layers: tuple[Simple, ...]
     shape: ArrayShape
     spacings: tuple[tuple[int, int, int], ...]
+    in_turn: bool = False
 
     @property
     def limit(self) -> str:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circulant.hw.array.order import Item, arrange, colour
+from circulant.hw.array.order import Item, RowPlaces, arrange, colour
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.arith.circulant import JointProduct, Product, multiplications
 from circulant.sim.arith.fixed import Integers
@@ -34,7 +34,7 @@ class ArrayShape:
     ``levels`` levels of logic at the most.
 
     Raises:
-        ValueError: when the rows are no multiple of the chains.
+        ValueError: when a number is not positive.
     """
 
     rows: int
@@ -44,8 +44,8 @@ class ArrayShape:
     levels: int = LEVELS
 
     def __post_init__(self) -> None:
-        if min(self.rows, self.columns, self.chains, self.fold) < 1 or self.rows % self.chains:
-            raise ValueError(f"An array must have rows that are a multiple of its chains, not {self!r}")
+        if min(self.rows, self.columns, self.chains, self.fold) < 1:
+            raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
 
     @property
     def lanes(self) -> int:
@@ -58,7 +58,7 @@ class ArrayShape:
     @property
     def slots(self) -> int:
         """Cycles that the rows of a pass take to leave."""
-        return self.rows // self.chains
+        return -(-self.rows // self.chains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +129,9 @@ class Matrix:
         scales = np.array(self.product.grid.row_scales or (0,) * self.rows)
         return [int(each) for each in self._interleaved(scales)]
 
-    def banks(self, chains: int) -> int:
-        """Chains that carry rows of one and the same gate."""
-        return max(1, chains // len(self.kinds))
+    def places(self, shape: ArrayShape) -> RowPlaces:
+        """Where the rows of a gate are kept, of which a pass of so many rows may hold a whole number of blocks only."""
+        return RowPlaces(self.blocks, max(1, shape.chains // len(self.kinds)), -(-shape.rows // len(self.kinds)))
 
     def _interleaved(self, rows: Integers) -> Integers:
         return rows.reshape(len(self.kinds), self.blocks, *rows.shape[1:]).swapaxes(0, 1).reshape(rows.shape)
@@ -212,6 +212,9 @@ class Program:
             if len(matrix.kinds) % shape.chains and shape.chains % len(matrix.kinds):
                 raise ValueError("The chains and the gates of a matrix must divide one another, not "
                                  f"{shape.chains} and {len(matrix.kinds)}")
+            if shape.rows % shape.chains and (shape.chains % len(matrix.kinds) or shape.rows % len(matrix.kinds)):
+                raise ValueError("Rows that are no multiple of the chains must be one of the gates of each matrix, and "
+                                 f"so must be the chains, not {shape.rows}, {shape.chains} and {len(matrix.kinds)}")
         self.shape, self.matrices, self._inputs, self.early = shape, list(matrices), inputs, early
         self.whole, self.place = self, Place()
         work = [self._work(self.matrices[index]) for index, _ in order]
@@ -283,7 +286,7 @@ class Program:
         """(matrix, row) that leave through a chain, pass by pass; the row is -1 where the array was idle."""
         rows = []
         for p in self.passes:
-            for slot in range(self.shape.slots):
-                row = p.first_row + slot * self.shape.chains + chain
-                rows.append((p.matrix, row if row < self.matrices[p.matrix].rows else -1))
+            for inside in range(chain, self.shape.slots * self.shape.chains, self.shape.chains):
+                row = p.first_row + inside
+                rows.append((p.matrix, row if inside < self.shape.rows and row < self.matrices[p.matrix].rows else -1))
         return rows

@@ -62,7 +62,7 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
 def _shared(sharing: Sharing, plans: Sequence[Plan]) -> tuple[int, ...]:
     """Cycles in which the blocks of a result leave layers that share an array."""
     elements = [plan.elements for plan in plans if isinstance(plan, LayerPlan)]
-    return shared_cost(sharing.layers, sharing.programs, elements[:len(sharing.layers)]).results
+    return shared_cost(sharing, elements[:len(sharing.layers)]).results
 
 
 def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:

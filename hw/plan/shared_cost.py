@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from circulant.hw.array.plans import Simple
+from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
 from circulant.hw.plan.shared_layer import SharedLayer
 
-__all__ = ["Cost", "sample_issues", "shared_cost"]
+__all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
 
 MOST_STEPS = 96
 """Steps that are played for a period at the most."""
@@ -41,44 +41,58 @@ class Cost:
         return self.results[-1]
 
 
-def shared_cost(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int]) -> Cost:
+def shared_cost(sharing: Sharing, elements: Sequence[int]) -> Cost:
     """The cost of recurrent and fully connected layers in a chain, whose sequences do not end.
 
     Parameters:
-        programs: of the layers, for one array.
         elements: of their pointwise units.
     """
-    taken, _ = _play(layers, programs, elements, closed=False)
+    return Cost(*period(sharing, elements), sample_results(sharing, elements))
+
+
+def period(sharing: Sharing, elements: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+    """The period and the steps, see `Cost`."""
+    taken, _, inside = _play(sharing, elements, closed=False)
     steps = [late - early for early, late in pairwise(taken)]
-    turns = _turns(steps) or len(steps) // 2
-    period = sum(steps[-turns:]) / turns
-    taken, given = _play(layers, programs, elements, closed=True)
-    return Cost(int(period) if period == int(period) else period, tuple(steps),
-                tuple(cycle - taken[-1] for cycle in given))
+    turns = _turns(steps, inside) or len(steps) // 2
+    mean = sum(steps[-turns:]) / turns
+    return int(mean) if mean == int(mean) else mean, tuple(steps)
 
 
-def sample_issues(layers: Sequence[Simple], programs: Sequence[Program],
-                  elements: Sequence[int]) -> list[tuple[int, int, int]]:
+def sample_results(sharing: Sharing, elements: Sequence[int]) -> tuple[int, ...]:
+    """The results in a closed loop, see `Cost`."""
+    taken, given, _ = _play(sharing, elements, closed=True)
+    return tuple(cycle - taken[-1] for cycle in given)
+
+
+def least_period(sharing: Sharing) -> int:
+    """Cycles in which the array issues all that a step needs: no period is shorter."""
+    return sum(program.cycles * program.shape.fold for program in sharing.programs[:_working(sharing)])
+
+
+def sample_issues(sharing: Sharing, elements: Sequence[int]) -> list[tuple[int, int, int]]:
     """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
     share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
     issues: list[tuple[int, int, int]] = []
-    taken, _ = _play(layers, programs, elements, closed=True, issues=issues)
+    taken, _, _ = _play(sharing, elements, closed=True, issues=issues)
     return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
 
 
-def _turns(steps: Sequence[int]) -> int:
+def _turns(steps: Sequence[int], inside: Sequence[int]) -> int:
     """After how many steps their cycles repeat: the last `SETTLED` of them or more, and all of such a turn, are those
-    of the turn before; 0 where they do not."""
+    of the turn before, and so are the steps ``inside`` the layers, as else these still fill; 0 where they do not."""
     for turn in range(1, len(steps) // 2 + 1):
         count = max(turn, SETTLED)
-        if len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]:
+        if (len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]
+                and inside[-1 - turn:] == inside[-1 - 2 * turn:-turn]):
             return turn
     return 0
 
 
-def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int], *,
-          closed: bool, issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int]]:
-    """Cycles in which the first layer has taken steps, and in which the blocks of the last result leave.
+def _play(sharing: Sharing, elements: Sequence[int], *, closed: bool,
+          issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int], list[int]]:
+    """Cycles in which the first layer has taken steps, those in which the blocks of the last result leave, and how many
+    steps were inside the layers whenever one was taken.
 
     Parameters:
         closed: three steps, each of which comes when the one before has left for long, and whose results all leave;
@@ -86,14 +100,17 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
             state have nothing to do.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
-    ends_at = next((n for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+    layers, programs = sharing.layers, sharing.programs
+    working = _working(sharing)
     if not closed:
-        layers = layers[:ends_at + 1]
+        layers = layers[:working]
     chain = [SharedLayer(*each) for each in zip(layers, programs, elements, strict=False)]
-    chain[-1].skips = not closed and ends_at < len(layers)
+    chain[-1].skips = not closed and getattr(layers[-1], "returns", "") == "last"
     drain, steps = _Drain(programs[0]), 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
+    inside: list[int] = []
+    last = -1
     offered, cycle, quiet = 0, 0, 0
     sizes = chain[0].x_blocks, chain[-1].blocks
     quiet_cycles = sum(program.cycles * program.shape.fold for program in programs) + 300
@@ -112,15 +129,17 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
             offered += 1
             if offered % sizes[0] == 0:
                 taken.append(cycle)
-                if not closed and _turns([late - early for early, late in pairwise(taken)]):
+                inside.append(len(taken) - chain[-1].done)
+                if not closed and _turns([late - early for early, late in pairwise(taken)], inside):
                     break
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
-        # Who is furthest behind goes first, but nobody is interrupted.
-        inside = [each for each in chain if each.phase]
-        asking = inside or [each for each in chain if each.asks]
-        granted = asking[-1] if asking else None
+        # Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
+        asking = [n for n, each in enumerate(chain) if each.phase] or [n for n, each in enumerate(chain) if each.asks]
+        if sharing.in_turn:
+            asking.sort(key=lambda n: (n <= last, n), reverse=True)
+        granted = chain[last := asking[-1]] if asking else None
         if issues is not None and granted is not None:
             issues.append((cycle, chain.index(granted), granted.command))
         ends = granted is not None and granted.ending
@@ -128,7 +147,13 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
         for each in chain:
             each.edge(cycle, granted is each, free)
         cycle += 1
-    return taken, given[-sizes[1]:]
+    return taken, given[-sizes[1]:], inside
+
+
+def _working(sharing: Sharing) -> int:
+    """How many of the layers work at every step: those up to the first one that gives its last state."""
+    return next((n + 1 for n, layer in enumerate(sharing.layers) if getattr(layer, "returns", "") == "last"),
+                len(sharing.layers))
 
 
 class _Drain:

@@ -43,6 +43,7 @@ class SharedLayer:
         command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
         skips: results do not leave, as they are not those of a last step.
+        done: steps whose results are there.
     """
 
     def __init__(self, layer: Simple, program: Program, elements: int) -> None:
@@ -80,7 +81,7 @@ class SharedLayer:
         self._done_fetches = 0
         self._results: deque[int] = deque()
         self._seconds: deque[int] = deque()
-        self._given, self._queued, self.offers = 0, 0, False
+        self._given, self._queued, self.offers, self.done = 0, 0, False, 0
         self.accepts = self.leaves = self.skips = False
         self._now = 0
 
@@ -240,6 +241,7 @@ class SharedLayer:
             return False, False
         self._results.popleft()
         self._given = (self._given + 1) % self.blocks
+        self.done += self._given == 0
         if self._sizes[0]:
             self._own.put(cycle, False)
             self._soon.put(cycle, False)

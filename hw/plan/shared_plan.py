@@ -8,7 +8,7 @@ from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import array_shapes, element_multiplications
-from circulant.hw.plan.shared_cost import Cost, shared_cost
+from circulant.hw.plan.shared_cost import Cost, least_period, period, sample_results, shared_cost
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
@@ -19,8 +19,12 @@ __all__ = ["least_shared", "shareable", "shared_plans"]
 FINALISTS = 5
 """Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
 
-NEARLY, EQUAL = 1 / 12, 1 / 40
+NEARLY, EQUAL = 1 / 12, 1 / 32
 """Shares by which an estimate may be above the best one for a second look, and an exact cost to count as equal."""
+
+
+SPACED = 3
+"""Arrays that are played with all spacings."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,15 @@ class Candidate:
     multipliers: int
     period: int
     latency: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A candidate, the spacing of all layers' passes, and whether they get the array in turn."""
+
+    candidate: Candidate
+    spacing: tuple[int, int, int]
+    in_turn: bool
 
 
 def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
@@ -68,21 +81,56 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
     if not found:
         raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
                       f"{multipliers}; raise hardware.multipliers")
-    plain = [(_cost(layers, each, (each.shape.slots, ROWS, each.shape.slots)), each)
-             for each in _finalists(found, objective)]
-    best = plain[_best([(cost, each.multipliers) for cost, each in plain], objective)][1]
-    spaced = [(_cost(layers, best, spacing), spacing) for spacing in spacings(best.shape)]
-    cost, spacing = spaced[_best([(cost, 0) for cost, _ in spaced], objective)]
-    elements, cost = _grown(layers, best, spacing, multipliers, cost)
-    return _plans(layers, best, spacing, cost.period, elements), cost
+    found = _finalists(found, objective)
+    plain = [Choice(each, spacing, in_turn) for each in found for spacing in _usual(each.shape)
+             for in_turn in (False, True)[:len(layers)]]
+    best = {(id(each.candidate), each.in_turn): each for each in _search(layers, plain, objective)[::-1]}
+    spaced = [replace(each, spacing=spacing) for each in list(best.values())[::-1][:SPACED]
+              for spacing in (each.spacing, *spacings(each.candidate.shape))]
+    chosen = _search(layers, spaced, objective)[0]
+    elements, cost = _grown(layers, chosen, multipliers)
+    return _plans(layers, chosen, cost.period, elements), cost
 
 
-def _grown(layers: Sequence[Simple], best: Candidate, spacing: tuple[int, int, int], multipliers: int,
-           cost: Cost) -> tuple[list[int], Cost]:
+def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
+    """Spacings for a first look: rows first, and columns first in the share that waits."""
+    yield shape.slots, ROWS, shape.slots
+    yield shape.slots, shape.slots, ROWS
+
+
+def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str) -> list[Choice]:
+    """The choices whose exact cost counts as equal to the best one by what the objective asks for, sorted by the other
+    figure. What cannot be as good, as its issues alone take longer, is not played."""
+    played: list[tuple[float, Choice]] = []
+    most = float("inf")
+    for each in choices:
+        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
+        if objective != "latency" and least_period(sharing) > most:
+            continue
+        first: float = sample_results(sharing, elements)[-1] if objective == "latency" else period(
+            sharing, elements)[0]
+        most = min(most, first * (1 + EQUAL))
+        played.append((first, each))
+    equal = [(first, each) for first, each in played if first <= most]
+
+    def other(first: float, each: Choice) -> tuple[float, float, int, bool, int]:
+        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
+        second: float = period(sharing, elements)[0] if objective == "latency" else sample_results(
+            sharing, elements)[-1]
+        shape = each.candidate.shape
+        return second, first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
+
+    keyed = [(other(*each), n) for n, each in enumerate(equal)]
+    return [equal[n][1] for _, n in sorted(keyed)]
+
+
+def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
     """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
     and the cost."""
+    best, sharing = chosen.candidate, _sharing(layers, chosen)
     k = matrices(layers[0])[0].product.block_size
     elements, left = [best.elements] * len(layers), multipliers - best.multipliers
+    cost = shared_cost(sharing, _elements(layers, elements))
     most = cost.period * (1 + EQUAL)
     while True:
         tried = []
@@ -90,7 +138,7 @@ def _grown(layers: Sequence[Simple], best: Candidate, spacing: tuple[int, int, i
             more = element_multiplications(layer) * elements[n]
             if 0 < more <= left and elements[n] < k:
                 grown = [each * 2 if at == n else each for at, each in enumerate(elements)]
-                found = _cost(layers, best, spacing, grown)
+                found = shared_cost(sharing, _elements(layers, grown))
                 if found.latency < cost.latency and found.period <= most:
                     tried.append((found.latency, more, n, grown, found))
         if not tried:
@@ -112,36 +160,28 @@ def _finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
     return [*first[:FINALISTS], *(each for each in second[:FINALISTS] if each not in first[:FINALISTS])]
 
 
-def _best(costs: Sequence[tuple[Cost, int]], objective: str) -> int:
-    """The place of the best cost, with multipliers: by what the objective asks for, of equals by the other figure."""
-    pairs = [(cost.latency, cost.period) if objective == "latency" else (cost.period, cost.latency)
-             for cost, _ in costs]
-    most = min(pairs)[0] * (1 + EQUAL)
-    return min((n for n, pair in enumerate(pairs) if pair[0] <= most),
-               key=lambda n: (pairs[n][1], pairs[n][0], costs[n][1]))
-
-
 def least_shared(layers: Sequence[Simple], levels: int) -> int:
     """The fewest multipliers with which these layers can share an array."""
     return min(each.multipliers for each in _candidates(layers, levels))
 
 
-def _plans(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int], period: float,
-           elements: Sequence[int] = ()) -> list[LayerPlan]:
-    """The plans of layers; with so many elements in each pointwise unit, or those of the candidate."""
-    sharing = Sharing(tuple(layers), chosen.shape, (spacing,) * len(layers))
+def _plans(layers: Sequence[Simple], chosen: Choice, period: float, elements: Sequence[int]) -> list[LayerPlan]:
+    """The plans of layers, with so many elements in each pointwise unit."""
+    shape, sharing = chosen.candidate.shape, _sharing(layers, chosen)
+    found = [LayerPlan(shape, own, multipliers=element_multiplications(layer) * each, cycles=period,
+                       spacing=chosen.spacing, sharing=sharing)
+             for layer, each, own in zip(layers, elements, _elements(layers, elements), strict=True)]
     k = matrices(layers[0])[0].product.block_size
-    found = [LayerPlan(chosen.shape, each if cells_of(layer) else 0, multipliers=element_multiplications(layer) * each,
-                       cycles=period, spacing=spacing, sharing=sharing)
-             for layer, each in zip(layers, elements or [chosen.elements] * len(layers), strict=True)]
-    return [replace(found[0], multipliers=found[0].multipliers + chosen.shape.multipliers(k)), *found[1:]]
+    return [replace(found[0], multipliers=found[0].multipliers + shape.multipliers(k)), *found[1:]]
 
 
-def _cost(layers: Sequence[Simple], chosen: Candidate, spacing: tuple[int, int, int],
-          elements: Sequence[int] = ()) -> Cost:
-    plans = _plans(layers, chosen, spacing, 0, elements)
-    programs = [plan.program(layer) for plan, layer in zip(plans, layers, strict=True)]
-    return shared_cost(layers, programs, [plan.elements for plan in plans])
+def _sharing(layers: Sequence[Simple], chosen: Choice) -> Sharing:
+    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), chosen.in_turn)
+
+
+def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:
+    """The elements of the pointwise units; 0 of a layer without one."""
+    return [elements if cells_of(layer) else 0 for layer, elements in zip(layers, each, strict=True)]
 
 
 def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
@@ -149,7 +189,7 @@ def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
     each = [matrices(layer) for layer in layers]
     k = each[0][0].product.block_size
     element = sum(map(element_multiplications, layers))
-    for shape in array_shapes([matrix for some in each for matrix in some], levels):
+    for shape in array_shapes([matrix for some in each for matrix in some], levels, uneven=True):
         issues = [(_issues(some, shape, late=False), _issues(some, shape, late=True)) for some in each]
         for elements in (2 ** n for n in range(k.bit_length())):
             ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]

@@ -6,9 +6,11 @@ sums. A layer without a state begins with its input's first block.
 """
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 
+from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.dispatch import PLACES, Dispatch
 from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import delay
 
 __all__ = ["EarlyDispatch"]
 
@@ -36,8 +38,8 @@ class EarlyDispatch(Dispatch):
         fits = self._fits(m, starts) & ~begun
         choices: list[tuple[Value, int]] = [(fits, AHEAD)]
         if commands[MAIN]:
-            whole, there = self._vectors(m, accepts, picks)
-            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & (there | fresh), MAIN),
+            whole, there = self._vectors(m, accepts, picks, starts, fresh)
+            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN),
                        (fits & whole, AHEAD)]
         if commands[SECOND]:
             waiting, other = Signal(range(3)), Signal()
@@ -65,8 +67,11 @@ class EarlyDispatch(Dispatch):
         self._count_turns(m)
         return m
 
-    def _vectors(self, m: Module, accepts: Value, picks: Value) -> tuple[Value, Value]:
-        """Whether the next step's input and state have come as a whole: those that are being read do not count."""
+    def _vectors(self, m: Module, accepts: Value, picks: Value, starts: Value, fresh: Value) -> tuple[Value, Value]:
+        """Whether the next step's input and state have come as a whole: those that are being read do not count. The
+        state of a first step, which is zero, comes when that of another step would, so that a sample takes as long
+        whether it ends its sequence or not.
+        """
         reads = []
         for command in (AHEAD, MAIN):
             read = Signal(name=f"reads_{command}")
@@ -75,9 +80,14 @@ class EarlyDispatch(Dispatch):
             with m.If(accepts & (picks == command)):
                 m.d.sync += read.eq(1)
             reads.append(read)
-        there = Signal()
+        there, zero = Signal(), Signal(init=1)
         m.d.sync += there.eq(self.state & ~reads[MAIN])
-        return self.inputs > reads[AHEAD], there & ~reads[MAIN]
+        with m.If(delay(m, self.ends, forward_latency(self._banks.k, self._banks.levels), name="ended",
+                        reset_less=False)):
+            m.d.sync += zero.eq(1)
+        with m.If(starts):
+            m.d.sync += zero.eq(0)
+        return self.inputs > reads[AHEAD], Mux(fresh, zero, there & ~reads[MAIN])
 
     def _note(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its vectors are.

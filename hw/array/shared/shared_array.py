@@ -1,9 +1,12 @@
 """An array that several layers share: each has a sequencer of its own, and in each cycle one of them gets the array.
 
-Who is furthest behind in the network goes first, so that a sample that is under way is done before the next one begins;
-what others have to do fills the gaps. A block product over several cycles is not interrupted.
+Either who is furthest behind in the network goes first, so that a sample that is under way is done before the next one
+begins, and what others have to do fills the gaps; or they go in turn, so that no layer waits for long and samples come
+at an even pace. A block product over several cycles is not interrupted.
 """
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -48,13 +51,14 @@ class SharedArray(wiring.Component):
     Parameters:
         program: see `circulant.hw.array.shared.merged.Merged`.
         count: of layers.
+        in_turn: whether behind each layer the next one that asks goes first; else who is furthest behind does.
 
     Members:
         port_…: of the layers, in the order of the network, see `array_port`.
     """
 
-    def __init__(self, program: Program, *, count: int) -> None:
-        self._program, self._count = program, count
+    def __init__(self, program: Program, *, count: int, in_turn: bool = False) -> None:
+        self._program, self._count, self._in_turn = program, count, in_turn
         super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
 
     @property
@@ -75,12 +79,11 @@ class SharedArray(wiring.Component):
         m.submodules.array = array = LaneArray(name=NAME, program=self._program)
         shape, ports = self._program.shape, self.ports
 
-        # Who gets the array: whoever is in the middle of a block product, else the furthest behind of those that ask.
+        # Who gets the array: whoever is in the middle of a block product, else the first of those that ask.
         inside = Cat(port.issue.phase != 0 for port in ports)
-        asked: Value = Const(0)
-        for port, mine in zip(ports[::-1], list(inside)[::-1], strict=True):
-            m.d.comb += port.grant.eq(port.issue.valid & (mine | ~(asked | inside.any())))
-            asked = asked | port.issue.valid
+        asks = Cat(port.issue.valid for port in ports)
+        for port, mine, first in zip(ports, inside, self._first(m, ports, asks), strict=True):
+            m.d.comb += port.grant.eq(port.issue.valid & (mine | (first & ~inside.any())))
 
         # Its issue, and its spectra when they come.
         late = [delay(m, port.grant, SPECTRA, name=f"granted_{n}") for n, port in enumerate(ports)]
@@ -111,3 +114,14 @@ class SharedArray(wiring.Component):
                 given = getattr(port, f"o_{c}")
                 m.d.comb += [getattr(given, name).eq(getattr(chain, name)) for name in chain.signature.members]
         return m
+
+    def _first(self, m: Module, ports: Sequence[wiring.PureInterface], asks: Value) -> list[Value]:
+        """For each layer whether it goes before all others that ask."""
+        if not self._in_turn:
+            return [~asks[n + 1:].any() for n in range(len(ports))]
+        behind = Signal(len(ports))  # Those behind the layer that had the array last.
+        later = asks & behind
+        for n, port in enumerate(ports):
+            with m.If(port.grant):
+                m.d.sync += behind.eq((1 << len(ports)) - (2 << n))
+        return [Mux(later.any(), behind[n] & ~later[:n].any(), ~asks[:n].any()) for n in range(len(ports))]
