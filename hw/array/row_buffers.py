@@ -9,8 +9,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.array.order import RowPlaces
 from circulant.hw.array.output_pipeline import chain_output
+from circulant.hw.array.passes.order import RowPlaces
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import Platform
 
@@ -82,14 +82,13 @@ class RowBuffers(wiring.Component):
 
         # The memories of each gate, a bank for each chain that carries rows of it.
         for number, matrix in self._chosen:
-            kinds = len(matrix.kinds)
             places = matrix.places(self._program.shape)
             banks, depth = places.banks, places.depth
             at, address = self._block_place(m, places, matrix.kinds[0])
             for kind, name in enumerate(matrix.kinds):
                 values = []
                 for bank in range(banks):
-                    chain = chains[(bank * kinds + kind) % len(chains)]
+                    chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
                     write, read = mem.write_port(), mem.read_port()
                     m.d.comb += [

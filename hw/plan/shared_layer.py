@@ -89,12 +89,15 @@ class SharedLayer:
     def _completed(program: Program, number: int) -> tuple[int, list[int]]:
         """The stage of a pass, and the cycles from its end to where each block that it makes whole can be fetched."""
         p, shape = program.passes[number], program.shape
-        matrix = program.matrices[p.matrix]
-        if not matrix.completes:
-            return matrix.stage, []
-        kinds, rows = len(matrix.kinds), array_latency(matrix.product.block_size, shape) + row_buffers.LATENCY
-        whole = range(p.first_row + (-p.first_row - 1) % kinds, min(p.first_row + shape.rows, matrix.rows), kinds)
-        return matrix.stage, [rows + (row - p.first_row) // shape.chains for row in whole]
+        stage, rows = program.matrices[p.matrix].stage, array_latency(
+            program.matrices[p.matrix].product.block_size, shape) + row_buffers.LATENCY
+        found = []
+        for row in range(shape.rows):
+            index, at = program.row_of(number, row)
+            kinds = len(program.matrices[index].kinds)
+            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1:
+                found.append(rows + row // shape.chains)
+        return stage, found
 
     @property
     def takes(self) -> bool:
@@ -134,8 +137,9 @@ class SharedLayer:
         done = moves and self._at == len(self._issues[self.command]) - 1
         ended = self.command if done else -1
         if moves and self._ends(self.command, self._at, self._leads):
-            stage, blocks = self._whole_rows[self._issues[self.command][self._at].number]
-            self._ready[stage].extend([cycle + each for each in blocks])
+            issue = self._issues[self.command][self._at]
+            stage, blocks = self._whole_rows[issue.number]
+            self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
         pick, leads = self._pick(), not self._begun
         accepted = pick if not self._active or done else -1
         zero = accepted == MAIN and (self._fresh if leads else self._kept_zero)

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from circulant.hw.array.layer_programs import ROWS, matrices, spacings
+from circulant.hw.array.layer_programs import ROWS, matrices, mixes, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
@@ -189,8 +189,10 @@ def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
     each = [matrices(layer) for layer in layers]
     k = each[0][0].product.block_size
     element = sum(map(element_multiplications, layers))
-    for shape in array_shapes([matrix for some in each for matrix in some], levels, uneven=True):
-        issues = [(_issues(some, shape, late=False), _issues(some, shape, late=True)) for some in each]
+    shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
+    for shape in (*shapes, *_abreast_shapes(layers, levels)):
+        issues = [(_issues(layer, some, shape, late=False), _issues(layer, some, shape, late=True))
+                  for layer, some in zip(layers, each, strict=True)]
         for elements in (2 ** n for n in range(k.bit_length())):
             ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
             alone = max(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
@@ -199,10 +201,29 @@ def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
                             sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True)))
 
 
-def _issues(found: Sequence[Matrix], shape: ArrayShape, *, late: bool) -> int:
-    """Cycles in which an array of a shape issues the block products of matrices once; those that are ``late`` wait for
+def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
+    """Shapes in whose passes all gates of a GRU are side by side, see `circulant.hw.array.layer_programs.mixes`; none
+    where another layer's gates do not fit them."""
+    found = [matrices(layer) for layer in layers if mixes(layer, ArrayShape(3, 1, 3))]
+    others = [matrix for layer in layers if not mixes(layer, ArrayShape(3, 1, 3)) for matrix in matrices(layer)]
+    if not found or any(len(matrix.kinds) > 1 for matrix in others):
+        return
+    rows = {-(-each[0].rows // n) * 3 for each in found for n in range(1, each[0].rows + 1)}
+    columns = {-(-matrix.columns // n) for each in found for matrix in (each[0], each[2])
+               for n in range(1, matrix.columns + 1)}
+    for chains in (3, 6):
+        for r in (each for each in rows if each >= chains):
+            for c in columns:
+                yield ArrayShape(r, c, chains, levels=levels)
+
+
+def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool) -> int:
+    """Cycles in which an array of a shape issues the block products of a layer once; those that are ``late`` wait for
     the input, or for what comes of it."""
     total = 0
+    if mixes(layer, shape):
+        shares = [-(-matrix.columns // shape.columns) for matrix in (found[0], found[2])[:1 if late else 2]]
+        return -(-3 * found[0].rows // shape.rows) * max(sum(shares), shape.slots * len(shares))
     for matrix in found:
         parts = [part for part in matrix.parts if not late or part.vector or not part.column]
         groups = sum(-(-len(part.columns) // shape.columns) for part in parts)

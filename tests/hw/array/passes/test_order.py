@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.order import Item, arrange, colour
+from circulant.hw.array.passes.order import Item, arrange, colour
 
 
 @st.composite

@@ -85,5 +85,5 @@ class RowPlaces(NamedTuple):
 
     @property
     def even(self) -> bool:
-        """Whether each bank takes as many blocks of a pass, so that the bank of a block is its number's remainder."""
-        return not self.passed % self.banks
+        """Whether each bank takes as many blocks of a pass, and bits of a block's number say which it is."""
+        return not self.passed % self.banks and not self.banks & self.banks - 1
