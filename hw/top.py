@@ -96,7 +96,7 @@ class Top(wiring.Component):
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
         sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-        self.shared = [SharedArray(each.programs[0].whole, count=len(sharing), in_turn=each.in_turn)
+        self.shared = [SharedArray(each.programs[0].whole, count=len(sharing), in_turn=each.in_turn, config=config)
                        for each in sharing[:1]]
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
@@ -136,7 +136,7 @@ class Top(wiring.Component):
 
         # The array that layers share.
         for shared in self.shared:
-            m.submodules.shared = separate_module(platform, shared, "circulant_shared_array")
+            m.submodules.shared = separate_module(None if self.config else platform, shared, "circulant_shared_array")
             for port, unit in zip(shared.ports, [unit for unit in units if hasattr(unit, "array")], strict=True):
                 wiring.connect(m, unit.array, port)
 

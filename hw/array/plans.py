@@ -1,18 +1,20 @@
 """Shares of layers: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan"]
+           "StreamPlan", "rebound"]
 
 Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
@@ -41,6 +43,8 @@ class Sharing:
     Parameters:
         shape: the array.
         spacings: of each layer, see `Program`.
+        eager: whether products with a state may come before the sample. Not so in a reloadable design, which must stand
+            still without one.
         in_turn: whether layers get the array in turn, see `circulant.hw.array.shared.shared_array.SharedArray`.
     """
 
@@ -48,6 +52,7 @@ class Sharing:
     shape: ArrayShape
     spacings: tuple[tuple[int, int, int], ...]
     in_turn: bool = False
+    eager: bool = True
 
     @property
     def limit(self) -> str:
@@ -106,6 +111,15 @@ class LayerPlan:
         found = replace(self, cycles=cycles)
         found._programs.update(self._programs)
         return found
+
+
+def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
+    """The plans of other layers of the same structure: those of layers that share an array know them."""
+    sharing = next((plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing), None)
+    if sharing is None:
+        return list(plans)
+    own = replace(sharing, layers=cast("tuple[Simple, ...]", tuple(layers[:len(sharing.layers)])))
+    return [replace(plan, sharing=own) if isinstance(plan, LayerPlan) else plan for plan in plans]
 
 
 @dataclass(frozen=True)

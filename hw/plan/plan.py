@@ -80,7 +80,7 @@ class Alternative:
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-         objective: str = "throughput") -> list[Plan]:
+         objective: str = "throughput", reloadable: bool = False) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
 
@@ -89,21 +89,24 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
             every step of an LSTM overlaps with those of others.
         levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
         objective: one of `OBJECTIVES`.
+        reloadable: whether weights are exchanged, see `Sharing`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
             hardware or none for several streams.
     """
     if objective != "throughput":
-        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)[0].plans
+        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
+                            reloadable=reloadable)[0].plans
     found = _ladders(network, multipliers, streams, levels, objective)
     short = sum(rung_multipliers(each.rungs[0]) for each in found) > multipliers
     return _separate(network, multipliers, found, _one_array(network, streams, levels) if short else "")
 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-                 objective: str) -> list[Alternative]:
-    """The engines that a network can have within a budget, the best first, for an objective other than "throughput".
+                 objective: str, reloadable: bool = False) -> list[Alternative]:
+    """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
+    for the parameters see `plan`.
 
     Raises:
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
@@ -119,7 +122,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     if sum(rung_multipliers(each.rungs[0]) for each in ladders) <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
-    one, cost = shared_plans(layers, multipliers, levels=levels, objective=aim)
+    one, cost = shared_plans(layers, multipliers, levels=levels, objective=aim, eager=not reloadable)
     found.append(Alternative(ONE, [*one, *(each.rungs[0][0] for each in ladders[len(one):])], cost.period,
                              cost.latency))
     order = {"auto": lambda each: (each.period, each.latency), "latency": lambda each: (each.latency, each.period),

@@ -104,7 +104,7 @@ def _play(sharing: Sharing, elements: Sequence[int], *, closed: bool,
     working = _working(sharing)
     if not closed:
         layers = layers[:working]
-    chain = [SharedLayer(*each) for each in zip(layers, programs, elements, strict=False)]
+    chain = [SharedLayer(*each, eager=sharing.eager) for each in zip(layers, programs, elements, strict=False)]
     chain[-1].skips = not closed and getattr(layers[-1], "returns", "") == "last"
     drain, steps = _Drain(programs[0]), 3 if closed else MOST_STEPS
     taken: list[int] = []

@@ -46,9 +46,9 @@ class SharedLayer:
         done: steps whose results are there.
     """
 
-    def __init__(self, layer: Simple, program: Program, elements: int) -> None:
+    def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
-        self._columns, self._fold = shape.columns, shape.fold
+        self._columns, self._fold, self._eager = shape.columns, shape.fold, eager
         self._issues = program.commands
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
         self._units = stages(layer, elements, shape.levels)
@@ -165,12 +165,12 @@ class SharedLayer:
 
     def _pick(self) -> int:
         """The command that the dispatch offers, the most urgent one; -1 without one."""
-        fits = self._fits and not self._begun
+        fits, whole = self._fits and not self._begun, self._inputs > self._reads[AHEAD]
         if not self._joint:
-            return AHEAD if fits else -1
-        if fits and self._inputs > self._reads[AHEAD]:
+            return AHEAD if fits and (whole or self._eager) else -1
+        if fits and whole:
             return AHEAD
-        if fits and (self._fresh or (self._there and not self._reads[MAIN])):
+        if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
             return MAIN
         if self._waiting:
             return SECOND

@@ -40,11 +40,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate, the spacing of all layers' passes, and whether they get the array in turn."""
+    """A candidate, the spacing of all layers' passes, and what `Sharing` says of the order."""
 
     candidate: Candidate
     spacing: tuple[int, int, int]
     in_turn: bool
+    eager: bool
 
 
 def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
@@ -67,12 +68,13 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
     return tuple(simple)
 
 
-def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, objective: str) -> tuple[list[LayerPlan],
-                                                                                                   Cost]:
+def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, objective: str,
+                 eager: bool = True) -> tuple[list[LayerPlan], Cost]:
     """The plan of each layer, and their cost.
 
     Parameters:
         objective: "latency" of a sample, or "area", the shortest period.
+        eager: see `Sharing`.
 
     Raises:
         Refusal: when the multipliers are too few for one lane.
@@ -82,7 +84,7 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
         raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
                       f"{multipliers}; raise hardware.multipliers")
     found = _finalists(found, objective)
-    plain = [Choice(each, spacing, in_turn) for each in found for spacing in _usual(each.shape)
+    plain = [Choice(each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
              for in_turn in (False, True)[:len(layers)]]
     best = {(id(each.candidate), each.in_turn): each for each in _search(layers, plain, objective)[::-1]}
     spaced = [replace(each, spacing=spacing) for each in list(best.values())[::-1][:SPACED]
@@ -176,7 +178,8 @@ def _plans(layers: Sequence[Simple], chosen: Choice, period: float, elements: Se
 
 
 def _sharing(layers: Sequence[Simple], chosen: Choice) -> Sharing:
-    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), chosen.in_turn)
+    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), chosen.in_turn,
+                   chosen.eager)
 
 
 def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:

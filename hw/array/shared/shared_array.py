@@ -17,6 +17,7 @@ from circulant.hw.array.parts import Parts, array_parts
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 
 __all__ = ["NAME", "SharedArray", "array_port"]
@@ -52,13 +53,14 @@ class SharedArray(wiring.Component):
         program: see `circulant.hw.array.shared.merged.Merged`.
         count: of layers.
         in_turn: whether behind each layer the next one that asks goes first; else who is furthest behind does.
+        config: the port of a reloadable design; None otherwise.
 
     Members:
         port_…: of the layers, in the order of the network, see `array_port`.
     """
 
-    def __init__(self, program: Program, *, count: int, in_turn: bool = False) -> None:
-        self._program, self._count, self._in_turn = program, count, in_turn
+    def __init__(self, program: Program, *, count: int, in_turn: bool = False, config: Config | None = None) -> None:
+        self._program, self._count, self._in_turn, self._config = program, count, in_turn, config
         super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
 
     @property
@@ -68,7 +70,7 @@ class SharedArray(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._program)
+        return array_parts(self._program) if self._config is None else array_parts(self._program).loadable
 
     @property
     def images(self) -> list[Image]:
@@ -76,7 +78,7 @@ class SharedArray(wiring.Component):
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        m.submodules.array = array = LaneArray(name=NAME, program=self._program)
+        m.submodules.array = array = LaneArray(name=NAME, program=self._program, config=self._config)
         shape, ports = self._program.shape, self.ports
 
         # Who gets the array: whoever is in the middle of a block product, else the first of those that ask.
