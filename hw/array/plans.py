@@ -115,11 +115,16 @@ class LayerPlan:
 
 def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
     """The plans of other layers of the same structure: those of layers that share an array know them."""
-    sharing = next((plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing), None)
-    if sharing is None:
-        return list(plans)
-    own = replace(sharing, layers=cast("tuple[Simple, ...]", tuple(layers[:len(sharing.layers)])))
-    return [replace(plan, sharing=own) if isinstance(plan, LayerPlan) else plan for plan in plans]
+    found: list[Plan] = []
+    own: dict[Sharing, Sharing] = {}
+    for n, plan in enumerate(plans):
+        if isinstance(plan, LayerPlan) and plan.sharing is not None:
+            if plan.sharing not in own:
+                its = tuple(layers[n:n + len(plan.sharing.layers)])
+                own[plan.sharing] = replace(plan.sharing, layers=cast("tuple[Simple, ...]", its))
+            plan = replace(plan, sharing=own[plan.sharing])
+        found.append(plan)
+    return found
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class Program:
 
     @property
     def joint_gates(self) -> tuple[int, int]:
-        """Of the gates that are abreast in passes with rows of two matrices, how many go on from the command that leads
+        """Gates abreast in passes with rows of two matrices: how many of them go on from the command that leads
         to the other one, and how many there are; (0, 1) without such passes."""
         return next(((matrix.first_gate, matrix.gates) for matrix in self.matrices if matrix.beside), (0, 1))
 

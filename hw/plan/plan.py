@@ -26,7 +26,8 @@ OBJECTIVES = ("throughput", "auto", "latency", "area")
 with the shorter period, of equals with the shorter latency; the one with the shorter latency; one array for all, with
 the shortest period."""
 
-EACH, ONE = "an array for each layer", "one array for all layers"
+EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
+                     "an array for each group of layers with one block size")
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
@@ -113,7 +114,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     """
     ladders = _ladders(network, multipliers, streams, levels, objective)
     try:
-        layers = shareable(network, streams)
+        groups = shareable(network, streams)
     except Refusal:
         if objective != "auto":
             raise
@@ -122,11 +123,11 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     if sum(rung_multipliers(each.rungs[0]) for each in ladders) <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
-    one, cost = shared_plans(layers, multipliers, levels=levels, objective=aim, eager=not reloadable)
-    found.append(Alternative(ONE, [*one, *(each.rungs[0][0] for each in ladders[len(one):])], cost.period,
-                             cost.latency))
+    one, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    behind = [each.rungs[0][0] for each in ladders[len(one):]]
+    found.append(Alternative(ONE if len(groups) == 1 else GROUPS, [*one, *behind], cost.period, cost.latency))
     order = {"auto": lambda each: (each.period, each.latency), "latency": lambda each: (each.latency, each.period),
-             "area": lambda each: (each.engines != ONE, 0)}
+             "area": lambda each: (each.engines == EACH, 0)}
     return sorted(found, key=order[objective])
 
 
@@ -185,7 +186,7 @@ def _one_array(network: Network, streams: int, levels: int) -> str:
         least = least_shared(shareable(network, streams), levels)
     except Refusal:
         return ""
-    return f", or set hardware.objective to 'area': one array for all layers needs {least}"
+    return f", or set hardware.objective to 'area': layers that share an array need {least}"
 
 
 Ladders = list[Sequence[Rung]]

@@ -1,4 +1,4 @@
-"""The exact cost of layers that share an array, in Python: all their counters, cycle by cycle.
+"""The exact cost of layers that share arrays, in Python: all their counters, cycle by cycle.
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
+from circulant.hw.plan.links import Direct, link
 from circulant.hw.plan.shared_layer import SharedLayer
 
 __all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
@@ -41,40 +42,45 @@ class Cost:
         return self.results[-1]
 
 
-def shared_cost(sharing: Sharing, elements: Sequence[int]) -> Cost:
+def shared_cost(groups: Sequence[Sharing], elements: Sequence[int]) -> Cost:
     """The cost of recurrent and fully connected layers in a chain, whose sequences do not end.
 
     Parameters:
+        groups: of layers that follow each other, each with an array.
         elements: of their pointwise units.
     """
-    return Cost(*period(sharing, elements), sample_results(sharing, elements))
+    return Cost(*period(groups, elements), sample_results(groups, elements))
 
 
-def period(sharing: Sharing, elements: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+def period(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[float, tuple[int, ...]]:
     """The period and the steps, see `Cost`."""
-    taken, _, inside = _play(sharing, elements, closed=False)
+    taken, _, inside = _play(groups, elements, closed=False)
     steps = [late - early for early, late in pairwise(taken)]
     turns = _turns(steps, inside) or len(steps) // 2
     mean = sum(steps[-turns:]) / turns
     return int(mean) if mean == int(mean) else mean, tuple(steps)
 
 
-def sample_results(sharing: Sharing, elements: Sequence[int]) -> tuple[int, ...]:
+def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[int, ...]:
     """The results in a closed loop, see `Cost`."""
-    taken, given, _ = _play(sharing, elements, closed=True)
+    taken, given, _ = _play(groups, elements, closed=True)
     return tuple(cycle - taken[-1] for cycle in given)
 
 
-def least_period(sharing: Sharing) -> int:
-    """Cycles in which the array issues all that a step needs: no period is shorter."""
-    return sum(program.cycles * program.shape.fold for program in sharing.programs[:_working(sharing)])
+def least_period(groups: Sequence[Sharing]) -> int:
+    """Cycles in which the busiest array issues all that a step needs: no period is shorter."""
+    left, found = _working(groups), [0]
+    for each in groups:
+        found.append(sum(program.cycles * program.shape.fold for program in each.programs[:max(0, left)]))
+        left -= len(each.layers)
+    return max(found)
 
 
-def sample_issues(sharing: Sharing, elements: Sequence[int]) -> list[tuple[int, int, int]]:
+def sample_issues(groups: Sequence[Sharing], elements: Sequence[int]) -> list[tuple[int, int, int]]:
     """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
     share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
     issues: list[tuple[int, int, int]] = []
-    taken, _, _ = _play(sharing, elements, closed=True, issues=issues)
+    taken, _, _ = _play(groups, elements, closed=True, issues=issues)
     return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
 
 
@@ -89,7 +95,7 @@ def _turns(steps: Sequence[int], inside: Sequence[int]) -> int:
     return 0
 
 
-def _play(sharing: Sharing, elements: Sequence[int], *, closed: bool,
+def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
           issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int], list[int]]:
     """Cycles in which the first layer has taken steps, those in which the blocks of the last result leave, and how many
     steps were inside the layers whenever one was taken.
@@ -100,31 +106,36 @@ def _play(sharing: Sharing, elements: Sequence[int], *, closed: bool,
             state have nothing to do.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
-    layers, programs = sharing.layers, sharing.programs
-    working = _working(sharing)
+    served = [(layer, program, each) for each in groups
+              for layer, program in zip(each.layers, each.programs, strict=True)]
     if not closed:
-        layers = layers[:working]
-    chain = [SharedLayer(*each, eager=sharing.eager) for each in zip(layers, programs, elements, strict=False)]
-    chain[-1].skips = not closed and getattr(layers[-1], "returns", "") == "last"
-    drain, steps = _Drain(programs[0]), 3 if closed else MOST_STEPS
+        served = served[:_working(groups)]
+    chain = [SharedLayer(layer, program, count, eager=each.eager)
+             for (layer, program, each), count in zip(served, elements, strict=False)]
+    chain[-1].skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+    members = [[layer for layer, (_, _, own) in zip(chain, served, strict=True) if own is each] for each in groups]
+    arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
+    sizes_of = [program.matrices[0].product.block_size for _, program, _ in served]
+    links = [Direct(), *(link(served[n][0].outputs, k_in, k_out) for n, (k_in, k_out) in enumerate(pairwise(sizes_of))),
+             Direct()]
+    steps = 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
     inside: list[int] = []
-    last = -1
     offered, cycle, quiet = 0, 0, 0
     sizes = chain[0].x_blocks, chain[-1].blocks
-    quiet_cycles = sum(program.cycles * program.shape.fold for program in programs) + 300
+    quiet_cycles = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
     while len(given) < steps * sizes[1] if closed else len(taken) < steps:
         waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
                                                         (offered and quiet < quiet_cycles))
         came = not waits and offered < steps * sizes[0]
-        for before, behind in zip([None, *chain], [*chain, None], strict=True):
-            valid = came if before is None else before.offers
-            ready = True if behind is None else behind.takes
+        for before, between, behind in zip([None, *chain], links, [*chain, None], strict=True):
+            leaves, accepts = between.step(came if before is None else before.offers,
+                                           True if behind is None else behind.takes)
             if before is not None:
-                before.leaves = valid and ready
+                before.leaves = leaves
             if behind is not None:
-                behind.accepts = valid and ready
+                behind.accepts = accepts
         if chain[0].accepts:
             offered += 1
             if offered % sizes[0] == 0:
@@ -135,25 +146,47 @@ def _play(sharing: Sharing, elements: Sequence[int], *, closed: bool,
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
-        # Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
-        asking = [n for n, each in enumerate(chain) if each.phase] or [n for n, each in enumerate(chain) if each.asks]
-        if sharing.in_turn:
-            asking.sort(key=lambda n: (n <= last, n), reverse=True)
-        granted = chain[last := asking[-1]] if asking else None
-        if issues is not None and granted is not None:
-            issues.append((cycle, chain.index(granted), granted.command))
-        ends = granted is not None and granted.ending
-        free = drain.next(ends)
-        for each in chain:
-            each.edge(cycle, granted is each, free)
+        for array, found in arrays:
+            granted, free = array.grant()
+            if issues is not None and granted is not None:
+                issues.append((cycle, chain.index(granted), granted.command))
+            for each in found:
+                each.edge(cycle, granted is each, free)
         cycle += 1
     return taken, given[-sizes[1]:], inside
 
 
-def _working(sharing: Sharing) -> int:
+def _working(groups: Sequence[Sharing]) -> int:
     """How many of the layers work at every step: those up to the first one that gives its last state."""
-    return next((n + 1 for n, layer in enumerate(sharing.layers) if getattr(layer, "returns", "") == "last"),
-                len(sharing.layers))
+    layers = [layer for each in groups for layer in each.layers]
+    return next((n + 1 for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+
+
+class _Array:
+    """The arbiter of an array.
+
+    Parameters:
+        members: layers that it serves.
+    """
+
+    def __init__(self, sharing: Sharing, members: Sequence[SharedLayer]) -> None:
+        self._in_turn, self._members, self._last = sharing.in_turn, members, -1
+        self._drain = _Drain(sharing.programs[0])
+
+    def grant(self) -> tuple[SharedLayer | None, bool]:
+        """Who gets the array in this cycle, and whether an issue of the next one that ends a pass finds the drain free.
+
+        Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
+        """
+        asking = ([n for n, each in enumerate(self._members) if each.phase]
+                  or [n for n, each in enumerate(self._members) if each.asks])
+        if self._in_turn:
+            asking.sort(key=lambda n: (n <= self._last, n), reverse=True)
+        if not asking:
+            return None, self._drain.next(False)
+        self._last = asking[-1]
+        granted = self._members[self._last]
+        return granted, self._drain.next(granted.ending)
 
 
 class _Drain:

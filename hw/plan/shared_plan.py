@@ -1,7 +1,10 @@
-"""One array for all layers of a network: which it can be, and its exact cost."""
+"""One array for all layers of a network, or for each group with one block size: which it can be, and its exact cost."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import cast
+
+import numpy as np
 
 from circulant.hw.array.layer_programs import ROWS, matrices, mixes, spacings
 from circulant.hw.array.plans import LayerPlan, Sharing, Simple
@@ -9,6 +12,7 @@ from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import array_shapes, element_multiplications
 from circulant.hw.plan.shared_cost import Cost, least_period, period, sample_results, shared_cost
+from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.network import Network
@@ -21,7 +25,6 @@ FINALISTS = 5
 
 NEARLY, EQUAL = 1 / 12, 1 / 32
 """Shares by which an estimate may be above the best one for a second look, and an exact cost to count as equal."""
-
 
 SPACED = 3
 """Arrays that are played with all spacings."""
@@ -48,8 +51,8 @@ class Choice:
     eager: bool
 
 
-def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
-    """The layers of a network that can share an array.
+def shareable(network: Network, streams: int) -> tuple[tuple[Simple, ...], ...]:
+    """The layers of a network that can share arrays: groups of those that follow each other and have one block size.
 
     Raises:
         Refusal: when there are others, or they cannot.
@@ -60,29 +63,65 @@ def shareable(network: Network, streams: int) -> tuple[Simple, ...]:
         if layer.kind not in ("linear", "gru", "lstm", "rnn"):
             raise Refusal(f"{why} layer {layer.name!r} is a {layer.kind}, and not recurrent or fully connected")
     simple = cast("list[Simple]", found)
-    sizes = {matrices(layer)[0].product.block_size for layer in simple}
-    if len(sizes) > 1 or sizes == {1}:
-        raise Refusal(f"{why} the block sizes of {network.name!r} are {sorted(sizes)}, and not one above 1")
+    for layer in simple:
+        if block_size(layer) == 1:
+            raise Refusal(f"{why} layer {layer.name!r} is dense: an array that is shared has blocks")
     if streams > 1:
         raise Refusal(f"{why} {streams} sequences are interleaved; set hardware.streams to 1")
-    return tuple(simple)
+    return tuple(tuple(group) for _, group in groupby(simple, block_size))
 
 
-def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, objective: str,
+def block_size(layer: Simple) -> int:
+    """The block size of a layer with one array."""
+    return matrices(layer)[0].product.block_size
+
+
+def shared_plans(groups: Sequence[Sequence[Simple]], multipliers: int, *, levels: int, objective: str,
                  eager: bool = True) -> tuple[list[LayerPlan], Cost]:
-    """The plan of each layer, and their cost.
+    """The plan of each layer, with an array for each group, and their cost. Of several groups the slowest one gets the
+    next multipliers, again and again.
 
     Parameters:
         objective: "latency" of a sample, or "area", the shortest period.
         eager: see `Sharing`.
 
     Raises:
-        Refusal: when the multipliers are too few for one lane.
+        Refusal: when the multipliers are too few for one lane of each group.
     """
-    found = [each for each in _candidates(layers, levels) if each.multipliers <= multipliers]
-    if not found:
-        raise Refusal(f"One array for all layers needs at least {least_shared(layers, levels)} multipliers, not "
-                      f"{multipliers}; raise hardware.multipliers")
+    ladders = [_ladder(list(_candidates(layers, levels))) for layers in groups]
+    shape = 1, len(ladders), max(map(len, ladders))
+    costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
+    for n, each in enumerate(ladders):
+        costs[0, n, :len(each)], cycles[0, n, :len(each)] = [c.multipliers for c in each], [c.period for c in each]
+    chosen, left = shares(costs, cycles, np.array([multipliers]))
+    if left[0] < 0:
+        arrays = "One array for all layers" if len(groups) == 1 else "An array for each of the block sizes in a row"
+        raise Refusal(f"{arrays} needs at least {least_shared(groups, levels)} multipliers, not {multipliers}; raise "
+                      "hardware.multipliers")
+    rungs = [each[at] for each, at in zip(ladders, chosen[0].tolist(), strict=True)]
+    slowest = max(range(len(rungs)), key=lambda n: rungs[n].period)
+    plans: list[LayerPlan] = []
+    for n, (layers, rung) in enumerate(zip(groups, rungs, strict=True)):
+        budget = rung.multipliers + (int(left[0]) if n == slowest else 0)
+        found = [each for each in _candidates(layers, levels) if each.multipliers <= budget]
+        plans += _group_plans(layers, found, budget, objective=objective, eager=eager)
+    cost = shared_cost(list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)),
+                       [plan.elements for plan in plans])
+    return [replace(plan, cycles=cost.period) for plan in plans], cost
+
+
+def _ladder(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The useful candidates by their estimates, from the smallest to the fastest."""
+    found: list[Candidate] = []
+    for each in sorted(candidates, key=lambda each: (each.multipliers, each.period)):
+        if not found or each.period < found[-1].period:
+            found.append(each)
+    return found
+
+
+def _group_plans(layers: Sequence[Simple], found: Sequence[Candidate], multipliers: int, *, objective: str,
+                 eager: bool) -> list[LayerPlan]:
+    """The plans of layers with one array, from the candidates that fit."""
     found = _finalists(found, objective)
     plain = [Choice(each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
              for in_turn in (False, True)[:len(layers)]]
@@ -90,8 +129,7 @@ def shared_plans(layers: Sequence[Simple], multipliers: int, *, levels: int, obj
     spaced = [replace(each, spacing=spacing) for each in list(best.values())[::-1][:SPACED]
               for spacing in (each.spacing, *spacings(each.candidate.shape))]
     chosen = _search(layers, spaced, objective)[0]
-    elements, cost = _grown(layers, chosen, multipliers)
-    return _plans(layers, chosen, cost.period, elements), cost
+    return _plans(layers, chosen, _grown(layers, chosen, multipliers))
 
 
 def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
@@ -107,18 +145,18 @@ def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str)
     most = float("inf")
     for each in choices:
         sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
-        if objective != "latency" and least_period(sharing) > most:
+        if objective != "latency" and least_period([sharing]) > most:
             continue
-        first: float = sample_results(sharing, elements)[-1] if objective == "latency" else period(
-            sharing, elements)[0]
+        first: float = sample_results([sharing], elements)[-1] if objective == "latency" else period(
+            [sharing], elements)[0]
         most = min(most, first * (1 + EQUAL))
         played.append((first, each))
     equal = [(first, each) for first, each in played if first <= most]
 
     def other(first: float, each: Choice) -> tuple[float, float, int, bool, int]:
         sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
-        second: float = period(sharing, elements)[0] if objective == "latency" else sample_results(
-            sharing, elements)[-1]
+        second: float = period([sharing], elements)[0] if objective == "latency" else sample_results(
+            [sharing], elements)[-1]
         shape = each.candidate.shape
         return second, first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
 
@@ -126,13 +164,12 @@ def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str)
     return [equal[n][1] for _, n in sorted(keyed)]
 
 
-def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
-    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
-    and the cost."""
+def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> list[int]:
+    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it."""
     best, sharing = chosen.candidate, _sharing(layers, chosen)
-    k = matrices(layers[0])[0].product.block_size
+    k = block_size(layers[0])
     elements, left = [best.elements] * len(layers), multipliers - best.multipliers
-    cost = shared_cost(sharing, _elements(layers, elements))
+    cost = shared_cost([sharing], _elements(layers, elements))
     most = cost.period * (1 + EQUAL)
     while True:
         tried = []
@@ -140,11 +177,11 @@ def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[
             more = element_multiplications(layer) * elements[n]
             if 0 < more <= left and elements[n] < k:
                 grown = [each * 2 if at == n else each for at, each in enumerate(elements)]
-                found = shared_cost(sharing, _elements(layers, grown))
+                found = shared_cost([sharing], _elements(layers, grown))
                 if found.latency < cost.latency and found.period <= most:
                     tried.append((found.latency, more, n, grown, found))
         if not tried:
-            return elements, cost
+            return elements
         _, more, _, elements, cost = min(tried)
         left -= more
 
@@ -162,18 +199,18 @@ def _finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
     return [*first[:FINALISTS], *(each for each in second[:FINALISTS] if each not in first[:FINALISTS])]
 
 
-def least_shared(layers: Sequence[Simple], levels: int) -> int:
-    """The fewest multipliers with which these layers can share an array."""
-    return min(each.multipliers for each in _candidates(layers, levels))
+def least_shared(groups: Sequence[Sequence[Simple]], levels: int) -> int:
+    """The fewest multipliers with which the layers of each group can share an array."""
+    return sum(min(each.multipliers for each in _candidates(layers, levels)) for layers in groups)
 
 
-def _plans(layers: Sequence[Simple], chosen: Choice, period: float, elements: Sequence[int]) -> list[LayerPlan]:
-    """The plans of layers, with so many elements in each pointwise unit."""
+def _plans(layers: Sequence[Simple], chosen: Choice, elements: Sequence[int]) -> list[LayerPlan]:
+    """The plans of layers, with so many elements in each pointwise unit; their cycles are not known yet."""
     shape, sharing = chosen.candidate.shape, _sharing(layers, chosen)
-    found = [LayerPlan(shape, own, multipliers=element_multiplications(layer) * each, cycles=period,
+    found = [LayerPlan(shape, own, multipliers=element_multiplications(layer) * each, cycles=0,
                        spacing=chosen.spacing, sharing=sharing)
              for layer, each, own in zip(layers, elements, _elements(layers, elements), strict=True)]
-    k = matrices(layers[0])[0].product.block_size
+    k = block_size(layers[0])
     return [replace(found[0], multipliers=found[0].multipliers + shape.multipliers(k)), *found[1:]]
 
 
@@ -190,7 +227,7 @@ def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:
 def _candidates(layers: Sequence[Simple], levels: int) -> Iterator[Candidate]:
     """Arrays and pointwise units, with estimates."""
     each = [matrices(layer) for layer in layers]
-    k = each[0][0].product.block_size
+    k = block_size(layers[0])
     element = sum(map(element_multiplications, layers))
     shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
     for shape in (*shapes, *_abreast_shapes(layers, levels)):

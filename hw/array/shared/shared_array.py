@@ -20,11 +20,7 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["NAME", "SharedArray", "array_port"]
-
-NAME = "shared"
-"""The name in front of those of the memory images of a shared array."""
-
+__all__ = ["SharedArray", "array_port"]
 
 def array_port(program: Program) -> wiring.Signature:
     """Interface from the engine of a layer to the array that it shares.
@@ -51,6 +47,7 @@ class SharedArray(wiring.Component):
 
     Parameters:
         program: see `circulant.hw.array.shared.merged.Merged`.
+        name: in front of those of its memory images.
         count: of layers.
         in_turn: whether behind each layer the next one that asks goes first; else who is furthest behind does.
         config: the port of a reloadable design; None otherwise.
@@ -59,7 +56,9 @@ class SharedArray(wiring.Component):
         port_…: of the layers, in the order of the network, see `array_port`.
     """
 
-    def __init__(self, program: Program, *, count: int, in_turn: bool = False, config: Config | None = None) -> None:
+    def __init__(self, program: Program, *, count: int, name: str = "shared", in_turn: bool = False,
+                 config: Config | None = None) -> None:
+        self.name = name
         self._program, self._count, self._in_turn, self._config = program, count, in_turn, config
         super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
 
@@ -74,11 +73,11 @@ class SharedArray(wiring.Component):
 
     @property
     def images(self) -> list[Image]:
-        return array_images(NAME, self._program)
+        return array_images(self.name, self._program)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        m.submodules.array = array = LaneArray(name=NAME, program=self._program, config=self._config)
+        m.submodules.array = array = LaneArray(name=self.name, program=self._program, config=self._config)
         shape, ports = self._program.shape, self.ports
 
         # Who gets the array: whoever is in the middle of a block product, else the first of those that ask.

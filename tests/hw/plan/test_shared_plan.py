@@ -22,7 +22,7 @@ def test_one_array_serves_a_network_within_fewer_multipliers_than_an_array_each(
     assert least == 6, "five of the pointwise unit, one of the array"
     with pytest.raises(Refusal, match=re.escape(
             "needs at least 7 multipliers, the smallest lane per layer, not 6; raise hardware.multipliers or choose a "
-            "smaller block size, or set hardware.objective to 'area': one array for all layers needs 6")):
+            "smaller block size, or set hardware.objective to 'area': layers that share an array need 6")):
         plan(TWO, 6)
     with pytest.raises(Refusal, match="One array for all layers needs at least 6 multipliers, not 5"):
         plan(TWO, 5, objective="area")
@@ -36,7 +36,7 @@ def test_more_multipliers_make_a_shared_array_faster():
 
 
 @pytest.mark.parametrize(("made", "options", "rule"), [
-    (network(4, 12, 8, outputs=8, k_out=2), {}, "the block sizes of 'small' are [2, 4], and not one above 1"),
+    (network(4, 12, 8, outputs=8, k_out=1), {}, "layer 'out' is dense: an array that is shared has blocks"),
     (TWO, {"streams": 3}, "3 sequences are interleaved; set hardware.streams to 1")])
 def test_layers_that_cannot_share_are_refused(made, options, rule):
     rule = f"hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but {rule}"
@@ -56,7 +56,8 @@ def test_a_reloadable_design_computes_nothing_before_its_sample():
     """Its sample takes longer for that, but a step that has begun would keep the configuration port closed."""
     fixed, loadable = (plan(TWO, 60, objective="latency", reloadable=reloadable) for reloadable in (False, True))
     assert [each[0].sharing.eager for each in (fixed, loadable)] == [True, False]
-    soon, late = (shared_cost(each[0].sharing, [plan.elements for plan in each]).latency for each in (fixed, loadable))
+    soon, late = (shared_cost([each[0].sharing], [plan.elements for plan in each]).latency
+                  for each in (fixed, loadable))
     assert soon < late
     assert "configuration" in generate(TWO, multipliers=60, objective="area", reloadable=True).manifest
 
@@ -81,10 +82,23 @@ def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_al
 
 
 def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
-    made = network(4, 12, 8, outputs=8, k_out=2)
+    made = network(4, 12, 8, outputs=8, k_out=1)
     found, = alternatives(made, 60, objective="auto")
     assert found.engines == "an array for each layer"
     assert [each.shape for each in found.plans] == [each.shape for each in plan(made, 60)]
+
+
+def test_layers_of_one_block_size_in_a_row_share_an_array():
+    made = network(4, 12, 8, outputs=8, k_out=2)
+    found = alternatives(made, 60, objective="area")
+    assert [each.engines for each in found] == ["an array for each group of layers with one block size",
+                                                "an array for each layer"]
+    first, second = found[0].plans
+    assert first.sharing is not second.sharing and found[0].multipliers <= 60
+    assert first.cycles == second.cycles == found[0].period == shared_cost(
+        [first.sharing, second.sharing], [first.elements, second.elements]).period
+    with pytest.raises(Refusal, match="An array for each of the block sizes in a row needs at least 7 multipliers"):
+        plan(made, 6, objective="area")
 
 
 def test_a_budget_below_an_array_for_each_layer_leaves_one_for_all():
