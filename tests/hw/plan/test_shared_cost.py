@@ -136,7 +136,8 @@ def groups(seed):
     plans, at = [], 0
     for _, same in groupby(sizes):
         count, shape = len(list(same)), ArrayShape(int(rng.integers(1, 4)), int(rng.integers(1, 4)), 1)
-        plans += plans_of(network.layers[at:at + count], shape, int(rng.choice([1, 2])), ((shape.slots, 3, shape.slots),) * count,
+        spacings = ((shape.slots, 3, shape.slots),) * count
+        plans += plans_of(network.layers[at:at + count], shape, int(rng.choice([1, 2])), spacings,
                           in_turn=bool(rng.integers(2)))
         at += count
     return network, plans
