@@ -167,7 +167,7 @@ def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:
     """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
     memory_bits = sum(memory.bits for memory in parts(network, each.plans, max_steps=max_steps).memories)
     return {"engines": each.engines, "cycles": each.period, "latency": each.latency, "multipliers": each.multipliers,
-            "memory_bits": memory_bits}
+            "memory_bits": memory_bits, "reason": each.reason}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -5,9 +5,13 @@ from dataclasses import replace
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import alternatives, plan
 from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.hw.stream.link import values
+from circulant.hw.top import Top
+from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -76,6 +80,7 @@ def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_al
         assert {each.engines for each in found} == {"an array for each layer", "one array for all layers"}
         assert all(each.multipliers == sum(plan.multipliers for plan in each.plans) for each in found)
     assert few[0].period > many[0].period
+    assert [each.reason for each in few] == ["its step is shorter", ""]
     soonest = alternatives(TWO, 400, objective="latency")
     assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
     assert plan(TWO, 16, objective="auto")[0].shape == few[0].plans[0].shape
@@ -85,6 +90,7 @@ def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
     made = network(4, 12, 8, outputs=8, k_out=1)
     found, = alternatives(made, 60, objective="auto")
     assert found.engines == "an array for each layer"
+    assert found.reason == "layers cannot share one: layer 'out' is dense: an array that is shared has blocks"
     assert [each.shape for each in found.plans] == [each.shape for each in plan(made, 60)]
 
 
@@ -104,3 +110,13 @@ def test_layers_of_one_block_size_in_a_row_share_an_array():
 def test_a_budget_below_an_array_for_each_layer_leaves_one_for_all():
     found, = alternatives(TWO, 6, objective="auto")
     assert (found.engines, found.multipliers) == ("one array for all layers", 6)
+    assert found.reason == "an array for each layer needs at least 7 multipliers"
+
+
+def test_the_latency_of_an_alternative_goes_through_what_stands_behind_the_arrays():
+    """Of layers of two block sizes, and with the choice of the largest output."""
+    for made in (network(4, 12, 8, outputs=8, k_out=2), TWO.with_argmax()):
+        for each in alternatives(made, 60, objective="latency"):
+            with unelaborated():
+                blocks = [(values(unit.i), values(unit.o)) for unit in Top(made, each.plans).units]
+            assert each.latency == sample_latency(made, each.plans, blocks)
