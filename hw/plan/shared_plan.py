@@ -26,7 +26,7 @@ FINALISTS = 5
 NEARLY, EQUAL = 1 / 12, 1 / 32
 """Shares by which an estimate may be above the best one for a second look, and an exact cost to count as equal."""
 
-SPACED = 3
+SPACED = 4
 """Arrays that are played with all spacings."""
 
 
@@ -125,10 +125,14 @@ def _group_plans(layers: Sequence[Simple], found: Sequence[Candidate], multiplie
     found = _finalists(found, objective)
     plain = [Choice(each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
              for in_turn in (False, True)[:len(layers)]]
-    best = {(id(each.candidate), each.in_turn): each for each in _search(layers, plain, objective)[::-1]}
-    spaced = [replace(each, spacing=spacing) for each in list(best.values())[::-1][:SPACED]
+    near = _search(layers, plain, objective, share=NEARLY)
+    best: dict[tuple[int, bool], Choice] = {}
+    for (_, one), (_, other) in zip(near, sorted(near, key=lambda each: each[0][1::-1]), strict=True):
+        for each in (other, one):
+            best.setdefault((id(each.candidate), each.in_turn), each)
+    spaced = [replace(each, spacing=spacing) for each in list(best.values())[:SPACED]
               for spacing in (each.spacing, *spacings(each.candidate.shape))]
-    chosen = _search(layers, spaced, objective)[0]
+    _, chosen = _search(layers, spaced, objective, share=EQUAL)[0]
     return _plans(layers, chosen, _grown(layers, chosen, multipliers))
 
 
@@ -138,9 +142,11 @@ def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
     yield shape.slots, shape.slots, ROWS
 
 
-def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str) -> list[Choice]:
-    """The choices whose exact cost counts as equal to the best one by what the objective asks for, sorted by the other
-    figure. What cannot be as good, as its issues alone take longer, is not played."""
+def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str, *,
+            share: float) -> list[tuple[tuple[float, ...], Choice]]:
+    """The choices whose exact cost is above the best one by what the objective asks for by such a share at the most,
+    sorted by the other figure, which is said with them. What cannot be as good, as its issues alone take longer, is not
+    played."""
     played: list[tuple[float, Choice]] = []
     most = float("inf")
     for each in choices:
@@ -149,11 +155,11 @@ def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str)
             continue
         first: float = sample_results([sharing], elements)[-1] if objective == "latency" else period(
             [sharing], elements)[0]
-        most = min(most, first * (1 + EQUAL))
+        most = min(most, first * (1 + share))
         played.append((first, each))
     equal = [(first, each) for first, each in played if first <= most]
 
-    def other(first: float, each: Choice) -> tuple[float, float, int, bool, int]:
+    def other(first: float, each: Choice) -> tuple[float, ...]:
         sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
         second: float = period([sharing], elements)[0] if objective == "latency" else sample_results(
             [sharing], elements)[-1]
@@ -161,7 +167,7 @@ def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str)
         return second, first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
 
     keyed = [(other(*each), n) for n, each in enumerate(equal)]
-    return [equal[n][1] for _, n in sorted(keyed)]
+    return [(key, equal[n][1]) for key, n in sorted(keyed)]
 
 
 def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> list[int]:
