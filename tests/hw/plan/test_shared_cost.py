@@ -53,17 +53,18 @@ def plans_of(layers, shape, elements, spacings, in_turn=False):
 def stack(seed):
     """A quantized stack, its plans, which share an array, and shares of stalls."""
     rng = np.random.default_rng((11, seed))
-    k, abreast = (4, 2, 8)[seed % 3], seed % 5 == 2
+    k, abreast, uneven = (4, 2, 8)[seed % 3], seed % 5 == 2, seed % 4 == 0
     kinds = ("after", "linear", "rnn") if abreast else ("lstm", "after", "before", "projected", "linear")
+    kinds = ("after", "before", "linear") if uneven and not abreast else kinds
     count = int(rng.integers(2, 4 if seed < FAST else 6))
-    sizes = rng.integers(2, 2 * k + 3, count + 1).tolist()
+    sizes = rng.integers(2, (5 if uneven or abreast else 2) * k + 3, count + 1).tolist()
     chosen = ["lstm" if seed % 2 and not abreast else "after", *rng.choice(kinds, count - 1)]
     layers = tuple(layer(rng, n, kind, k=k, inputs=sizes[n], outputs=sizes[n + 1]) for n, kind in enumerate(chosen))
     network = quantize(float_model.Model("stack", sizes[0], True, layers), rng.normal(0, 1, (8, 6, sizes[0])))
     chains = int(rng.choice([1, 2])) if "linear" in chosen or "before" in chosen else int(rng.choice([1, 2, 4]))
     fold = int(rng.integers(2, 5)) if rng.random() < 0.3 else 1
     rows, columns, levels = chains * int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.choice([4, 6, 9]))
-    if seed % 4 == 1 and not {"lstm", "projected"} & set(chosen):
+    if uneven:
         rows, chains = 6, 4  # Banks of rows that are not full.
     if abreast:
         (rows, chains), fold = ((9, 6) if seed % 2 else (3, 3)), 1  # All gates of a GRU are side by side.
@@ -143,7 +144,7 @@ def groups(seed):
     return network, plans
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (0, 1, 2, *range(4, 10)))])
 def test_groups_of_layers_with_an_array_each_equal_golden_and_take_the_predicted_cycles(seed):
     network, plans = groups(seed)
     top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
