@@ -144,7 +144,8 @@ def groups(seed):
     return network, plans
 
 
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (0, 1, 2, *range(4, 10)))])
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.soak)
+                                       for seed in (0, 1, 2, *range(4, 10)))])
 def test_groups_of_layers_with_an_array_each_equal_golden_and_take_the_predicted_cycles(seed):
     network, plans = groups(seed)
     top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
