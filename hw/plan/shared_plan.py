@@ -103,7 +103,9 @@ def shared_plans(groups: Sequence[Sequence[Simple]], multipliers: int, *, levels
     plans: list[LayerPlan] = []
     for n, (layers, rung) in enumerate(zip(groups, rungs, strict=True)):
         budget = rung.multipliers + (int(left[0]) if n == slowest else 0)
-        found = [each for each in _candidates(layers, levels) if each.multipliers <= budget]
+        found = [each for each in _candidates(layers, levels) if each.multipliers <= budget
+                 and (each.elements == block_size(layers[0]) or each.multipliers + each.elements * sum(
+                     map(element_multiplications, layers)) > budget)]  # Twice the elements do not fit, too.
         plans += _group_plans(layers, found, budget, objective=objective, eager=eager)
     cost = shared_cost(list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)),
                        [plan.elements for plan in plans])
@@ -137,9 +139,10 @@ def _group_plans(layers: Sequence[Simple], found: Sequence[Candidate], multiplie
 
 
 def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
-    """Spacings for a first look: rows first, and columns first in the share that waits."""
+    """Spacings for a first look: rows first, and columns first in the share that waits, all of them or some."""
     yield shape.slots, ROWS, shape.slots
     yield shape.slots, shape.slots, ROWS
+    yield shape.slots, 4 * shape.slots, ROWS
 
 
 def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str, *,
