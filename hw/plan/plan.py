@@ -102,8 +102,9 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
         return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
                             reloadable=reloadable)[0].plans
     found = _ladders(network, multipliers, streams, levels, objective)
-    short = sum(rung_multipliers(each.rungs[0]) for each in found) > multipliers
-    return _separate(network, multipliers, found, _one_array(network, streams, levels) if short else "")
+    least = sum(rung_multipliers(each.rungs[0]) for each in found)
+    way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
+    return _separate(network, multipliers, found, way_out)
 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
@@ -218,13 +219,14 @@ def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: 
     return [each.settle(ladders[at][chosen[at]], left if at == slowest else 0) for at, each in enumerate(found)]
 
 
-def _one_array(network: Network, streams: int, levels: int) -> str:
-    """A way out of a budget that is too small for an array for each layer; none where layers cannot share one."""
+def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
+    """A way out of a budget that is too small for an array for each layer, which needs at ``least`` so many multipliers;
+    none where layers cannot share one, or need as many with it."""
     try:
-        least = least_shared(shareable(network, streams), levels)
+        shared = least_shared(shareable(network, streams), levels)
     except Refusal:
         return ""
-    return f", or set hardware.objective to 'area': layers that share an array need {least}"
+    return f", or set hardware.objective to 'area': layers that share an array need {shared}" if shared < least else ""
 
 
 Ladders = list[Sequence[Rung]]
