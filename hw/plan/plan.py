@@ -220,8 +220,8 @@ def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: 
 
 
 def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
-    """A way out of a budget that is too small for an array for each layer, which needs at ``least`` so many multipliers;
-    none where layers cannot share one, or need as many with it."""
+    """A way out of a budget that is too small for an array for each layer, which takes at ``least`` so many
+    multipliers; none where layers cannot share one, or need as many with it."""
     try:
         shared = least_shared(shareable(network, streams), levels)
     except Refusal:
