@@ -26,8 +26,8 @@ FINALISTS = 5
 NEARLY, EQUAL = 1 / 12, 1 / 32
 """Shares by which an estimate may be above the best one for a second look, and an exact cost to count as equal."""
 
-SPACED = 4
-"""Arrays that are played with all spacings."""
+SPACED, GROWN = 8, 2
+"""Arrays that are played with all spacings, and those of them that get what is left of the multipliers."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,13 @@ def _group_plans(layers: Sequence[Simple], found: Sequence[Candidate], multiplie
             best.setdefault((id(each.candidate), each.in_turn), each)
     spaced = [replace(each, spacing=spacing) for each in list(best.values())[:SPACED]
               for spacing in (each.spacing, *spacings(each.candidate.shape))]
-    _, chosen = _search(layers, spaced, objective, share=EQUAL)[0]
-    return _plans(layers, chosen, _grown(layers, chosen, multipliers))
+    last: dict[tuple[int, bool], Choice] = {}
+    for _, each in _search(layers, spaced, objective, share=EQUAL):
+        last.setdefault((id(each.candidate), each.in_turn), each)
+    grown = [(each, *_grown(layers, each, multipliers)) for each in list(last.values())[:GROWN]]
+    chosen, elements, _ = min(grown, key=lambda each: (
+        (each[2].latency, each[2].period) if objective == "area" else (each[2].period, each[2].latency)))
+    return _plans(layers, chosen, elements)
 
 
 def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
@@ -173,8 +178,9 @@ def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str,
     return [(key, equal[n][1]) for key, n in sorted(keyed)]
 
 
-def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> list[int]:
-    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it."""
+def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
+    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
+    and the cost."""
     best, sharing = chosen.candidate, _sharing(layers, chosen)
     k = block_size(layers[0])
     elements, left = [best.elements] * len(layers), multipliers - best.multipliers
@@ -190,7 +196,7 @@ def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> list[i
                 if found.latency < cost.latency and found.period <= most:
                     tried.append((found.latency, more, n, grown, found))
         if not tried:
-            return elements
+            return elements, cost
         _, more, _, elements, cost = min(tried)
         left -= more
 
