@@ -29,8 +29,9 @@ test: lint  ## lint, types, and the tests that a person waits for
 soak: lint  ## lint, types, and all tests, with many more examples of each property
 	@$(MAKE) --no-print-directory -j 2 types tests SELECTION='-m "soak or not soak" --hypothesis-profile soak'
 
-users: $(STAMP)  ## three users on a fresh environment with the wheel alone, each to a verified design
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py $(ARGS)
+users: $(STAMP)  ## three users on a fresh environment with the wheel alone, and programs that users copy, each to a verified design
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -m soak tests/test_users.py \
+		tests/test_docs.py tests/circulant/test_readme.py $(ARGS)
 
 coverage: $(STAMP)  ## lines and branches that the tests reach, of ARGS or all, into build/coverage; it takes three times as long
 	@rm -rf build/coverage && mkdir -p build/coverage
@@ -47,9 +48,10 @@ prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped desig
 # A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
 SHARED := --dist loadfile --no-loadscope-reorder
 
-# Beside mypy, which has one thread; a make that a test starts is none of this one.
+# Beside mypy, which has one thread; a make that a test starts is none of this one, and the programs that tests start
+# find their modules compiled.
 tests: $(STAMP)
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n $(WORKERS) $(SHARED) $(SELECTION) $(ARGS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) $(SHARED) $(SELECTION) $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	@$(BIN)/ruff check .

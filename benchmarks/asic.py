@@ -3,7 +3,12 @@
 The digits run with trained weights; the others with random ones, drawn as `benchmarks.designs` does, on random inputs
 of the spread that their formats were fitted to: area and clock hardly depend on them, and energy of random data is
 above that of real ones.
+
+What was measured is kept in a folder, under the hash of the design, its library and the method, so that a call goes
+on where the last one ended.
 """
+import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.designs import DESIGNS, network
-from circulant.boards.asic.catalogue import known, library
-from circulant.boards.asic.flow import FILE, KIND, VERSION, asic
+from circulant.boards.asic.cells.catalogue import known, library
+from circulant.boards.asic.flow import FILE, KIND, METHOD, VERSION, asic
 from circulant.boards.asic.macros import model
 from circulant.hw import generate
 from circulant.hw.plan.plan import each_step
@@ -28,43 +33,65 @@ __all__ = ["NETWORKS", "measure"]
 NETWORKS = ("digits-gru", "fsdd-gru", "lenet5")
 """Names of `benchmarks.designs`."""
 
-LEVELS = 6
-"""Levels of logic between two registers: cells are fast against the clocks that are asked for, and registers large."""
+LEVELS = {"sky130hd": 9, "sg13g2": 6, "asap7": 6}
+"""Levels of logic between two registers: as many as the clock that is asked for leaves time for, as registers are
+large."""
+
+MULTIPLIERS = {"lenet5": 342}
+"""Budgets of multipliers other than 64."""
 
 
-def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, samples: int = 2, levels: int = LEVELS,
-            timed: bool = True, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept: Path, samples: int = 2,
+            levels: int | None = None, gated: bool = True, timed: bool = True,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of designs in libraries.
 
     Parameters:
         runs: folder of run folders, in which a network of the name is looked for first.
+        kept: folder of what was measured before, and of the netlists.
         samples: sequences that each netlist plays; 0 computes no energy.
+        levels: of logic between two registers; `LEVELS` where None is given.
+        gated: with ``hardware.clock_gating``.
         note: told what is next.
     """
     designs: dict[str, dict[str, Any]] = {}
     for name in names:
         made, vectors, source = _network(name, runs, max(1, samples))
-        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
-            folder = generate(made, multipliers=64 if name != "lenet5" else 342, levels=levels).write(
-                Path(temporary) / "design")
-            described = design.read(folder)
-            for each in libraries:
-                note(f"{name}, {each}")
-                found, entry = library((each,))
-                try:
-                    figures = asic(folder, Path(temporary) / each, found, entry, mhz=entry.mhz, timed=timed,
-                                   vectors=vectors if samples else None, samples=samples,
-                                   macros=model(found.gate_area, found.voltage)).as_json()
-                except TimingMissed as missed:
-                    note(str(missed))
-                    figures = design_figures(Path(temporary) / each)
-                designs.setdefault(name, {})[each] = figures | {
-                    "weights": source, "multipliers": described["multipliers"],
-                    "cycles": [layer["cycles"] for layer in described["layers"]],
-                    "levels": levels, **_operations(described, made, vectors, figures)}
+        for each in libraries:
+            note(f"{name}, {each}")
+            depth = levels or LEVELS[each]
+            design_of = generate(made, multipliers=MULTIPLIERS.get(name, 64), levels=depth, clock_gating=gated)
+            with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
+                folder = design_of.write(Path(temporary) / "design")
+                figures = _kept(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
+                                samples=samples, timed=timed, note=note)
+                described = design.read(folder)
+            designs.setdefault(name, {})[each] = figures | {
+                "weights": source, "multipliers": described["multipliers"],
+                "cycles": [layer["cycles"] for layer in described["layers"]],
+                "levels": depth, "clock_gating": gated, **_operations(described, made, vectors, figures)}
     table = {f"{name}, {each}": _line(figures) for name, found in designs.items() for each, figures in found.items()}
     return {"benchmark": "asic", "table": table, "designs": designs, "libraries": {name: entry.title for name, entry in
                                                                                  known().items()}}
+
+
+def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool,
+          note: Callable[[str], None]) -> dict[str, Any]:
+    """The figures of a design in a library: those of an earlier call where nothing has changed since."""
+    found, entry = library((each,))
+    key = hashlib.sha256(json.dumps([design.read(folder)["hash"], each, samples, timed, vectors.network,
+                                     METHOD]).encode()).hexdigest()
+    file = out / "measured.json"
+    if file.is_file() and (before := json.loads(file.read_text()))["key"] == key:
+        return dict(before["figures"])
+    try:
+        figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
+                       samples=samples, macros=model(found.gate_area, found.voltage)).as_json()
+    except TimingMissed as missed:
+        note(str(missed))
+        figures = design_figures(out)
+    artifact.atomic_text(file, json.dumps({"key": key, "figures": figures}))
+    return figures
 
 
 def design_figures(out: Path) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def measure(overrides: tuple[str, ...]) -> dict[str, Any]:
         Refusal: when keys are overridden, of which this has none.
     """
     if overrides:
-        raise Refusal(f"The benchmark 'cells' must be run as it is, it has no keys, not with {', '.join(overrides)}; "
-                      "leave --set out")
+        raise Refusal("The benchmark 'cells' has no keys and must be run without --set, not with "
+                      f"{', '.join(overrides)}; leave --set out")
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
     table = {}

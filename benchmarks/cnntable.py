@@ -39,7 +39,7 @@ def load(files: Iterable[Path]) -> list[dict[str, Any]]:
         figures = json.loads(file.read_text("utf-8"))
         if missing := [name for name in NEEDED if name not in figures]:
             raise click.ClickException(f"{file} must hold the figures of `python -m benchmarks cnn --json`, but it has "
-                                       f"no {missing[0]}; measure it anew")
+                                       f"no {missing[0]}; measure it again")
         found.append(figures)
     return sorted(found, key=lambda each: ([*NAMES].index(each["model"]) if each["model"] in NAMES else len(NAMES)))
 

@@ -33,7 +33,7 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
             if _tables(parse(tables)) == _tables(_experiment(row, seed)):
                 return found
             click.echo(f"{path} is left out: it was trained with other settings than {row.experiment} has for row "
-                       f"{row.label} now; delete it to train anew", err=True)
+                       f"{row.label} now; delete it to train again", err=True)
     return None
 
 

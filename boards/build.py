@@ -165,7 +165,8 @@ def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:
             for name in NAMES if used[name] > getattr(held, name)]
     if over:
         raise TooLarge(f"A design must fit {chosen.title}, but Yosys makes {' and '.join(over)} of it; lower "
-                       "hardware.multipliers, take narrower words or larger blocks, or another board")
+                       "hardware.multipliers, take narrower words or larger blocks, or another board (circulant "
+                       f"estimate RUN --device {chosen.device} lists the smallest change of each that fits)")
     return used
 
 

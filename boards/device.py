@@ -82,7 +82,7 @@ class Fit:
     @property
     def doubts(self) -> list[str]:
         """A sentence for each resource that may not do."""
-        return [f"{self.device.name} may not do: {taken} {NAMES[name]}; synthesize before you rely on it"
+        return [f"{self.device.name} may be too small: {taken} {NAMES[name]}; synthesize before you rely on it"
                 for name, taken in self.taken.items() if taken.doubtful]
 
     def __str__(self) -> str:

@@ -72,7 +72,7 @@ class Device:
         hello = self.hello()
         if hello.version != VERSION:
             raise Refusal(f"A device must speak version {VERSION} of the protocol, not {hello.version}; build its "
-                          "bitstream anew")
+                          "bitstream again")
         if hello.network.hex() != manifest.network[:2 * HASH]:
             raise Refusal(f"The device must hold the network {manifest.network[:2 * HASH]} of {folder}, but it says "
                           f"{hello.network.hex()}; load the bitstream of this design, or name the folder of that one")
@@ -95,7 +95,7 @@ class Device:
             line = serial.Serial(port, baud, timeout=0.01, exclusive=True)
         except (serial.SerialException, ValueError, OSError) as error:
             raise Refusal(f"The port {port} must be a serial port that nobody else has open, but it cannot be opened "
-                          f"({error}); see `python -m serial.tools.list_ports` for those that there are") from None
+                          f"({error}); see `python -m serial.tools.list_ports` for the ports of this machine") from None
         try:
             return cls(line, folder, seconds=seconds)
         except BaseException:
@@ -216,9 +216,9 @@ class Device:
             waits = 0 if found[0] or found[1:] else waits + 1
             if waits > WAITS:
                 raise SilentDevice(f"The circuit must give {wanted} bytes, but it stands still after {len(answer)}; "
-                                   "reset it by opening it anew")
+                                   "reset it by opening it again")
         if len(answer) > wanted:
-            raise SilentDevice(f"The circuit must give {wanted} bytes, but it gave {len(answer)}; open it anew")
+            raise SilentDevice(f"The circuit must give {wanted} bytes, but it gave {len(answer)}; open it again")
         return answer
 
     def _ask(self, operation: Operation, data: bytes = b"") -> bytes:
@@ -237,7 +237,7 @@ class Device:
                             raise Refusal(f"A device must know the operation {operation.name}, but this one does not; "
                                           "generate its design with hardware.reloadable=true")
                         return answer[2:]
-        raise SilentDevice(f"A device must answer within {self._tries} × {self._seconds:g} s, but nothing came; see "
+        raise SilentDevice(f"A device must answer within {self._tries} × {self._seconds:g} s, but nothing came; check "
                            "that the board is powered, configured and at this port and baud rate")
 
 

@@ -159,7 +159,7 @@ def critical(report: dict[str, Any]) -> Critical:
     paths = [path["path"] for path in report["critical_paths"]
              if path["from"].startswith("posedge") and path["to"].startswith("posedge")]
     if not paths:
-        raise ToolError("The report of nextpnr must hold a way between two registers, but it does not")
+        raise ToolError("The report of nextpnr must hold a path between two registers, but it does not")
     path = max(paths, key=lambda steps: sum(step["delay"] for step in steps))
     routing = sum(step["delay"] for step in path if step["type"] == "routing")
     return Critical(round(sum(step["delay"] for step in path) - routing, 2), round(routing, 2),

@@ -27,6 +27,6 @@ def program(board: Board, file: str | Path, *, flash: bool = False) -> None:
     done = child.run(command, step=f"programming {board.name}", seconds=SECONDS, folder=Path(file).resolve().parent)
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[-200:]
-        raise ToolError(f"openFPGALoader failed with exit code {done.returncode} at programming {board.name}: {said}; "
-                        "see that the board is connected and powered, that libusb-1.0 is installed and that you may "
-                        "open the cable's device, and run the same command again")
+        raise ToolError(f"openFPGALoader failed with exit code {done.returncode} when it programmed {board.name}: "
+                        f"{said}; check that the board is connected and powered, that libusb-1.0 is installed and "
+                        "that you may open the cable's device, and run the same command again")

@@ -60,7 +60,8 @@ def served(folder: str | Path) -> Iterator[str]:
         try:
             port = process.stdout.readline().strip()
             if not port:
-                raise ToolError(f"The simulated device must say its port, but {program.name} ended; see that {folder} "
+                raise ToolError(f"The simulated device must say its port, but {program.name} ended; check that "
+                                f"{folder} "
                                 "holds the memory images of the design")
             yield port
         finally:

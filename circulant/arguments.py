@@ -33,14 +33,14 @@ def step(short: str, doc: str, *examples: str, trains: bool = False, sized: bool
 
     def decorate(function: Callable[..., int]) -> click.Command:
         name = function.__name__
-        resume = click.option("--resume", is_flag=True, help="Go on with the training that was interrupted here.")
+        resume = click.option("--resume", is_flag=True, help="Continue the interrupted training of this run.")
 
         @click.command(name, short_help=short, help="\n  ".join([f"{doc}\n\n\b\nExample:", *examples]),
                      epilog=f"EXPERIMENT is a shipped experiment ({', '.join(shipped())}), a .toml file or a run "
-                            f"folder; every key of it stands in docs/experiment.md.")
+                            f"folder. docs/experiment.md describes all its keys.")
         @click.argument("experiment", required=False, shell_complete=experiments)
         @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-                      help=f"Run folder; without it {RUNS}/NAME, or EXPERIMENT where that is a run folder.")
+                      help=f"Run folder.  [default: {RUNS}/NAME, or EXPERIMENT if it is a run folder]")
         @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                       help="Change a key of the experiment, for instance hardware.multipliers=32; may be repeated.")
         def command(experiment: str | None, out: Path | None, overrides: tuple[str, ...], **own: Any) -> int:
@@ -63,9 +63,9 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the results a
 
 
 JOBS = click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True,
-                    help="Processes that train and evaluate side by side.")
-CLUSTER = click.option("--cluster", metavar="ADDRESS", help="Dask scheduler whose workers train and evaluate, such as "
-                       "tcp://HOST:8786; docs/scaling.md.")
+                    help="Number of processes that train and evaluate in parallel.")
+CLUSTER = click.option("--cluster", metavar="ADDRESS", help="Dask scheduler whose workers train and evaluate, for "
+                       "instance tcp://HOST:8786; see docs/scaling.md.")
 
 
 def workers(jobs: int, cluster: str | None) -> int | str:
@@ -88,11 +88,13 @@ def say(results: Mapping[str, Any], as_json: bool, *words: str) -> None:
 
 SIZE = [
     click.option("--device", "part", metavar="NAME", shell_complete=device_names,
-                 help=f"FPGA that the design must fit ({', '.join(devices())}), with all of its multipliers unless a "
-                      "number is given."),
+                 help=f"FPGA that the design must fit: {', '.join(devices())}. Without --multipliers, the design may "
+                      "use all of its multipliers."),
     click.option("--multipliers", type=int, metavar="N",
-                 help="Real multipliers that the design may use; lanes, fold and order are chosen for the least time."),
-    click.option("--argmax", is_flag=True, help="Return the class, the index of the largest output."),
+                 help="Number of real multipliers that the design may use. The schedule is chosen for the fewest "
+                      "cycles."),
+    click.option("--argmax", is_flag=True, help="Return the class (the index of the largest output) instead of the "
+                 "outputs."),
 ]
 
 
@@ -108,7 +110,7 @@ def size(overrides: tuple[str, ...], multipliers: int | None, part: str | None, 
     said = {override.partition("=")[0].strip() for override in overrides}
     for key, (option, value) in given.items():
         if value is not None and target != "verilog":
-            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers to share out")
+            raise Refusal(f"{option} must be left out with --target {target}, which has no multipliers")
         if value is not None and key in said:
             raise Refusal(f"{option} and --set {key} must not both be given, as they say the same; leave one out")
     if part is not None and multipliers is None and "hardware.multipliers" not in said:

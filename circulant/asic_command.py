@@ -14,34 +14,35 @@ from circulant.sim.vectors import Vectors
 __all__ = ["asic"]
 
 
-@click.command("asic", short_help="Standard cells: area, clock and energy of an ASIC",
-               epilog="Method, figures and what they leave out stand in docs/asic.md.")
+@click.command("asic", short_help="Map to standard cells: area, clock and energy",
+               epilog="docs/asic.md describes method and figures, and what they leave out.")
 @click.argument("folder", metavar="[RUN]", required=False, type=click.Path(path_type=Path, file_okay=False),
                 default=RUNS / DEFAULT)
 @click.option("--library", "names", multiple=True, metavar="NAME|FILE", default=("sky130hd",), show_default=True,
-              help="sky130hd, sg13g2, asap7, or a liberty file (.lib, .gz, .xz); several files are one library.")
+              help="sky130hd, sg13g2, asap7, or a liberty file (.lib, .gz, .xz); several files form one library.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of netlist and figures.  [default: asic/LIBRARY in the run folder]")
-@click.option("--mhz", type=click.FloatRange(1, 10_000), metavar="MHZ", help="Clock.  [default: the library's, 100 for "
-              "files]")
+@click.option("--mhz", type=click.FloatRange(1, 10_000), metavar="MHZ", help="Target clock.  [default: that of the "
+              "library; 100 for liberty files]")
 @click.option("--clock-gating/--no-clock-gating", "gating", default=True, show_default=True,
-              help="Put registers with an enable behind clock gates.")
+              help="Give registers with an enable a clock gate.")
 @click.option("--scan", is_flag=True, help="Put all flip-flops on a scan chain.")
 @click.option("--macros", "table", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="TOML table of memory macros.  [default: a model]")
-@click.option("--macro-bits", "least", type=click.IntRange(1), metavar="N", help="Bits from which a memory becomes a "
-              "macro of the model.  [default: 16384]")
+              help="TOML table of memory macros.  [default: a model of OpenRAM's]")
+@click.option("--macro-bits", "least", type=click.IntRange(1), metavar="N", help="Number of bits from which a memory "
+              "becomes a macro of the model.  [default: 16384]")
 @click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
-              help="Sequences of the test split that the netlist plays for its activity; 0 computes no energy.")
-@click.option("--timing/--no-timing", "timed", default=True, show_default=True, help="Analyse the timing by OpenSTA.")
+              help="Sequences of the test set that are simulated for the energy; 0 computes no energy.")
+@click.option("--timing/--no-timing", "timed", default=True, show_default=True,
+              help="Analyse the timing with OpenSTA.")
 @JSON
 def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | None, gating: bool, *, scan: bool,
          table: Path | None, least: int | None, samples: int, timed: bool, as_json: bool) -> int:
-    """Map the design of a run to standard cells with Yosys and ABC, time it with OpenSTA, play real sequences through
-    the netlist, and compute its energy from their switching.
+    """Map the design of a run to standard cells with Yosys and ABC, analyse its timing with OpenSTA, simulate the
+    netlist on test sequences, and compute its energy from the switching.
 
-    Netlist, models of its cells, constraints, and files for LibreLane and SiliconCompiler come into the folder. Exits
-    with 4 when the clock is not reached.
+    Writes the netlist, models of its cells, constraints, and files for LibreLane and SiliconCompiler. Exits with 4 when
+    the clock is not reached.
 
     \b
     Example:
@@ -49,7 +50,7 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
       circulant asic runs/digits-gru --library cells.lib --mhz 80 --samples 0
     """
     with extras("circulant asic", "amaranth", "cocotb"):
-        from circulant.boards.asic.catalogue import library
+        from circulant.boards.asic.cells.catalogue import library
         from circulant.boards.asic.flow import asic as made_of
         from circulant.boards.asic.flow import lines
         from circulant.boards.asic.macros import LEAST, model

@@ -36,25 +36,26 @@ RUN = click.argument("folder", metavar="[RUN]", required=False, type=click.Path(
                      default=RUNS / DEFAULT)
 
 
-@click.command(short_help="A bitstream for a board, by open tools",
-               epilog="Boards, tools and a walk from a network to a talking board stand in docs/boards.md.")
+@click.command(short_help="Build a bitstream for a board, with open tools",
+               epilog="docs/boards.md lists the boards, and shows all steps from a network to a running board.")
 @click.argument("board", metavar="BOARD")
 @RUN
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the bitstream.  [default: boards/BOARD in the run folder]")
 @click.option("--mhz", type=click.FloatRange(1, 1000), metavar="MHZ", help="Clock.  [default: that of the board]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-              help="Of the placement; another one gives another clock.")
+              help="Seed of the placement; another seed reaches another clock.")
 @click.option("--program", "where_to", type=click.Choice(["device", "flash"]),
-              help="Load the bitstream over the USB cable: until power is lost, or for good.")
+              help="Load the bitstream over the USB cable, into the device until power is switched off, or into the "
+                   "flash for good.")
 @JSON
 def build(board: str, folder: Path, out: Path | None, mhz: float | None, seed: int, where_to: str | None,
           as_json: bool) -> int:
     """Synthesize, place, route and pack the design of a run folder with Yosys and nextpnr.
 
-    The bitstream, its figures and a picture of the floor plan come into the folder; a second call with the same design
-    finds them there. Exits with 4 when the clock is not reached. For arty-a7-100t, xcku060, zcu104 and cyclone-v-a9 it
-    writes a project for Vivado or Quartus, checked by Yosys and lint, which those tools place and route.
+    Writes the bitstream, its figures and a picture of the floor plan; a second call with the same design reuses them.
+    Exits with 4 when the clock is not reached. For arty-a7-100t, xcku060, zcu104 and cyclone-v-a9 it writes a project
+    for Vivado or Quartus instead, and checks it with Yosys and lint; the vendor's tool places and routes it.
 
     \b
     Example:
@@ -97,18 +98,17 @@ def _project(part: str, folder: Path, out: Path | None, *, mhz: float, as_json: 
     return 0
 
 
-@click.command(short_help="Digits on a board, or on its simulation",
-               epilog="How to connect a board stands in docs/boards.md.")
+@click.command(short_help="Classify digits on a board, or on its simulation",
+               epilog="docs/boards.md says how to connect a board.")
 @click.argument("what", metavar="digits", type=click.Choice(["digits"]))
 @RUN
 @click.option("--port", metavar="PORT", help="Serial port of a board that holds this design, for instance "
-              "/dev/ttyUSB0; without it the device is simulated.")
-@click.option("--baud", type=int, default=1_000_000, show_default=True, help="Rate of the board's UART.")
-@click.option("--count", type=click.IntRange(1), default=5, show_default=True, help="Digits to show.")
+              "/dev/ttyUSB0.  [default: simulate the board]")
+@click.option("--baud", type=int, default=1_000_000, show_default=True, help="Baud rate of the board's UART.")
+@click.option("--count", type=click.IntRange(1), default=5, show_default=True, help="Number of digits.")
 @JSON
 def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_json: bool) -> int:
-    """Draw digits of the test split and say what the device reads; exits with 1 when that is not what the golden model
-    reads.
+    """Show digits of the test set and what the device reads; exits with 1 if it differs from the golden model.
 
     \b
     Example:
@@ -121,11 +121,11 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
     run = _run(folder)
     vectors = Vectors.load(run.path("vectors.npz"))
     if vectors.inputs.ndim != 3:
-        raise Refusal(f"The demonstration draws rows of pixels, one a step, but the inputs of {folder} have the shape "
-                      f"{vectors.inputs.shape[1:]}; take a run of digits-gru")
+        raise Refusal(f"The demonstration shows rows of pixels, one per step, but the inputs of {folder} have the "
+                      f"shape {vectors.inputs.shape[1:]}; take a run of digits-gru")
     if run.experiment.hardware.argmax:
-        raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives the class "
-                      "alone; generate it with hardware.argmax=false")
+        raise Refusal(f"The demonstration reads the outputs for each digit, but the design of {folder} gives only the "
+                      "class; generate it with hardware.argmax=false")
     shown, wrong = [], 0
     with _port(run.path("hardware"), port) as name, Device.open(name, run.path("hardware"), baud=baud,
                                                                 seconds=1.0 if port else 60.0) as device:
@@ -141,7 +141,7 @@ def demo(what: str, folder: Path, port: str | None, baud: int, count: int, as_js
         hello = device.hello()
     say({"digits": shown, "mismatches": wrong, "cycles": hello.cycles, "sequences": hello.sequences,
          "errors": hello.errors}, as_json,
-        f"{len(shown)} digits, {wrong} that the golden model reads otherwise; {hello.cycles:,} cycles, "
+        f"{len(shown)} digits, {wrong} of them read differently by the golden model; {hello.cycles:,} cycles, "
         f"{hello.errors} broken frames")
     return WRONG if wrong else 0
 

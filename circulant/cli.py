@@ -88,33 +88,34 @@ def cli() -> None:
     """From a torch model to a block-circulant network in verified Verilog.
 
     \b
-    circulant new mine                   a folder for a network and data of your own
-    circulant run                        train, quantize, generate, simulate, report
-    circulant run --set model.hidden=32  the same with a smaller network
-    circulant report runs/digits-gru     one step, from the files of the one before
-    circulant estimate RUN --device NAME what it takes of an FPGA, in under a second
-    circulant build ulx3s-85f RUN        a bitstream for a board, by open tools
+    circulant new mine                     a folder for your own network and data
+    circulant run                          train, quantize, generate, simulate, report
+    circulant run --set model.hidden=32    the same with a smaller network
+    circulant report runs/digits-gru       a single step of a run
+    circulant estimate RUN --device NAME   resources on an FPGA, in under a second
+    circulant build ulx3s-85f RUN          a bitstream for a board, with open tools
     circulant asic RUN --library sky130hd  standard cells: area, clock, energy
-    circulant data fsdd                  what a data set holds
-    circulant compare runs/a runs/b      figures of several runs side by side
-    circulant sweep recurrent            block sizes × bit widths × multipliers
+    circulant data fsdd                    sizes and classes of a data set
+    circulant compare runs/a runs/b        figures of several runs side by side
+    circulant sweep recurrent              block sizes × bit widths × multipliers
     circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F
-    circulant doctor                     what is installed, and how to get what is missing
+                                           the best design for an FPGA
+    circulant doctor                       what is installed, and how to install the rest
     """
 
 
-@click.command("data", short_help="What a data set holds",
-               epilog="Every data set and its options stand in docs/data.md.")
+@click.command("data", short_help="Show sizes, shapes and classes of a data set",
+               epilog="docs/data.md describes all data sets and their options.")
 @click.argument("source", metavar="NAME", shell_complete=data_sets)
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change an option of the data set, for instance data.subset=100; may be repeated.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Draw lengths and classes into this PNG.")
+              help="Draw lengths and classes as a PNG file.")
 @JSON
 def show_data(source: str, overrides: tuple[str, ...], picture: Path | None, as_json: bool) -> int:
     """Read a data set as training does, and show its sizes, shapes, lengths and classes.
 
-    NAME is a data set, an .npz file of your own, or an experiment whose data are meant.
+    NAME is a data set, your own .npz file, or an experiment, whose data set is then shown.
 
     \b
     Example:

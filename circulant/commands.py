@@ -15,7 +15,7 @@ from circulant.sim.refusal import Refusal
 
 __all__ = ["COMMANDS"]
 
-@step("All five steps", "Train, quantize, generate, simulate and report.",
+@step("Train, quantize, generate, simulate and report", "Train, quantize, generate, simulate and report.",
       "circulant run digits-gru --set training.seed=1 --out runs/seed-1",
       "circulant run digits-gru --device LFE5U-85F --out runs/ecp5", trains=True, sized=True)
 def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
@@ -35,8 +35,9 @@ def run(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
     return _verdict(simulated)
 
 
-@step("What becomes of each part of the network",
-      "Show what would become of each part of the experiment's network, with its block size and the waste of padding.",
+@step("Show how each part of the network is converted",
+      "Show how each part of the experiment's network is converted, with its block size and the weights that padding "
+      "wastes.",
       "circulant inspect mnist-lenet5 --set compression.block_size={fc1=64}")
 def inspect(this: Run, bars: Bars, as_json: bool) -> int:
     from circulant.run import steps
@@ -53,7 +54,7 @@ def inspect(this: Run, bars: Bars, as_json: bool) -> int:
 
 @click.option("--find-rate", is_flag=True, help="Only search for a learning rate, by short trainings "
               "evaluated on held-out training samples.")
-@step("Torch: dense baseline, ADMM, projection, retraining",
+@step("Train the dense baseline, then the block-circulant network",
       "Train the dense baseline, then the block-circulant network by ADMM, projection and retraining, or directly.",
       "circulant train digits-gru --set compression.block_size=4 --out runs/k4",
       "circulant train digits-gru --find-rate --out runs/rates", trains=True)
@@ -97,8 +98,8 @@ def _find_rate(this: Run, bars: Bars, resume: bool, as_json: bool) -> int:
 
 
 @click.option("--like", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Take the formats of the network in this run folder, so that its circuit takes this one's weights.")
-@step("Integers: the golden model and its test vectors",
+              help="Use the formats of the network in this run folder, so that its circuit can load these weights.")
+@step("Make the golden model in integers, and its test vectors",
       "Quantize the trained network into the golden model, and compute test vectors of the whole test set.",
       "circulant quantize runs/digits-gru --set quantization.weight_bits=10",
       "circulant quantize runs/digits-gru --set quantization.budget=0.1")
@@ -115,8 +116,8 @@ def quantize(this: Run, bars: Bars, like: Path | None, as_json: bool) -> int:
 
 
 @click.option("--target", type=click.Choice(["verilog", "c"]), default="verilog", show_default=True,
-              help="Verilog in the folder hardware, or C99 for processors in the folder c.")
-@step("Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
+              help="Write Verilog into the folder hardware, or C99 for processors into the folder c.")
+@step("Generate Verilog and memory images, or C", "Generate Verilog and memory images, or C, from the golden model.",
       "circulant generate runs/digits-gru --multipliers 32",
       "circulant generate runs/digits-gru --device XC7Z020",
       "circulant generate runs/digits-gru --target c", sized=True)
@@ -144,9 +145,9 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
     return 0
 
 
-@click.option("--trace", is_flag=True, help="On a mismatch, name the first value inside the circuit that differs, and "
-              "write all signals of a replay to divergence.fst.")
-@step("Verilator: every output bit against the golden model",
+@click.option("--trace", is_flag=True, help="On a mismatch, simulate again, name the first value inside the circuit "
+              "that differs, and write all signals to divergence.fst.")
+@step("Compare every output bit of the Verilog with the golden model",
       "Simulate the Verilog under Verilator and compare every output bit with the golden model.",
       "circulant simulate runs/digits-gru",
       "circulant simulate runs/digits-gru --set simulation.samples=20")
@@ -163,9 +164,9 @@ def simulate(this: Run, bars: Bars, trace: bool, as_json: bool) -> int:
 
 
 @click.option("--network", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
-              help="Run folder of the other network, which was quantized --like this one.")
-@step("Words that load another network",
-      "Make the words that load another network into a reloadable design, and check under Verilator that they do.",
+              help="Run folder of the other network; quantize it with --like this run.")
+@step("Write the words that load another network",
+      "Write the words that load another network into a reloadable design, and check them under Verilator.",
       "circulant reload runs/digits-gru --network runs/seed-1")
 def reload(this: Run, bars: Bars, network: Path, as_json: bool) -> int:
     from circulant.run.reload import reload as words_of
@@ -180,8 +181,8 @@ def reload(this: Run, bars: Bars, network: Path, as_json: bool) -> int:
 
 
 @click.option("--mhz", type=float, metavar="MHZ",
-              help="Clock at which throughput and latency are stated.  [default: 100]")
-@step("Every figure of the run, with pictures",
+              help="Clock for which the report states throughput and latency.  [default: 100]")
+@step("Collect every figure of the run, with pictures",
       "Collect every figure of the run into report.json, report.html and pictures.", "circulant report runs/digits-gru",
       "circulant report runs/digits-gru --mhz 200")
 def report(this: Run, bars: Bars, mhz: float | None, as_json: bool) -> int:

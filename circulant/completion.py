@@ -40,7 +40,7 @@ def data_sets(context: click.Context, parameter: click.Parameter, given: str) ->
             CompletionItem(given, type="file")]
 
 
-@click.command("completion", short_help="Completion for bash, zsh or fish")
+@click.command("completion", short_help="Print shell completion for bash, zsh or fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> int:
     """Print a script that completes commands, options, experiments, run folders and devices.

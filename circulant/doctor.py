@@ -76,10 +76,10 @@ def diagnose() -> list[Finding]:
     return [_python(), *_packages(), *_tools(), _gpu(), _cache(), _data()]
 
 
-@click.command("doctor", short_help="What is installed, and how to get what is missing")
+@click.command("doctor", short_help="Show what is installed, and how to install the rest")
 @JSON
 def doctor(as_json: bool) -> int:
-    """Show what is installed, what is missing, and the command that mends it.
+    """Show what is installed and what is missing, with the command that installs it.
 
     Exits with 3 when something is missing that `circulant run` needs.
 

@@ -41,90 +41,89 @@ DEFAULT = "digits-gru"
 class Training(TrainingSettings):
     __doc__ = TrainingSettings.__doc__
 
-    dense: str = key("", "run folder whose dense baseline is taken, from the folder of the experiment file; empty: "
-                     "one is trained")
+    dense: str = key("", "run folder whose dense baseline is used, relative to the folder of the experiment file; "
+                     "empty: train one")
 
 
 @dataclass(frozen=True)
 class Quantization(Table):
-    """Widths, given or picked by measurement; the binary points follow from the data. See quantization.md."""
+    """Bit widths, given or chosen by measurement; the binary points follow from the data. See quantization.md."""
 
     weight_bits: int | dict[str, int] = key(12, "bits of the weights' spectra", low=2, high=18)
-    weight_scale: str = key("matrix", "what has a binary point of its own: all weights of a matrix, or each block "
-                                      "row of it, for few bits", choices=("matrix", "row"))
+    weight_scale: str = key("matrix", "what has its own binary point: each matrix, or each block row of it, for few "
+                            "bits", choices=("matrix", "row"))
     activation_bits: int = key(16, "bits of inputs, gates, states and outputs", low=4, high=24)
     spectrum_bits: int | dict[str, int] = key(0, "bits of the data's spectra", low=4, high=26,
                                               zero="activation_bits + 1")
     product_bits: int | dict[str, int] = key(0, "bits of sums of products before the inverse transform", low=4, high=32,
                                              zero="activation_bits + 8")
     input_bits: int = key(0, "bits of the network's inputs", low=4, high=24, zero="activation_bits")
-    output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of what a Linear gives", low=4, high=24,
-                                            zero="activation_bits")
+    output_bits: int | dict[str, int] = key(0, "bits of pre-activations, and of the outputs of Linear layers",
+                                            low=4, high=24, zero="activation_bits")
     state_bits: int | dict[str, int] = key(0, "bits of gates and states", low=4, high=24, zero="activation_bits")
     cell_bits: int | dict[str, int] = key(0, "bits of an LSTM's cell", low=4, high=24, zero="activation_bits")
     twiddle_bits: int | dict[str, int] = key(16, "fraction bits of twiddle factors", low=4, high=20)
-    activation_table: str = key("pwl", "sigmoid and tanh as lines over few segments of any length, or as values at "
-                                       "equal distances with straight lines between them", choices=("pwl", "lut"))
-    activation_error: float = key(0.0005, "how far such a table may be from the function, besides the rounding of its "
-                                          "values", low=1e-6, high=0.1)
-    segments: int = key(0, "lines of a table at the most, a power of two of a lut", low=3, high=1024,
-                        zero="as many as activation_error asks for")
-    calibration: int = key(0, "training samples that the formats are fitted to, spread over all of them", low=1,
-                           high=10**9, zero="all")
-    budget: float = key(0.0, "points of the metric that may be lost to narrower bit widths", low=1e-6, high=100,
-                        zero="the bit widths as they stand")
-    search: str = key("greedy", "how bit widths are picked: by sensitivity, or the cheapest of all combinations",
-                      choices=("greedy", "exhaustive"))
-    pick: tuple[str, ...] = key((), "kinds of bit widths that are picked, such as weight_bits; empty: all")
-    pick_on: str = key("train", "part of the data on which the loss is measured; picked on the test set, the figure "
-                       "of the network there is fitted to it", choices=("train", "test"))
-    pick_by: str = key("margins", "what the loss is: estimated from what quantization takes of the margins of "
-                       "decisions, or the metric's", choices=("margins", "metric"))
-    samples: int = key(1000, "samples of it", low=1, high=10**9, zero="all")
-    margin: float = key(1.0, "factor on the distance from the unquantized outputs, for a loss that is surely kept",
-                        low=1, high=1000)
-    memory_share: float = key(0.5, "part of the weights' memory in the cost; multipliers have the rest", low=0, high=1)
-    dsp: str = key("none", "factors of a DSP block, of which a wider product takes several; none: a product costs the "
-                   "bits of both factors multiplied", choices=("none", "27x18", "25x18", "18x18"))
-    finetune_epochs: int = key(0, "epochs of training on the weights' integers, straight through their rounding",
+    activation_table: str = key("pwl", "tables of sigmoid and tanh: line segments of any length (pwl), or values at "
+                                "equal distances, interpolated linearly (lut)", choices=("pwl", "lut"))
+    activation_error: float = key(0.0005, "largest error of such a table, apart from the rounding of its values",
+                                  low=1e-6, high=0.1)
+    segments: int = key(0, "largest number of segments in a table, a power of two for a lut",
+                        low=3, high=1024, zero="as many as activation_error asks for")
+    calibration: int = key(0, "training samples to which the formats are fitted, spread over all of them",
+                           low=1, high=10**9, zero="all")
+    budget: float = key(0.0, "points of the metric that narrower bit widths may cost",
+                        low=1e-6, high=100, zero="the given bit widths")
+    search: str = key("greedy", "how bit widths are chosen: step by step by sensitivity, or as the cheapest of all "
+                      "combinations", choices=("greedy", "exhaustive"))
+    pick: tuple[str, ...] = key((), "kinds of bit widths to choose, such as weight_bits; empty: all")
+    pick_on: str = key("train", "part of the data on which the loss is measured; with test, the accuracy on the test "
+                       "set is biased by the choice", choices=("train", "test"))
+    pick_by: str = key("margins", "how the loss is measured: estimated from the margins of decisions that "
+                       "quantization uses up, or as the metric", choices=("margins", "metric"))
+    samples: int = key(1000, "number of samples of that part", low=1, high=10**9, zero="all")
+    margin: float = key(1.0, "safety factor on the distance from the unquantized outputs", low=1, high=1000)
+    memory_share: float = key(0.5, "weight of the memory in the cost; multipliers have the rest", low=0, high=1)
+    dsp: str = key("none", "operand widths of a DSP block; a wider product takes several blocks. none: a product "
+                   "costs the product of its operand widths", choices=("none", "27x18", "25x18", "18x18"))
+    finetune_epochs: int = key(0, "epochs of training on the weights' integers; the gradient ignores their rounding",
                                low=1, high=10000, zero="none")
-    joint_epochs: int = key(0, "epochs of ADMM towards weights that are block-circulant and integers, before them",
-                            low=1, high=10000, zero="none")
-    finetune_rate: float = key(1e-3, "learning rate of both", low=1e-8, high=10)
+    joint_epochs: int = key(0, "epochs of ADMM towards weights that are both block-circulant and integers, before the "
+                            "fine-tuning", low=1, high=10000, zero="none")
+    finetune_rate: float = key(1e-3, "learning rate of the fine-tuning and of that ADMM", low=1e-8, high=10)
 
 
 @dataclass(frozen=True)
 class Hardware(Table):
-    """How much of the computation happens at once."""
+    """Size and structure of the circuit."""
 
     multipliers: int = key(64, "real multipliers that the circuit may use", low=1, high=65536,
                            zero="all of the device's")
-    streams: int = key(1, "independent sequences whose steps take turns: 1 for the least latency, 2 or 3 to fill every "
-                          "cycle", low=1, high=8)
-    max_steps: int = key(128, "steps of a sequence at the most where a layer is bidirectional, as the circuit keeps "
-                              "whole sequences; a longer one is cut", low=1, high=65536)
-    objective: str = key("throughput", "what a design is best at: throughput, with an array for each layer; latency of "
-                                       "a sample, with one array that serves all layers in turn; area, that one with "
-                                       "the shortest step, for small budgets; auto, an array for each layer or one for "
-                                       "all, whichever has the shorter step, of equals the shorter latency",
-                         choices=("throughput", "auto", "latency", "area"))
-    levels: int = key(4, "levels of logic between two registers of recurrent and fully connected layers: more make a "
-                         "step shorter and the clock slower; see synthesis.md", low=4, high=12)
-    clock_mhz: int = key(0, "the clock that the device is to reach, from which levels follow", low=1, high=1000,
-                         zero="any")
-    reloadable: bool = key(False, "with a port through which weights are exchanged and states saved and restored at "
-                                  "run time; see reload.md")
-    family: str = key("generic", "family of FPGAs whose memories and tools the Verilog suits; results and cycles are "
-                      "the same in all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
-    bus: str = key("none", "a wrapper through which a host reads and writes registers, and reaches the port of a "
-                   "reloadable design; see integration.md", choices=BUSES)
-    argmax: bool = key(False, "with the choice of the class at its end: the place of the largest output, of equals the "
-                              "lowest")
+    streams: int = key(1, "independent sequences whose steps take turns: 1 for the lowest latency, 2 or 3 to fill "
+                       "every cycle", low=1, high=8)
+    max_steps: int = key(128, "longest sequence in steps, for bidirectional layers, since the circuit stores whole "
+                         "sequences; longer ones are cut", low=1, high=65536)
+    objective: str = key("throughput", "goal of the design. throughput: an array for each layer; latency: one array "
+                         "for all layers, for the lowest latency of a sample; area: one array with the shortest step, "
+                         "for few multipliers; auto: an array for each layer or one for all, whichever has the "
+                         "shorter step, then the lower latency", choices=("throughput", "auto", "latency", "area"))
+    levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
+                      "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
+    clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")
+    reloadable: bool = key(False, "add a port that exchanges weights, and saves and restores states, at run time; see "
+                           "reload.md")
+    clock_gating: bool = key(False, "give the registers of pipelines enables, so that the clock gates of an ASIC stop "
+                             "their clock while they are idle; see asic.md")
+    family: str = key("generic", "FPGA family for whose memories and tools the Verilog is written; results and cycles "
+                      "are the same for all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
+    bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "
+                   "design; see integration.md", choices=BUSES)
+    argmax: bool = key(False, "end the network with the choice of the class: the index of the largest output, the "
+                       "lowest if several are equal")
 
 
 @dataclass(frozen=True)
 class Board(Table):
-    """Where the circuit has to fit."""
+    """The FPGA that the design must fit."""
 
     device: str = key("none", "FPGA whose multipliers and memory the design must not exceed",
                       choices=("none", *devices()))
@@ -132,13 +131,12 @@ class Board(Table):
 
 @dataclass(frozen=True)
 class Simulation(Table):
-    """The vectors and disturbances that are played through the Verilog."""
+    """Samples and disturbances of the simulation."""
 
-    samples: int = key(0, "test samples, the first ones, each of which is played once, and some again under stalls and "
-                          "resets", low=1, high=10**9, zero="all")
-    drawn: int = key(32, "samples drawn to exercise the circuit, chosen by what they reach of the golden model, played "
-                         "stalled and after short resets; never more than the test samples", low=1, high=10**6,
-                     zero="none")
+    samples: int = key(0, "number of test samples, the first ones; each is simulated once, and some again with stalls "
+                       "and resets", low=1, high=10**9, zero="all")
+    drawn: int = key(32, "generated samples that exercise the circuit, chosen by the coverage of the golden model, "
+                     "with stalls and short resets; never more than the test samples", low=1, high=10**6, zero="none")
 
 
 TABLES: tuple[type[Table], ...] = (
@@ -303,7 +301,7 @@ def _find(source: str) -> tuple[str, str, str, Path | None]:
                       f"path of one, or a shipped experiment ({', '.join(shipped())})")
     elif not path.exists():
         raise Refusal(f"An experiment must be a shipped one ({', '.join(shipped())}), a .toml file or a run folder, "
-                      f"and {source!r} is none of them{nearest(source, shipped())}")
+                      f"not {source!r}{nearest(source, shipped())}")
     else:
         name = path.stem
     try:

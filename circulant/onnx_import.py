@@ -19,18 +19,18 @@ COMPARED = 256
 """Samples whose outputs are compared with those of the quantized file."""
 
 
-@click.command("import", short_help="From an ONNX file to a run folder")
+@click.command("import", short_help="Convert an ONNX file into a run folder")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.onnx")
 @click.option("--data", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.npz",
-              help="Inputs x (N, …) like the data to come, the batch first; or a data set with targets, see "
+              help="Array x of representative inputs (N, …), the batch first; or a data set with targets, see "
                    "docs/data.md. Formats are fitted to the training set; the test set becomes test vectors.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Run folder; without it runs/FILE.")
+              help="Run folder.  [default: runs/FILE]")
 @click.option("--weight-bits", type=int, default=12, show_default=True, metavar="N", help="Bit width of weights.")
 @click.option("--activation-bits", type=int, default=16, show_default=True, metavar="N",
               help="Bit width of activations.")
 @click.option("--ignore-quantizers", is_flag=True,
-              help="Fit all formats to the data, instead of taking them from the quantizers of the file.")
+              help="Ignore the quantizers of the file, and fit all formats to the data.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def import_onnx(file: Path, data: Path, out: Path | None, weight_bits: int, activation_bits: int, *,
                 ignore_quantizers: bool, as_json: bool) -> int:

@@ -36,12 +36,12 @@ def create(folder: str | Path) -> list[Path]:
     return made
 
 
-@click.command("new", short_help="A folder with a network and data of your own")
+@click.command("new", short_help="Write a folder for your own network and data")
 @click.argument("name")
 def new(name: str) -> int:
-    """Write an experiment with a network and data of your own, which runs unchanged and is a start for yours.
+    """Write an experiment with a model file and a data file. It runs as it is; edit the files for your own network.
 
-    NAME is a folder that does not exist yet: it gets NAME.toml, net.py and data.py.
+    NAME is a folder that must not exist yet. The command writes NAME.toml, net.py and data.py into it.
 
     \b
     Example:

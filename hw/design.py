@@ -74,8 +74,9 @@ class Design:
             Refusal: when the design has none.
         """
         if "configuration" not in self.manifest:
-            raise Refusal(f"A design must be reloadable for that, but that of {self.network.name!r} has fixed images; "
-                          "generate it with reloadable=True (hardware.reloadable)")
+            raise Refusal("A design must be reloadable to have a configuration port, but that of "
+                          f"{self.network.name!r} has fixed images; generate it with reloadable=True "
+                          "(hardware.reloadable)")
         return Configuration.from_json(self.manifest["configuration"])
 
     @public
@@ -104,7 +105,8 @@ class Design:
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
-             objective: str = "throughput", family: str = "generic", bus: str = "none") -> Design:
+             objective: str = "throughput", family: str = "generic", bus: str = "none",
+             clock_gating: bool = False) -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -122,6 +124,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             array for each and one for all the one with the shorter period, of equals with the shorter latency.
         bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
             resets it, and reaches the configuration port; see docs/integration.md.
+        clock_gating: registers of pipelines have enables, known from the schedule, and hold what nobody waits for, for
+            ASICs whose clock gates then stop their clock; results and cycles are the same. See docs/asic.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -137,11 +141,11 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                       "logic between two registers (hardware.levels)")
     require_positive("max_steps", max_steps, "give the length of the longest sequence")
     if reloadable and streams > WORD:
-        raise Refusal(f"A reloadable design must have {WORD} streams at the most, a bit of a word for each, not "
+        raise Refusal(f"A reloadable design must have at most {WORD} streams, one for each bit of a word, not "
                       f"{streams}; interleave fewer")
     fixed = [layer for layer in network.layers if not loadable(layer)]
     if reloadable and fixed:
-        raise Refusal(f"A reloadable design must have recurrent and fully connected layers alone, but layer "
+        raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
     with fast_elaboration():
         if objective == "throughput":
@@ -151,11 +155,12 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                                  reloadable=reloadable)
             plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
-        target = VerilogTarget(PROFILES[family])
+        target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
         counted = target.inventories.of(TOP)
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         manifest |= {"resources": counted.as_json(), "family": family, "objective": objective, "alternatives": others}
+        manifest |= {"clock_gating": True} if clock_gating else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)

@@ -78,7 +78,7 @@ def atomic_bytes(path: str | Path, data: bytes) -> None:
 def _replace(path: Path, data: bytes) -> None:
     path = Path(os.path.realpath(path))  # What a link points at is written, and the link stays.
     if path.exists() and not path.is_file():
-        raise Refusal(f"{path} must be a regular file or none, but it is another kind of thing; choose another path")
+        raise Refusal(f"{path} must be a regular file or none, but it is something else; choose another path")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporaries.sweep(path.parent)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=temporaries.prefix(path.name))
@@ -160,8 +160,8 @@ def write_json(path: str | Path, kind: str, version: int, body: Mapping[str, Any
     try:
         text = json.dumps({"format": kind, "version": version, "hash": sha, **body}, indent=1, allow_nan=False)
     except ValueError:
-        raise Refusal(f"{path} must hold finite numbers, but one of what is to be written is infinite or none; look at "
-                      "where it comes from") from None
+        raise Refusal(f"{path} must hold finite numbers, but a number to be written is infinite or NaN; find out where "
+                      "it comes from") from None
     atomic_text(path, text + "\n")
     return sha
 
@@ -182,9 +182,9 @@ def read_json(path: str | Path, kind: str, version: int, rule: Rule | None = Non
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
     except (OSError, ValueError) as error:  # JSONDecodeError and UnicodeDecodeError are such.
-        raise Refusal(f"{path} must be a JSON file, but it is not ({files.reason(error)}); write it anew") from None
+        raise Refusal(f"{path} must be a JSON file, but it is not ({files.reason(error)}); write it again") from None
     if not isinstance(document, dict):
-        raise Refusal(f"{path} must hold a JSON object, not a {type(document).__name__}; write it anew")
+        raise Refusal(f"{path} must hold a JSON object, not a {type(document).__name__}; write it again")
     _check_header(path, document, kind, version)
     sha = document.pop("hash", None)
     body = {key: value for key, value in document.items() if key not in ("format", "version")}
@@ -245,11 +245,11 @@ def _read_archive(path: Path, kind: str | None, version: int | None, only: tuple
     except FileNotFoundError:
         raise Refusal(f"{path} must exist, but it is missing; run the step that writes it first") from None
     except KeyError:
-        raise Refusal(f"{path} must be {what}, but it is not (it has no header); write it anew") from None
+        raise Refusal(f"{path} must be {what}, but it is not (it has no header); write it again") from None
     except (OSError, ValueError) as error:
-        raise Refusal(f"{path} must be {what}, but it is not ({files.reason(error)}); write it anew") from None
+        raise Refusal(f"{path} must be {what}, but it is not ({files.reason(error)}); write it again") from None
     if not isinstance(header, dict):
-        raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it anew")
+        raise Refusal(f"{path} must hold a JSON object as its header, not a {type(header).__name__}; write it again")
     if kind is not None and version is not None:
         _check_header(path, header, kind, version)
     require(_HEADER, header, path)
@@ -299,7 +299,7 @@ def _check_header(path: Path, header: dict[str, Any], kind: str, version: int) -
                       "give the right file")
     if type(header.get("version")) is not int or header["version"] != version:
         raise Refusal(f"{path}: field 'version' must be {version}, not {shown(header.get('version'))}; "
-                      "write the file anew with this version of circulant")
+                      "write the file again with this version of circulant")
 
 
 def _check_hash(path: Path, given: Any, computed: str) -> None:

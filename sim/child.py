@@ -33,7 +33,7 @@ def run(command: Sequence[str | Path], *, step: str, seconds: float, folder: Pat
                                    errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, start_new_session=True)
     except OSError as error:
-        raise ToolError(f"{name} must start for {step}, but it does not ({error.strerror}); see that "
+        raise ToolError(f"{name} must start for {step}, but it does not ({error.strerror}); check that "
                         f"{command[0]} can be executed") from None
     with process:
         try:
@@ -54,5 +54,5 @@ def overdue(name: str, step: str, seconds: float, said: str = "") -> ToolError:
         said: its last line, if it is of any use.
     """
     return ToolError(f"{name} must end within {seconds:.0f} s, but it was still at work on {step}"
-                     f"{f' ({said})' if said else ''} and was stopped; see whether the machine is overloaded, or the "
+                     f"{f' ({said})' if said else ''} and was stopped; check whether the machine is overloaded, or the "
                      "input larger than it should be")

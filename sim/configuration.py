@@ -155,8 +155,8 @@ class Configuration:
             Refusal: when they are not those of the design.
         """
         if not self.states:
-            raise Refusal("A design must keep its state for that, but this one has a bidirectional layer, which takes "
-                          "whole sequences, or no recurrent one at all; play each sequence to its end")
+            raise Refusal("A design must have states to save and restore, but this one has a bidirectional layer, "
+                          "which takes whole sequences, or no recurrent layer; run each sequence to its end")
         given = list(state_parts(states))
         if len(given) != len(self.states):
             raise Refusal(f"A state of this design must have {len(self.states)} parts, not {len(given)}; give what "

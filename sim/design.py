@@ -55,7 +55,7 @@ def read(folder: str | Path) -> dict[str, Any]:
     if sorted(named) != sorted(body["files"]):
         also = ", 'bus'" if bus else ""
         raise Refusal(f"{path}: field 'files' must have the hash of each file of 'verilog' and 'images'{also}, and no "
-                      "other; generate the design anew")
+                      "other; generate the design again")
     for name in named:
         _check(folder / name, body["files"][name], path)
     return body
@@ -65,11 +65,11 @@ def _check(file: Path, sha: str, path: Path) -> None:
     try:
         found = files.sha256(file)
     except FileNotFoundError:
-        raise Refusal(f"{file} must exist, since {path} names it, but it is missing; generate the design anew"
+        raise Refusal(f"{file} must exist, since {path} names it, but it is missing; generate the design again"
                       ) from None
     except OSError as error:
         raise Refusal(f"{file} must be the file that {path} names, but it is not ({files.reason(error)}); generate the "
-                      "design anew") from None
+                      "design again") from None
     if found != sha:
         raise Refusal(f"{file} must be as it was generated (SHA-256 {sha[:12]}… in {path}), but it was changed or "
-                      f"damaged ({found[:12]}…); generate the design anew")
+                      f"damaged ({found[:12]}…); generate the design again")

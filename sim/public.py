@@ -127,7 +127,8 @@ def _misfit(error: TypeError) -> str:
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
-    """The members of a union, or the one type."""
+    """The members of a union, or the one type; from Python 3.12 on, numpy's ArrayLike is an alias of a union."""
+    hint = getattr(hint, "__value__", hint)
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return tuple(each for option in typing.get_args(hint) for each in _options(option))
     return (hint,)

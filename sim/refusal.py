@@ -48,4 +48,4 @@ def unusable(path: str | os.PathLike[str], error: OSError) -> Refusal | ToolErro
         return Refusal(f"{path} cannot be used: {why}; choose another path")
     if error.errno in ROOM:
         return ToolError(f"{path} could not be written: {why}; make room, and run the same command again")
-    return ToolError(f"{path} failed: {why}; see to it, and run the same command again")
+    return ToolError(f"{path} failed: {why}; correct this, and run the same command again")

@@ -54,7 +54,7 @@ class Vectors:
             require_integers(f"The {name} of vectors", values)
         if len(self.inputs) != len(self.outputs):
             raise Refusal(f"Vectors must have as many outputs as inputs, not {len(self.outputs)} and "
-                          f"{len(self.inputs)}; make them anew with Network.vectors")
+                          f"{len(self.inputs)}; make them again with Network.vectors")
         if self.lengths is not None:
             check_lengths("Vectors", self.lengths, self.inputs.shape)
 
@@ -97,5 +97,5 @@ class Vectors:
         """
         arrays, meta = artifact.read_npz(path, cls.KIND, cls.VERSION, Table({"network": Text(64)}, open=True))
         if missing := {"inputs", "outputs"} - arrays.keys():
-            raise Refusal(f"{path} must hold 'inputs' and 'outputs', but {min(missing)!r} is missing; write it anew")
+            raise Refusal(f"{path} must hold 'inputs' and 'outputs', but {min(missing)!r} is missing; write it again")
         return cls(arrays["inputs"], arrays["outputs"], meta["network"], arrays.get("lengths"))

@@ -64,7 +64,7 @@ def test_the_smallest_budget_counts_both_directions():
 
 
 def test_interleaved_streams_are_refused():
-    with pytest.raises(Refusal, match=r"^Sequences can only be interleaved where all layers go forward, but layer "
+    with pytest.raises(Refusal, match=r"^Sequences can only be interleaved if all layers run forward, but layer "
                                       r"'both0' is bidirectional; set hardware\.streams to 1, not 2$"):
         generate(network(), streams=2)
 

@@ -115,8 +115,13 @@ def test_commands_parse(line):
         load("digits-gru", context.params.get("overrides", ()))
 
 
-@pytest.mark.parametrize("page", [page for page in (*sorted(DOCS.glob("tutorials/*.md")), DOCS / "training.md")
-                                  if blocks(page, "python")], ids=name)
+TO_VERILOG = DOCS / "tutorials" / "own-model.md"
+"""Builds a simulator; `make users` runs it."""
+
+
+@pytest.mark.parametrize("page", [
+    pytest.param(page, id=name(page), marks=[pytest.mark.soak] * (page == TO_VERILOG))
+    for page in (*sorted(DOCS.glob("tutorials/*.md")), DOCS / "training.md") if blocks(page, "python")])
 def test_programs_of_the_pages_run(page, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks(page, "python"))], cwd=tmp_path,
                           capture_output=True, text=True)

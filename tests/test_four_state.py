@@ -93,6 +93,27 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
     assert found.words >= (2 + 2 + 2) * network.outputs
 
 
+GATED = [("the GRU of digits-gru", {"levels": 6}), ("an LSTM with projection and peepholes", {}),
+         pytest.param("LeNet-5, smaller", {}, marks=pytest.mark.soak)]
+"""Networks whose clocks stop: with and without registers in front of products; lines and pools of images."""
+
+
+@pytest.mark.parametrize(("name", "more"), GATED)
+def test_a_network_whose_clocks_stop_equals_golden_from_an_unknown_start(name, more, tmp_path):
+    layers, shape, options = CASES[name]
+    images = len(shape) == 3
+    x = RNG.uniform(-1, 1, (2, *shape))
+    made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
+    network = quantize(made, x, **BITS)
+    design = generate(network, **options, **more, clock_gating=True)
+    assert design.manifest["clock_gating"] is True
+    plain = generate(network, **options, **more).manifest
+    assert [layer["cycles"] for layer in design.manifest["layers"]] == [layer["cycles"] for layer in plain["layers"]]
+    assert "clock_gating" not in plain
+    found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
+    assert (found.mismatches, found.first) == (0, None)
+
+
 def test_a_reloadable_network_equals_golden_from_an_unknown_start(tmp_path):
     network = golden.network(2, 4, 3, outputs=2, **BITS)
     design = generate(network, multipliers=20, reloadable=True)

@@ -265,7 +265,7 @@ def test_cycles_of_the_manifest_are_those_between_steps():
 
 def test_a_small_layer_without_a_state_is_slower_than_its_cycles():
     network, plans, top = made("vectors")
-    (count, every), = re.findall(r"diagram `cycles` is (\d+), and two\nvectors come every (\d+) cycles", PAGE)
+    (count, every), = re.findall(r"diagram `cycles` is (\d+), but\s+only two vectors pass every (\d+) cycles", PAGE)
     assert layer_entry(network.layers[0], plans[0])["cycles"] == int(count)
     ends = [cycle for cycle, _, last in taken(play(top, marked(network, top, sequences(network, [9])), 130)) if last]
     assert set(np.array(ends[2:]) - ends[:-2]) == {int(every)}

@@ -118,7 +118,7 @@ def test_both_directions_take_new_weights_between_two_sequences():
     assert [got[n].tolist() for n in (0, 3, 5)] == [mine[0].tolist(), mine[1].tolist(), theirs[2].tolist()]
     assert mine[2].tolist() != theirs[2].tolist()
     assert config.states == []
-    with pytest.raises(Refusal, match=r"must keep its state for that, but this one has a bidirectional layer"):
+    with pytest.raises(Refusal, match=r"must have states to save and restore, but this one has a bidirectional layer"):
         config.restore(golden.initial(1))
 
 
@@ -136,5 +136,5 @@ def test_the_network_must_be_that_of_the_design(written):
 
 
 def test_more_streams_than_a_word_has_bits_are_refused():
-    with pytest.raises(Refusal, match=r"must have 32 streams at the most, a bit of a word for each, not 33"):
+    with pytest.raises(Refusal, match=r"must have at most 32 streams, one for each bit of a word, not 33"):
         generate(deep(3), streams=33, reloadable=True)

@@ -91,7 +91,7 @@ def _sample(inputs: ArrayLike | Tensor) -> NDArray[np.float64]:
     array = np.asarray(inputs.detach().cpu().double() if isinstance(inputs, Tensor) else inputs, np.float64)
     if array.ndim not in (2, 3, 4) or not array.size:
         raise Refusal("Sample inputs must have the shape (N, T, inputs) or (N, inputs) and be not empty, not "
-                      f"{array.shape}; give a few samples like the data to come")
+                      f"{array.shape}; give a few representative samples")
     if not np.isfinite(array).all():
         raise Refusal("Sample inputs must be finite, but hold NaN or infinity; clean them first")
     return array

@@ -102,7 +102,7 @@ def _verified(each: dict[str, Any]) -> str:
 def document(figures: dict[str, Any]) -> str:
     """The figures as Markdown: a table for each model, reasons below it."""
     dates = sorted({each["date"] for found in figures["models"].values() for each in found.values()})
-    parts = [f"Measured on {' and '.join(dates)} by `python -m benchmarks peers --write docs/peers.md`, in CPU "
+    parts = [f"Measured on {' and '.join(dates)} by `python -m benchmarks peers --write docs/results-peers.md`, in CPU "
              "seconds."]
     for model, found in figures["models"].items():
         parts += [f"**{MODELS[model][2]}**", "\n".join(_rows(found))]

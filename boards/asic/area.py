@@ -2,7 +2,7 @@
 from collections.abc import Mapping, Sequence
 
 from circulant.boards.asic.buffers import BUFFER
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import INSTANCE, Memory
 from circulant.boards.asic.netlist import Netlist

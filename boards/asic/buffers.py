@@ -5,11 +5,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 
-__all__ = ["BUFFER", "buffer", "forms", "loads", "strengthen"]
+__all__ = ["BUFFER", "FANOUT", "buffer", "forms", "loads", "strengthen"]
 
 BUFFER = "buffer_"
 """The beginning of the names of buffers."""

@@ -8,28 +8,32 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.asic.activity import Activity, as_design, counted
 from circulant.boards.asic.area import LOGIC, area
 from circulant.boards.asic.buffers import buffer, strengthen
-from circulant.boards.asic.catalogue import Known
-from circulant.boards.asic.energy import Energy, energy
+from circulant.boards.asic.cells.catalogue import Known
+from circulant.boards.asic.cells.library import Library
+from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
-from circulant.boards.asic.library import Library
 from circulant.boards.asic.macros import Model
 from circulant.boards.asic.mapping import Settings, lean, mapped
 from circulant.boards.asic.memories import Memory, separate
-from circulant.boards.asic.models import models
 from circulant.boards.asic.netlist import Netlist
+from circulant.boards.asic.power.activity import Activity, as_design, compiler, counted
+from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
-from circulant.boards.asic.timing import ROUNDS, Timing, found, repair, timing
+from circulant.boards.asic.sizing import ROUNDS, sized
+from circulant.boards.asic.timing import Analysis, Timing, found
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Asic", "asic", "lines"]
+__all__ = ["METHOD", "Asic", "asic", "lines"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
+
+METHOD = 2
+"""Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ class Asic:
         if timed:
             found |= {"fmax_mhz": round(timed.mhz, 2), "slack_ns": round(timed.slack, 4),
                       "hold_slack_ns": round(timed.hold, 4),
-                      "critical": {"start": timed.start, "end": timed.end, "cells": [list(each) for each in
-                                                                                     timed.stages]}}
+                      "critical": {"start": timed.start, "end": timed.end, "cells": [
+                          [each.name, each.cell, each.delay] for each in timed.stages]}}
         if spent and played:
             cycles = played.cycles / max(1, played.sequences)
             found |= {"energy_pj_per_cycle": {kind: round(value, 4) for kind, value in spent.by_kind.items()},
@@ -116,12 +120,14 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     described = design.read(folder)
     if timed:
         found()
+    if vectors is not None:
+        compiler()
     if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
         gates = [cell for cell in library.clock_gates if cell.pin("test")]
         if not gates:
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
-    settings = Settings(mhz, gating, scan, known.dont_use)
+    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums)
     work = out / "work"
     netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
     show("buffering", 0, 0)
@@ -141,7 +147,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     activity = spent = ungated = None
     if vectors is not None:
         show("simulating the netlist", 0, 0)
-        activity = counted(folder, work / "activity", netlist, library, cells, vectors=vectors, macros=behaviour,
+        activity = counted(folder, work / "activity", netlist, library, vectors=vectors, memories=memories,
                            samples=samples)
         spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
         ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
@@ -153,11 +159,11 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
-        longest = max(timed_by.stages, key=lambda stage: stage[2])
+        longest = max(timed_by.stages, key=lambda stage: stage.delay)
         raise TimingMissed(
             f"The clock of {library.name} must be {mhz:g} MHz, but the netlist reaches {timed_by.mhz:.1f} MHz: the "
             f"slowest path goes from {timed_by.start} to {timed_by.end} through {len(timed_by.stages)} cells, the "
-            f"slowest of them a {longest[1]} with {longest[2]:.3g} ns; take --mhz {int(timed_by.mhz)} or less, or "
+            f"slowest of them a {longest.cell} with {longest.delay:.3g} ns; take --mhz {int(timed_by.mhz)} or less, or "
             f"generate with fewer hardware.levels")
     return made
 
@@ -165,7 +171,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
 def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
     """The mapping that Yosys makes, or made here before."""
-    key = hashlib.sha256(json.dumps([described["hash"], asdict(settings), [file.stat().st_size for file in
+    key = hashlib.sha256(json.dumps([METHOD, described["hash"], asdict(settings), [file.stat().st_size for file in
                                                                            library.files],
                                      library.name, macros.least, [str(each) for each in macros.table]]).encode()
                          ).hexdigest()
@@ -188,19 +194,11 @@ def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work
     names = lean(library, work, known.dont_use)
     for name in names:
         shutil.move(work / name, file.parent / name)
-    best: tuple[Timing, dict[str, str]] | None = None
-    for attempt in range(ROUNDS + 1):
-        show("timing", attempt, ROUNDS)
-        netlist.write(file)
-        reached = timing(file, netlist.top, names, mhz, scale=library.nanoseconds, paths=400)
-        if best is None or reached.slack > best[0].slack:
-            best = reached, {name: instance.cell for name, instance in netlist.instances.items()}
-        if reached.slack >= 0 or attempt == ROUNDS or not repair(netlist, library, reached.late):
-            break
-    assert best is not None, "there is one attempt at least"
-    for name, cell in best[1].items():  # A stronger cell also loads the one before it, so that a round may do harm.
-        netlist.instances[name].cell = cell
-    return best[0]
+    netlist.write(file)
+    show("timing", 0, ROUNDS)
+    with Analysis(file, netlist.top, names, mhz, scale=library.nanoseconds) as analysis:
+        return sized(netlist, library, analysis, lambda number, reached: show(
+            "timing", number, ROUNDS, f"{reached.mhz:.1f} MHz, {len(reached.late)} late"))
 
 
 def _free(activity: Activity) -> Activity:

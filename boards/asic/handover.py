@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from circulant.boards.asic.catalogue import Known
-from circulant.boards.asic.energy import UTILISATION
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.catalogue import Known
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
+from circulant.boards.asic.power.energy import UTILISATION
 from circulant.boards.asic.timing import constraints
 from circulant.sim import artifact
 

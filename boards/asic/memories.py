@@ -4,7 +4,7 @@ A netlist here is what Yosys writes by ``write_json`` after ``memory -nomap``: a
 """
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["INSTANCE", "MacroTable", "Memory", "separate"]
@@ -33,6 +33,7 @@ class Memory:
             such that are read without a clock edge; "macro".
         reads, writes: ports.
         macro: the name of the macro that it is.
+        cell, ports: the cell within the module, and the bits of the module's ports, as Yosys has them.
     """
 
     module: str
@@ -44,6 +45,8 @@ class Memory:
     reads: int
     writes: int
     macro: str = ""
+    cell: Json = field(default_factory=dict, repr=False, compare=False)
+    ports: dict[str, list[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def bits(self) -> int:
@@ -64,7 +67,7 @@ def separate(netlist: Json, top: str, macro: MacroTable) -> list[Memory]:
         cell = cells.pop(place)
         module, connections = _module(cell)
         name = alike.setdefault(json.dumps(module, sort_keys=True), f"memory_{len(alike)}")
-        memory = _described(name, f"{INSTANCE}{len(found)}", place, cell, macro)
+        memory = _described(name, f"{INSTANCE}{len(found)}", place, cell=cell, module=module, macro=macro)
         if memory.macro:
             module["attributes"]["keep_hierarchy"] = "1"
         modules[name] = module
@@ -79,13 +82,14 @@ def _number(cell: Json, name: str) -> int:
     return int(cell["parameters"][name], 2)
 
 
-def _described(module: str, instance: str, place: str, cell: Json, macro: MacroTable) -> Memory:
+def _described(name: str, instance: str, place: str, *, cell: Json, module: Json, macro: MacroTable) -> Memory:
     words, width, writes = (_number(cell, name) for name in ("SIZE", "WIDTH", "WR_PORTS"))
     clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
     chosen = macro(words, width) if writes and clocked else ""
     kind = "macro" if chosen else "rom" if not writes else "registers" if clocked else "asynchronous"
-    return Memory(module, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
-                  macro=chosen)
+    return Memory(name, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
+                  macro=chosen, cell=module["cells"]["words"],
+                  ports={port: entry["bits"] for port, entry in module["ports"].items()})
 
 
 def _module(cell: Json) -> tuple[Json, Json]:

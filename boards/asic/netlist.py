@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.memories import INSTANCE, Memory
 from circulant.sim.refusal import ToolError
 

@@ -5,7 +5,7 @@ the next flip-flop of the chain. One clock, rising edges alone, a synchronous re
 """
 from dataclasses import dataclass
 
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.netlist import Net, Netlist
 from circulant.sim.refusal import Refusal
 

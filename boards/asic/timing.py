@@ -2,25 +2,36 @@
 missing."""
 import re
 import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from circulant.boards.asic.buffers import forms
-from circulant.boards.asic.library import Library
-from circulant.boards.asic.netlist import Netlist
-from circulant.boards.tools import run
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["Timing", "constraints", "found", "repair", "timing"]
+__all__ = ["Analysis", "Late", "Stage", "Timing", "constraints", "found"]
 
-ROUNDS = 4
-"""How often cells on late paths are made stronger, before the clock counts as missed."""
-
-PATHS = 400
-"""Late paths that are looked at in a round."""
-
-_STAGE = re.compile(r"^\s*(?:\d+\.\d+\s+)*?(-?\d+\.\d+)\s+(-?\d+\.\d+)\s+[v^]\s+(\S+)/(\S+) \((\S+)\)\s*$")
+_STAGE = re.compile(r"^\s*(?:(\d+\.\d+)\s+)?(-?\d+\.\d+)\s+(-?\d+\.\d+)\s+[v^]\s+(\S+)/(\S+) \((\S+)\)\s*$")
 _SLACK = re.compile(r"(-?\d+\.\d+)\s+slack \((?:MET|VIOLATED)\)")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An output on a path: its instance and cell, its load in the library's unit of capacitance, its delay in ns."""
+
+    name: str
+    cell: str
+    load: float
+    delay: float
+
+
+@dataclass(frozen=True)
+class Late:
+    """A path with its slack in ns, and the outputs on it."""
+
+    slack: float
+    stages: tuple[Stage, ...]
 
 
 @dataclass(frozen=True)
@@ -31,23 +42,28 @@ class Timing:
         period: that was asked for.
         slack: of the slowest path; negative when the clock is missed.
         start, end: its registers or ports.
-        stages: its cells: instance, cell, delay.
+        stages: its cells.
         hold: slack of the fastest path, with an ideal clock.
-        late: instances on late paths, with the largest delay that each has on one.
+        late: the slowest path to each end that misses the clock, the slowest first.
     """
 
     period: float
     slack: float
     start: str
     end: str
-    stages: tuple[tuple[str, str, float], ...]
+    stages: tuple[Stage, ...]
     hold: float
-    late: dict[str, float] = field(default_factory=dict, repr=False)
+    late: tuple[Late, ...] = field(default=(), repr=False)
 
     @property
     def mhz(self) -> float:
         """The clock that it reaches."""
         return 1e3 / max(self.period - self.slack, 1e-6)
+
+    @property
+    def missing(self) -> float:
+        """Time that all late ends together lack, in ns."""
+        return -sum(path.slack for path in self.late)
 
 
 def found() -> str:
@@ -69,71 +85,114 @@ def constraints(mhz: float) -> str:
             "set_output_delay 0 -clock clk [all_outputs]\n")
 
 
-def timing(netlist: Path, top: str, libraries: list[str], mhz: float, *, scale: float, paths: int = 1) -> Timing:
-    """Analyse a netlist; the liberty files lie beside it.
+class Analysis:
+    """An OpenSTA that has read a netlist, and follows changes of its cells.
 
     Parameters:
+        netlist: Verilog; the liberty files lie beside it.
         scale: ns of the library's unit of time.
-        paths: late paths to look at.
+        mhz: clock.
 
     Raises:
         Refusal: when OpenSTA is missing.
         ToolError: when it fails.
     """
-    work, program = netlist.parent, found()
-    (work / "timing.sdc").write_text(_scaled(mhz, scale))
-    (work / "timing.tcl").write_text("\n".join([
-        *(f"read_liberty {name}" for name in libraries), f"read_verilog {netlist.name}", f"link_design {top}",
-        "source timing.sdc", f"puts MAX; report_checks -path_delay max -format full -digits 4 -group_count {paths}",
-        "puts MIN; report_checks -path_delay min -format full -digits 4", "exit", ""]))
-    said = run([program, "-no_splash", "-exit", "timing.tcl"], folder=work, step=f"the timing of {netlist}")
-    (work / "timing.log").write_text(said)
-    if errors := re.findall(r"^Error: .*", said, re.M):
-        raise ToolError(f"OpenSTA must read {netlist}, but it says: {errors[0]}; see {work / 'timing.log'}")
-    slowest, _, fastest = said.partition("MAX\n")[2].partition("MIN\n")
-    late: dict[str, float] = {}
-    every = slowest.split("Startpoint: ")[1:]
-    for text in every:
+
+    def __init__(self, netlist: Path, top: str, libraries: Sequence[str], mhz: float, *, scale: float) -> None:
+        self._netlist, self._work, self._scale, self._mhz = netlist, netlist.parent, scale, mhz
+        program = found()
+        (self._work / "timing.sdc").write_text(_scaled(mhz, scale))
+        self._process = subprocess.Popen([program, "-no_splash"], cwd=self._work, text=True, stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            self._ask(*(f"read_liberty {name}" for name in libraries), f"read_verilog {netlist.name}",
+                      f"link_design {top}", "source timing.sdc")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "Analysis":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._process:
+            self._process.kill()
+
+    def _ask(self, *commands: str) -> None:
+        """Have commands carried out.
+
+        Raises:
+            ToolError: when one of them fails.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        braced = "; ".join(commands)
+        with suppress(BrokenPipeError):
+            # What is written is echoed, so no mark stands in it as it comes back.
+            self._process.stdin.write(f"if {{[catch {{ {braced} }} said]}} {{puts [join [list FAI LED] {{}}]=$said}}; "
+                                      "puts [join {DO NE} {}]; flush stdout\n")
+            self._process.stdin.flush()
+        said: list[str] = []
+        for line in self._process.stdout:
+            if line.rstrip().endswith("DONE"):
+                break
+            said.append(line.rstrip())
+        else:
+            said.append("FAILED=it ended")
+        if wrong := [line for line in said if "FAILED" in line or line.startswith("Error")]:
+            raise ToolError(f"OpenSTA must read {self._netlist}, but it says: "
+                            f"{wrong[0].partition('FAILED=')[2] or wrong[0]}")
+
+    def resize(self, cells: Mapping[str, str]) -> None:
+        """Exchange the cells of instances.
+
+        Raises:
+            ToolError: when OpenSTA does not know one.
+        """
+        self._ask(*(f"replace_cell [get_cells {{{_pattern(name)}}}] {cell}" for name, cell in cells.items()))
+
+    def timing(self, ends: int = 1, *, hold: bool = True) -> Timing:
+        """Analyse the netlist as it is now.
+
+        Parameters:
+            ends: late ends of paths to look at, at the most.
+            hold: look at the fastest path, too.
+
+        Raises:
+            ToolError: when there is no path between registers.
+        """
+        commands = [f"report_checks -path_delay max -format full -fields {{capacitance}} -digits 4 -group_count {ends} "
+                    "> slowest.rpt"]
+        if hold:
+            commands.append("report_checks -path_delay min -format full -digits 4 > fastest.rpt")
+        self._ask(*commands)
+        every = (self._work / "slowest.rpt").read_text().split("Startpoint: ")[1:]
+        if not every:
+            raise ToolError(f"OpenSTA must find a path between registers in {self._netlist}, but it found none; see "
+                            f"{self._work / 'slowest.rpt'}")
+        least = _SLACK.search((self._work / "fastest.rpt").read_text()) if hold else None
+        paths = [self._path(text) for text in every]
+        end = re.search(r"Endpoint: (\S+)", every[0])
+        return Timing(1e3 / self._mhz, paths[0].slack, every[0].split()[0], end[1] if end else "",
+                      stages=paths[0].stages, hold=float(least[1]) * self._scale if least else 0.0,
+                      late=tuple(path for path in paths if path.slack < 0))
+
+    def _path(self, text: str) -> Late:
         slack = _SLACK.search(text)
-        if slack and float(slack[1]) < 0:
-            for name, _, delay in _stages(text):
-                late[name] = max(late.get(name, 0.0), delay)
-    if not every:
-        raise ToolError(f"OpenSTA must find a path between registers in {netlist}, but it found none; see "
-                        f"{work / 'timing.log'}")
-    worst, least = every[0], _SLACK.search(fastest)
-    slack = _SLACK.search(worst)
-    end = re.search(r"Endpoint: (\S+)", worst)
-    return Timing(1e3 / mhz, float(slack[1]) * scale if slack else 0.0, worst.split()[0], end[1] if end else "",
-                  stages=tuple((name, cell, round(delay * scale, 4)) for name, cell, delay in _stages(worst)),
-                  hold=float(least[1]) * scale if least else 0.0, late=late)
+        stages = [match for line in text.splitlines() if (match := _STAGE.match(line))]
+        return Late(float(slack[1]) * self._scale if slack else 0.0, tuple(
+            Stage(match[4].replace("\\", ""), match[6], float(match[1] or 0), round(float(match[2]) * self._scale, 5))
+            for match in stages))
+
+
+def _pattern(name: str) -> str:
+    """A pattern of Tcl that matches a name alone."""
+    return re.sub(r"([\[\]*?\\])", r"\\\1", name)
 
 
 def _scaled(mhz: float, scale: float) -> str:
     """Constraints in the unit of the first library."""
     return constraints(mhz).replace(f"{1e3 / mhz:.4f}", f"{1e3 / mhz / scale:.4f}")
-
-
-def _stages(text: str) -> list[tuple[str, str, float]]:
-    """Instance, cell and delay of the outputs on a path."""
-    return [(match[3], match[5], float(match[1])) for line in text.splitlines() if (match := _STAGE.match(line))]
-
-
-def repair(netlist: Netlist, library: Library, late: dict[str, float]) -> int:
-    """Make cells on late paths stronger, the slow half of them; returns how many."""
-    changed = 0
-    delays = sorted(late.values())
-    limit = delays[len(delays) // 2] if delays else 0.0
-    for name, delay in late.items():
-        instance = netlist.instances.get(name.replace("\\", ""))
-        if instance is None or delay < limit or instance.cell not in library.cells:
-            continue
-        cell = library.cells[instance.cell]
-        if cell.gating:
-            continue
-        better = [each.name for each in forms(library, cell)]
-        at = better.index(cell.name) + 1 if cell.name in better else len(better)
-        if at < len(better):
-            instance.cell = better[at]
-            changed += 1
-    return changed

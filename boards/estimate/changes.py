@@ -33,7 +33,7 @@ class Change:
 
     def __str__(self) -> str:
         found = self.estimated
-        return (f"{self.key} = {self.after} in place of {self.before}: {found.multipliers:,} multipliers, "
+        return (f"{self.key} = {self.after} instead of {self.before}: {found.multipliers:,} multipliers, "
                 f"{found.cycles:,g} cycles")
 
     def as_json(self) -> dict[str, Any]:

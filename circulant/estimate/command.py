@@ -19,25 +19,26 @@ NOT = 2
 """Exit code when the design does not fit, as that of ``circulant generate --device``."""
 
 
-@click.command(short_help="What a network takes of a device, in under a second",
-               epilog="RUN is a run folder, a shipped experiment or a .toml file; docs/synthesis.md tells what the "
-                      "figures rest on, and docs/measured/estimate.json what they were compared with.")
+@click.command(short_help="Estimate the resources on an FPGA, in under a second",
+               epilog="RUN is a run folder, a shipped experiment or a .toml file. docs/synthesis.md describes the "
+                      "model; docs/measured/estimate.json holds its comparison with Yosys.")
 @click.argument("source", metavar="[RUN]", required=False, shell_complete=experiments)
 @click.option("--device", "part", metavar="NAME", shell_complete=device_names,
               help="FPGA.  [default: that of the experiment]")
 @click.option("--multipliers", type=click.IntRange(0), metavar="N",
-              help="Real multipliers that the design may use; 0 for all of the device's.  [default: the experiment's]")
+              help="Number of real multipliers that the design may use; 0 for all of the device.  [default: that of "
+                   "the experiment]")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
               help="Change a key of the experiment, for instance hardware.levels=6; may be repeated.")
 @JSON
 def estimate(source: str | None, part: str | None, multipliers: int | None, overrides: tuple[str, ...],
              as_json: bool) -> int:
-    """Estimate multipliers, DSP blocks, block RAMs, look-up tables, flip-flops and clock by the model of the device's
-    family, with their errors against Yosys and nextpnr.
+    """Estimate multipliers, DSP blocks, block RAMs, look-up tables, flip-flops and clock with a model of the device
+    family. Each figure has its error against Yosys and nextpnr.
 
-    Of a run folder it reads the quantized network. Of an experiment it makes the network that a training would start
-    from, the first time with torch and in some seconds. Where the design does not fit, it says which resource is short
-    by how much, and the smallest change of each setting with which it fits, and exits with 2.
+    For a run folder, the quantized network is read. For an experiment, the untrained network is built; the first time
+    this takes torch and some seconds. If the design does not fit, the command says which resource is short and by how
+    much, and the smallest change of each setting with which it fits. It then exits with 2.
 
     \b
     Example:
@@ -55,7 +56,7 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     network = network_of(Path(source)) if Path(source).is_dir() else None
     if network is not None and overrides and _reshapes(overrides):
         raise Refusal(f"The network of {source} is quantized already, and {_reshapes(overrides)} would change it; give "
-                      "the name of its experiment in place of the folder, or leave it out")
+                      "the name of its experiment instead of the folder, or leave it out")
     network = network or untrained(experiment)
     hardware = experiment.hardware
     network = network.with_argmax() if hardware.argmax else network
@@ -110,5 +111,5 @@ def _words(made: Any, why: str, ways: list[Any]) -> list[str]:
         return lines
     if not ways:
         return [*lines, "It does not fit, and no change of a single setting makes it fit"]
-    return [*lines, "It does not fit. The smallest change of each setting with which it does:",
+    return [*lines, "It does not fit. The smallest change of each setting with which it fits:",
             *(f"  {each}" for each in ways)]

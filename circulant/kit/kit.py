@@ -65,7 +65,7 @@ def write_kit(folder: str | Path, vectors: Vectors | str | Path, *, clock_mhz: f
     manifest, body = Manifest.load(folder), design.read(folder)
     if "ports" not in body:
         raise Refusal(f"{folder / 'manifest.json'} must list the ports of the design, but it is of an earlier version; "
-                      "generate the design anew")
+                      "generate the design again")
     beats = beats_of(manifest, vectors if isinstance(vectors, Vectors) else Vectors.load(vectors))
     context = _context(manifest, body, beats, clock_mhz)
     files = FILES

@@ -16,11 +16,11 @@ from circulant.sim.refusal import Refusal
 __all__ = ["compare"]
 
 
-@click.command("compare", short_help="Figures of several runs side by side")
+@click.command("compare", short_help="Show the figures of several runs side by side")
 @click.argument("runs", metavar="RUN …", nargs=-1, required=True, shell_complete=run_folders,
                 type=click.Path(path_type=Path))
 @click.option("--page", "target", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write the comparison as an HTML page too.")
+              help="Also write the comparison as an HTML page.")
 @JSON
 def compare(runs: tuple[Path, ...], target: Path | None, as_json: bool) -> int:
     """Show the figures of finished runs side by side, and the keys of their experiments that differ.

@@ -81,7 +81,7 @@ def words(held: dict[str, Any]) -> str:
         if "counts" not in one:
             continue
         counts = one["counts"][1:] if held["task"] == "ctc" else one["counts"]
-        lines.append(f"           {min(counts):,} … {max(counts):,} targets of a "
+        lines.append(f"           {min(counts):,} … {max(counts):,} targets per "
                      f"{'label' if what == 'labels' else 'class'}")
     lines.append(f"  digest   {held['digest']}")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ __all__ = ["FILES", "files", "page", "render", "settings"]
 
 FILES = {
     "report.json": "every figure of this page",
-    "experiment.toml": "the experiment in force, with every key",
+    "experiment.toml": "the experiment, with every key",
     "hardware/top.v": "the Verilog",
     "hardware/manifest.json": "ports, formats, latency, and the hash of every file of the design",
     "network.json": "the golden model: layers, formats and sizes",

@@ -41,7 +41,7 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "error, quantized", f"{figures['outcome']['rmse']:.4g} RMS, {figures['outcome']['worst']:.4g} at most"
     if picking := figures.get("picking"):
         saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-        yield "bit widths picked", (f"{picking['weight_bits']:,} weight bits, {saved:.0%} fewer; {loss(picking)}")
+        yield "bit widths chosen", (f"{picking['weight_bits']:,} weight bits, {saved:.0%} fewer; {loss(picking)}")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
@@ -65,7 +65,7 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                        f"{check['mismatches']:,} mismatches ({check['simulator']})")
     if "coverage" in check:
         hit, points = check["coverage"]["reached"], check["coverage"]["points"]
-        yield "coverage", f"by {check['drawn']:,} drawn samples: " + ", ".join(
+        yield "coverage", f"by {check['drawn']:,} generated samples: " + ", ".join(
             f"{hit[kind]} of {count} {POINTS.get(kind, kind)}" for kind, count in points.items() if count)
 
 

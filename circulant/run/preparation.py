@@ -41,8 +41,8 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
     """
     if experiment.model.kind in WHOLE and data.train_lengths is not None:
         raise Refusal(f"Sequences must have one length for model.kind = {experiment.model.kind!r}, whose circuit takes "
-                      f"samples of one size, but those of {data.name!r} have different ones; cut and fill them alike "
-                      "(data.steps of fsdd), or choose a 'gru'")
+                      f"samples of one size, but those of {data.name!r} have different ones; cut and pad them to one "
+                      "length (data.steps of fsdd), or choose a 'gru'")
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:

@@ -196,7 +196,7 @@ def loss(picking: Mapping[str, Any]) -> str:
 def picked_table(picking: Mapping[str, Any]) -> Table:
     """The bit widths that were picked, for a terminal."""
     saved = 1 - picking["weight_bits"] / picking["weight_bits_start"]
-    table = Table("bit width", "from", "to", "noise of it alone", title_justify="left", title=(
+    table = Table("bit width", "from", "to", "noise of this width alone", title_justify="left", title=(
         f"{loss(picking)}; weights {picking['weight_bits_start']:,} → "
         f"{picking['weight_bits']:,} bits ({saved:.0%} fewer), cost {picking['cost']:.2f}"))
     for row in picking["widths"]:

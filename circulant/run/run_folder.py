@@ -128,8 +128,8 @@ def recorded(run: Run, step: str) -> dict[str, Any]:
     check(rule_of(step, found), found, run.path(_ALL[step].record), f"run {run.command(step)} again")
     _check_tables(run, step, found["experiment"])
     if before and found["after"] != after:
-        raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that was made "
-                      f"anew since; run {run.command(step)} again")
+        raise Refusal(f"{run.path(_ALL[step].record)} must follow {_ALL[before].record} beside it, but that is newer; "
+                      f"run {run.command(step)} again")
     return found
 
 

@@ -30,24 +30,24 @@ def _known(context: click.Context, parameter: click.Parameter, given: str) -> li
     return [*that_begin(shipped(), given), CompletionItem(given, type="file")]
 
 
-@click.command("sweep", short_help="Block sizes × bit widths × multipliers: a table and a Pareto picture",
-               epilog=f"SWEEP is a shipped one ({', '.join(shipped())}) or a .toml file; its keys stand in "
-                      "docs/sweep.md.")
+@click.command("sweep", short_help="Evaluate block sizes × bit widths × multipliers",
+               epilog=f"SWEEP is a shipped sweep ({', '.join(shipped())}) or a .toml file; docs/sweep.md describes its "
+                      "keys.")
 @click.argument("source", metavar="SWEEP", shell_complete=_known)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Folder of the results; without it runs/sweep-NAME.")
+              help="Folder of the results.  [default: runs/sweep-NAME]")
 @JOBS
 @CLUSTER
 @click.option("--markdown", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write the table as Markdown too, and its picture into the folder images beside it.")
+              help="Also write the table as Markdown, and its picture into the folder images beside it.")
 @JSON
 def sweep(source: str, out: Path | None, jobs: int, cluster: str | None, markdown: Path | None,
           as_json: bool) -> int:
     """Train an experiment at each block size, and evaluate it at every combination of bit widths and multipliers, or at
     those that a search proposes.
 
-    Every point gives a row: accuracy, weight bits, multipliers, cycles; one that fails gives its reason, and the others
-    go on. What was computed is kept, so that the same command goes on after an interruption.
+    Every point becomes a row: accuracy, weight bits, multipliers, cycles. The row of a point that fails gives the
+    reason, and the other points continue. Results are cached, so the same command continues after an interruption.
 
     \b
     Example:

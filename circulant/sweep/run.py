@@ -1,20 +1,16 @@
 """Points that are computed: every training, then every point, in this process or in several; rows in their order."""
 import json
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from circulant.progress import Show, silent
 from circulant.sweep import store
 from circulant.sweep.point import Point, plain
-from circulant.sweep.work import Found, epochs, evaluate, failure, keyed, train
+from circulant.sweep.processes import Processes, side_by_side
+from circulant.sweep.work import Found, epochs, evaluate, keyed, train
 
-__all__ = ["Jobs", "Row", "run", "side_by_side"]
+__all__ = ["Jobs", "Row", "run"]
 
 Jobs = int | str
 """Processes of this machine, or the address of a Dask scheduler."""
@@ -38,10 +34,11 @@ def run(points: Sequence[Point], *, measure: str = "plan", jobs: Jobs = 1, show:
     if isinstance(jobs, str):
         trained, found = _clustered(points, trainings, measure=measure, address=jobs, show=show)
         return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
-    models = _trained([points[group[0]] for group in trainings], jobs, show)
-    trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
-    networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
-    found = trained | _evaluated(points, networks, trained, measure=measure, jobs=jobs, show=show)
+    with Processes(jobs) as processes:
+        models = _trained([points[group[0]] for group in trainings], processes, show)
+        trained = {at: model for group, model in zip(trainings, models, strict=True) for at in group}
+        networks = _grouped(points, [at for at in trained if "reason" not in trained[at]], lambda point: point.network)
+        found = trained | _evaluated(points, networks, trained, measure=measure, processes=processes, show=show)
     return [_row(point, measure, trained[at], found[at]) for at, point in enumerate(points)]
 
 
@@ -68,7 +65,7 @@ def _grouped(points: Sequence[Point], among: Iterable[int], tables: Callable[[Po
     return list(groups.values())
 
 
-def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
+def _trained(points: list[Point], processes: Processes, show: Show) -> list[Found]:
     """The training of each point: first the dense baselines, which block sizes share. Progress counts epochs."""
     bases = {json.dumps(base.training): base for point in points if (base := point.baseline)}
     lengths = [epochs(base, dense=True) for base in bases.values()], [*map(epochs, points)]
@@ -82,9 +79,9 @@ def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
             show("training", before + done, total, f"{point.label}, k = {point.block_size}: {words}")
 
         # Only in this process can a training report its epochs.
-        tasks = [partial(train, point, base, *[partial(note, point)][:jobs == 1])
+        tasks = [partial(train, point, base, *[partial(note, point)][:processes.jobs == 1])
                  for point, base in zip(some, dense, strict=True)]
-        for at, result in side_by_side(tasks, jobs):
+        for at, result in side_by_side(tasks, processes):
             found[at] = result
             before += lengths[at]
             show("training", before, total, f"{sum(map(bool, found))} of {len(some)} models")
@@ -96,12 +93,12 @@ def _trained(points: list[Point], jobs: int, show: Show) -> list[Found]:
 
 
 def _evaluated(points: Sequence[Point], networks: list[list[int]], trained: Mapping[int, Found], measure: str,
-               jobs: int, show: Show) -> dict[int, Found]:
+               processes: Processes, show: Show) -> dict[int, Found]:
     """The figures of each point; progress counts points."""
     total, found = sum(map(len, networks)), dict[int, Found]()
     show("points", 0, total)
     tasks = [partial(evaluate, [points[at] for at in group], trained[group[0]], measure) for group in networks]
-    for number, results in side_by_side(tasks, jobs):
+    for number, results in side_by_side(tasks, processes):
         group = networks[number]
         if isinstance(results, dict):  # Why its process ended.
             results = [results] * len(group)
@@ -143,39 +140,3 @@ def _clustered(points: Sequence[Point], trainings: list[list[int]], *, measure: 
         if "reason" not in figures:
             store.keep(keyed(points[at], trained[at], measure), figures)
     return trained, found
-
-
-def side_by_side(tasks: Sequence[Callable[[], Any]], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Index and result of each task, as they end; a task whose process ends has the reason as its result."""
-    if jobs == 1:
-        yield from ((at, task()) for at, task in enumerate(tasks))
-        return
-    with _pool(min(jobs, max(1, len(tasks)))) as pool:
-        futures: dict[Future[Any], int] = {pool.submit(task): at for at, task in enumerate(tasks)}
-        for future in as_completed(futures):
-            try:
-                result = future.result()
-            except Exception as error:  # A task returns its failures; this is the end of a process.
-                result = failure(error)
-            yield futures[future], result
-
-
-@contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that do not see an interruption and end with this one; their files are complete at any time."""
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
-    pool.shutdown()
-
-
-def _begin() -> None:
-    """One thread for each process; only the first one handles Ctrl-C."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

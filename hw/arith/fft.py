@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
-from circulant.hw.emit.target import Platform
+from circulant.hw.emit.target import Platform, gates_clocks
 from circulant.hw.stream.pipeline import LEVELS, Registers, registers
 from circulant.sim.arith import fft
 
@@ -95,7 +95,8 @@ class ForwardFft(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         count = _steps(self._shape.k)
-        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=count + 1, levels=self._shape.levels)
+        registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=count + 1, levels=self._shape.levels,
+                              gated=gates_clocks(platform))
 
         def transform(x: list[Value]) -> list[Value]:
             n = len(x)
@@ -169,7 +170,7 @@ class InverseFft(wiring.Component):
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=_steps(self._shape.k),
-                              levels=self._shape.levels)
+                              levels=self._shape.levels, gated=gates_clocks(platform))
 
         def transform(y: list[Value], at: int) -> list[Value]:
             n = len(y)

@@ -15,9 +15,9 @@ from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phase
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Platform, Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import delay, steps
+from circulant.hw.stream.pipeline import Lives, delay, steps, when
 
 __all__ = ["LaneArray", "array_images", "array_latency", "row_shape", "weight_image"]
 
@@ -137,7 +137,13 @@ class LaneArray(wiring.Component):
             held = delay(m, issue.holds, ready + row.latency, name="holds")
 
         # The rows, each with the weight memories of its lanes; sums drain towards the chains.
-        rows = instances(m, platform, "row", MacRow, shape.rows, shape=row)
+        gated = gates_clocks(platform)
+        lives = Lives(m, issue.valid if gated else None, name="live")
+        rows = instances(m, platform, "row", MacRow, shape.rows, shape=row, **({"gated": True} if gated else {}))
+        if gated:
+            live, moves = lives.at(ready), self._moves(m, load)
+            for lanes in rows:
+                m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
         for r, lanes in enumerate(rows):
             m.d.comb += [
                 lanes.x.eq(operands),
@@ -153,8 +159,9 @@ class LaneArray(wiring.Component):
             for c in range(shape.columns):
                 image = weight_image(self._name, program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
-                weights = delay(m, rom.data, 1, name=f"weights_{r}_{c}")
-                m.d.comb += [rom.en.eq(1), rom.addr.eq(issue.weight), Value.cast(lanes.w[c]).eq(weights)]
+                weights = when(m, rom.data, len(rom.data), kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
+                m.d.comb += [rom.en.eq(issue.valid if gated else 1), rom.addr.eq(issue.weight),
+                             Value.cast(lanes.w[c]).eq(weights)]
 
         # The chains, at the first rows.
         for c, chain in enumerate(self._chains):
@@ -168,3 +175,13 @@ class LaneArray(wiring.Component):
             ]
             wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
         return m
+
+    def _moves(self, m: Module, load: Value) -> Value:
+        """Whether drains are loaded in this cycle, or shifted for the rows behind them: a cycle or two after what the
+        rows are told, and as many cycles as a chain has rows."""
+        loads = delay(m, load, 2 if self.row.late else 1, name="loads", reset_less=False)
+        moves = loads
+        for n in range(1, self._program.shape.slots):
+            loads = delay(m, loads, 1, name=f"shifts_{n}", reset_less=False)
+            moves = moves | loads
+        return moves

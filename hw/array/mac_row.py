@@ -13,7 +13,7 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.arith.fixed import constant_product
 from circulant.hw.emit.target import Platform
-from circulant.hw.stream.pipeline import LEVELS, registers, steps, tree
+from circulant.hw.stream.pipeline import LEVELS, Lives, registers, steps, tree, update
 from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 
@@ -132,6 +132,7 @@ class MacRow(wiring.Component):
 
     Parameters:
         registered: see `circulant.hw.stream.storage.Accumulators`.
+        gated: registers hold what nobody waits for.
 
     Members:
         x: data operands of each column (see `data_operands`), those of a phase.
@@ -143,10 +144,11 @@ class MacRow(wiring.Component):
         part: with ``add``: the phase of these products.
         chain: sums of the row behind.
         sums: the head of the drain.
+        live, moves: where it is gated: x counts; the drain is loaded or shifted in this cycle.
     """
 
-    def __init__(self, shape: MacRowShape, *, registered: bool | None = None) -> None:
-        self._shape, self._registered = shape, registered
+    def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False) -> None:
+        self._shape, self._registered, self._stops = shape, registered, gated
         super().__init__({
             "x": In(shape.operands),
             "w": In(shape.weights),
@@ -158,6 +160,7 @@ class MacRow(wiring.Component):
             "part": In(range(max(2, shape.fold))),
             "chain": In(shape.sums),
             "sums": Out(shape.sums),
+            **({"live": In(1), "moves": In(1)} if gated else {}),
         })
 
     def elaborate(self, platform: Platform) -> Module:
@@ -180,9 +183,10 @@ class MacRow(wiring.Component):
 
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
-        for i, terms in enumerate(self._products(m)):
+        lives = Lives(m, self.live if self._stops else None, name="live")
+        for i, terms in enumerate(self._products(m, lives)):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(
-                m, terms, name=f"tree_{i}", levels=shape.levels))
+                m, terms, name=f"tree_{i}", levels=shape.levels, lives=lives.after(2)))
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
         for j in range(shape.products):
@@ -192,15 +196,15 @@ class MacRow(wiring.Component):
                 value = Signal(signed(shape.sum_width), name=f"sum_{j}", reset_less=True)
                 with m.If(part == phase if phase < shape.fold - 1 else Const(1)):
                     m.d.sync += value.eq(total[i])
-            m.d.sync += drain[j].eq(Mux(loads, value, self.chain[j]))
+            update(m, drain[j].eq(Mux(loads, value, self.chain[j])), self.moves if self._stops else None)
         return m
 
-    def _products(self, m: Module) -> list[list[Value]]:
+    def _products(self, m: Module, lives: Lives) -> list[list[Value]]:
         """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
         has within: the path to all rows ends at them."""
         shape = self._shape
         x = Signal(shape.operands, name="row_x", reset_less=True)
-        m.d.sync += x.eq(self.x)
+        update(m, x.eq(self.x), lives.at(0))
         products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
         for c in range(shape.columns):
             weights = weight_operands([self.w[c][i] for i in range(shape.k)])
@@ -211,9 +215,14 @@ class MacRow(wiring.Component):
                 near = factor
                 if shape.late:
                     near = Signal.like(factor, name=f"near_{c}_{j}")
-                    m.d.sync += near.eq(factor)
+                    update(m, near.eq(factor), lives.at(0))
                 a, b = shape.widths[j]  # What is above repeats the sign.
-                m.d.sync += [factor.eq(weight), product.eq(x[c][j][:a].as_signed() * near[:b].as_signed())]
+                value = x[c][j][:a].as_signed() * near[:b].as_signed()
+                if self._stops:  # Weights that are late come a cycle before it is known whether they count.
+                    update(m, factor.eq(weight), None if shape.late else lives.at(0))
+                    update(m, product.eq(value), lives.at(1))
+                else:
+                    m.d.sync += [factor.eq(weight), product.eq(value)]
                 products[j].append(product)
         return products
 

@@ -14,9 +14,9 @@ from circulant.hw.arith.fft import FftShape, InverseFft, fft_latency
 from circulant.hw.arith.fixed import round_shift, saturate
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Platform, Rom, instances, packed
+from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
-from circulant.hw.stream.pipeline import LEVELS, delay, per_matrix, registers, steps, when
+from circulant.hw.stream.pipeline import LEVELS, Lives, delay, per_matrix, registers, steps, update, when
 
 __all__ = ["OutputPipeline", "chain_image", "chain_output", "chain_width", "pipeline_latency", "route_layout"]
 
@@ -138,18 +138,22 @@ class OutputPipeline(wiring.Component):
 
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
-        m.d.comb += [inverse.i.valid.eq(1), inverse.o.ready.eq(1)]
+        lives = Lives(m, passes if gates_clocks(platform) else None, name="row_lives")
+        ready = lives.at(registers(3, self._fft.levels))
+        m.d.comb += [inverse.i.valid.eq(1 if ready is None else ready), inverse.o.ready.eq(1)]
         drops = [p.frac - p.product.frac for p in self._products]
         levels = self._fft.levels
         keeps = [(3 - step) % steps(levels) == 0 for step in (1, 2, 3)]  # Of the three steps those with a register.
         at = delay(m, matrix, int(keeps[0]), name="combined_matrix")
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
-            combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}")
+            combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
             whole = when(m, _chosen(drops, at, partial(round_shift, combined)),
-                         signed(len(combined) + 1 - min(drops)), kept=keeps[1], name=f"whole_{j}")
+                         signed(len(combined) + 1 - min(drops)), kept=keeps[1], name=f"whole_{j}",
+                         enable=lives.at(int(keeps[0])))
             clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
-            product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}")
+            product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
+                           enable=lives.at(sum(keeps[:2])))
             m.d.comb += inverse.i.payload[j].eq(product)
 
         # The row's route and biases, read so that they meet it behind the transform.
@@ -177,9 +181,9 @@ class OutputPipeline(wiring.Component):
                 m.d.comb += scaled.eq(inverse.o.payload[j] << scale)
             width = self._fft.inverse_width + spread + 1 + max(0, -min(shifts))
             value = _chosen(shifts, matrix, partial(round_shift, scaled))
-            rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}")
-            m.d.sync += output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
-                saturate, rounded + biases.word_select(j, self._width).as_signed())))
+            rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
+            update(m, output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
+                saturate, rounded + biases.word_select(j, self._width).as_signed()))), lives.at(there + late))
         return m
 
     def _slots(self, m: Module) -> tuple[Value, Value, Value, Value]:

@@ -106,7 +106,7 @@ def _random(network: Network) -> Vectors:
 def _test(source: Source, vectors: Vectors) -> str:
     if vectors.network != source.network.hash:
         raise Refusal(f"The vectors must be those of network {source.network.name!r}, but they are another network's; "
-                      "make them anew with Network.vectors")
+                      "make them again with Network.vectors")
     if not vectors.inputs.size:
         raise Refusal("The vectors of a self-test must hold at least one step, but they are empty; make them of data")
     network = source.network

@@ -26,7 +26,7 @@ from circulant.hw.emit.modules import Modules, memory_module
 from circulant.hw.emit.profile import GENERIC, UNCHECKED, Piece, Profile
 from circulant.hw.emit.rtlil import modules
 
-__all__ = ["Platform", "Rom", "VerilogTarget", "separate_module", "instances", "packed"]
+__all__ = ["Platform", "Rom", "VerilogTarget", "gates_clocks", "instances", "packed", "separate_module"]
 
 class Window(Protocol):
     """The window of a memory: with ``write`` the word ``index`` becomes ``word``; see
@@ -50,10 +50,12 @@ class VerilogTarget:
     Parameters:
         profile: of the family that the design is for.
         elsewhere: modules whose text is in another file, with their outputs.
+        clock_gating: registers of pipelines hold what nobody waits for, so that an ASIC can stop their clock.
     """
 
-    def __init__(self, profile: Profile = GENERIC, elsewhere: Mapping[str, Collection[str]] | None = None) -> None:
-        self.profile, self._elsewhere = profile, elsewhere or {}
+    def __init__(self, profile: Profile = GENERIC, elsewhere: Mapping[str, Collection[str]] | None = None, *,
+                 clock_gating: bool = False) -> None:
+        self.profile, self._elsewhere, self.clock_gating = profile, elsewhere or {}, clock_gating
         self.images: dict[str, str] = {}
         self._begin()
 
@@ -153,6 +155,11 @@ C = TypeVar("C", bound=wiring.Component)
 
 Platform = VerilogTarget | None
 """Platform that a unit is elaborated for: Verilog; None in a simulation."""
+
+
+def gates_clocks(platform: Platform) -> bool:
+    """Whether registers hold what nobody waits for; not in a simulation."""
+    return isinstance(platform, VerilogTarget) and platform.clock_gating
 
 
 def instances(m: Module, platform: Platform, name: str, kind: type[C], count: int,

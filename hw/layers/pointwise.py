@@ -2,7 +2,7 @@
 from functools import singledispatch
 
 import numpy as np
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,11 +11,11 @@ from circulant.hw.array import row_buffers
 from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.parts import Memory, Parts, Product
 from circulant.hw.emit.image import Image
-from circulant.hw.emit.target import Platform, Rom, packed
+from circulant.hw.emit.target import Platform, Rom, gates_clocks, packed
 from circulant.hw.layers.cells import Cell
 from circulant.hw.reload.config import Config, MemoryWindow
 from circulant.hw.reload.restore import first_block, write_signature
-from circulant.hw.stream.pipeline import LEVELS, delay, steps, when
+from circulant.hw.stream.pipeline import LEVELS, Lives, delay, steps, when
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.lstm import PEEPHOLES, Lstm
@@ -147,6 +147,12 @@ class Pointwise(wiring.Component):
         at, number = delay(m, phase, latency, name="phase"), delay(m, current, latency, name="number")
         kept = delay(m, step, latency, name="step")
 
+        # With clocks that stop, those of the cells do while nothing is in them.
+        busy = None
+        if gates_clocks(platform):
+            lives = Lives(m, running, name="busy")
+            busy = Cat(*(lives.at(n) for n in range(latency + 1))).any()
+
         # The cells, one for each element of a group; their results are collected to a block.
         results = {name: Signal(self.o.signature.members[name].shape, name=f"result_{name}", reset_less=True)
                    for name in self._outputs}
@@ -155,8 +161,8 @@ class Pointwise(wiring.Component):
             collected["next"] = writes[self._cell.own].data
         padding = blocks * k - layer.hidden
         for lane in range(elements):
-            m.submodules[f"cell_{lane}"] = cell = self._cell(layer, name=layer.name, config=self._config,
-                                                                  levels=self._levels)
+            cell = self._cell(layer, name=layer.name, config=self._config, levels=self._levels)
+            m.submodules[f"cell_{lane}"] = cell if busy is None else EnableInserter(busy)(cell)
             for name, operand in operands.items():
                 value = self._element(operand, phase, lane)
                 given = getattr(cell, name)

@@ -163,7 +163,7 @@ def _(layer: Linear | Gru | Lstm | Rnn, *, streams: int, count: int, levels: int
 @ladder.register
 def _(layer: Bidirectional, *, streams: int, count: int, levels: int = LEVELS) -> Ladder:
     if streams > 1:
-        raise Refusal(f"Sequences can only be interleaved where all layers go forward, but layer {layer.name!r} is "
+        raise Refusal(f"Sequences can only be interleaved if all layers run forward, but layer {layer.name!r} is "
                       f"bidirectional; set hardware.streams to 1, not {streams}")
     found = [list(candidates(each, streams, levels)) for each in layer.directions.values()]
     blocks = -(-layer.outputs // max(each.gates.block_size for each in layer.directions.values()))

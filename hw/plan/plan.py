@@ -258,8 +258,8 @@ def _check(network: Network, streams: int) -> None:
         Refusal: when a network over images is to interleave sequences.
     """
     if network.flow.grid is not None and streams > 1:
-        raise Refusal(f"Sequences can only be interleaved where vectors come in, but network {network.name!r} takes "
-                      f"images; set hardware.streams to 1, not {streams}")
+        raise Refusal(f"Sequences can only be interleaved in a network over sequences, but network {network.name!r} "
+                      f"takes images; set hardware.streams to 1, not {streams}")
 
 
 def rung_multipliers(rung: Rung) -> int:

@@ -10,8 +10,8 @@ from amaranth.utils import ceil_log2
 
 from circulant.hw.emit.target import Platform
 
-__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Queue", "Registers", "block", "connect", "delay", "element",
-           "per_matrix", "registers", "steps", "tree", "when"]
+__all__ = ["LEVELS", "MOST_LEVELS", "QUEUE", "Lives", "Queue", "Registers", "block", "connect", "delay",
+           "element", "per_matrix", "registers", "steps", "tree", "update", "when"]
 
 
 V = TypeVar("V", bound=ValueLike)
@@ -78,26 +78,64 @@ def per_matrix(values: Sequence[int | Value], matrix: Value) -> Value:
     return Array([Value.cast(value) for value in values])[matrix]
 
 
-def when(m: Module, value: Value, shape: ShapeLike, *, kept: bool, name: str) -> Signal:
-    """A value as a signal: a register where it is ``kept``, else in the same cycle."""
+class Lives:
+    """When what came in with a ``valid`` is where: enables of registers whose clock is to stop.
+
+    Parameters:
+        valid: None where no clock stops, so that registers have no enable.
+    """
+
+    def __init__(self, m: Module, valid: Value | None, *, name: str) -> None:
+        self._m, self._name = m, name
+        self._at = [valid]
+
+    def at(self, cycles: int) -> Value | None:
+        """Whether something is there so many cycles after it was valid."""
+        while len(self._at) <= cycles:
+            before, later = self._at[-1], None
+            if before is not None:
+                later = Signal(name=f"{self._name}_{len(self._at)}")
+                self._m.d.sync += later.eq(before)
+            self._at.append(later)
+        return self._at[cycles]
+
+    def after(self, cycles: int) -> "Lives":
+        """The same, so many cycles later."""
+        return Lives(self._m, self.at(cycles), name=f"{self._name}_{cycles}")
+
+
+def update(m: Module, statements: object, enable: Value | None = None) -> None:
+    """Statements of registers, with ``enable``, if there is one."""
+    if enable is None:
+        m.d.sync += statements
+    else:
+        with m.If(enable):
+            m.d.sync += statements
+
+
+def when(m: Module, value: Value, shape: ShapeLike, *, kept: bool, name: str, enable: Value | None = None) -> Signal:
+    """A value as a signal: a register where it is ``kept``, with ``enable``, if there is one; else in the same
+    cycle."""
     signal = Signal(Shape.cast(shape), name=name, reset_less=kept)
     if kept:
-        m.d.sync += signal.eq(value)
+        update(m, signal.eq(value), enable)
     else:
         m.d.comb += signal.eq(value)
     return signal
 
 
 def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value, Value], Value] = add,
-         levels: int = LEVELS) -> Value:
+         levels: int = LEVELS, lives: Lives | None = None) -> Value:
     """The sum of some values, or what ``join`` makes of two at a time; of the steps, ⌈log2⌉ of their count, the last
-    one has a register, and so many before it as `registers` says."""
-    left = ceil_log2(len(level))
+    one has a register, and so many before it as `registers` says. ``lives`` are enables of these."""
+    left, behind = ceil_log2(len(level)), 0
     while len(level) > 1:
         pairs = [join(level[i], level[i + 1]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
         left -= 1
-        level = [when(m, pair, signed(len(pair)), kept=left % steps(levels) == 0, name=f"{name}_{len(pairs)}_{n}")
-                 for n, pair in enumerate(pairs)]
+        kept = left % steps(levels) == 0
+        level = [when(m, pair, signed(len(pair)), kept=kept, name=f"{name}_{len(pairs)}_{n}",
+                      enable=lives.at(behind) if lives and kept else None) for n, pair in enumerate(pairs)]
+        behind += kept
     return level[0]
 
 
@@ -112,22 +150,28 @@ class Registers:
         ready: of the outgoing one.
         count: steps from input to output.
         levels: of logic between two registers.
+        gated: registers move only with something valid before them.
     """
 
-    def __init__(self, m: Module, *, valid: Value, ready: Value, count: int, levels: int = LEVELS) -> None:
+    def __init__(self, m: Module, *, valid: Value, ready: Value, count: int, levels: int = LEVELS,
+                 gated: bool = False) -> None:
         self._m, self._count, self._every = m, count, steps(levels)
         self._ready = ready
         self._valids = [valid]
         self.move = Signal()
+        if gated:
+            self._valids += [Signal(name=f"valid_{i + 1}") for i in range(-(-count // self._every))]
 
     def stage(self, values: Iterable[Value], at: int) -> list[Value]:
         """The values behind step ``at``, counted from 1; parallel branches each take their own calls."""
         kept = (self._count - at) % self._every == 0
+        before = -(-self._count // self._every) - (self._count - at) // self._every - 1  # Registers before this one.
+        enable = self.move & self._valids[before] if kept and len(self._valids) > 1 else self.move
         found = []
         for value in values:
             signal = Signal(Shape.cast(value.shape()), name="stage", reset_less=kept)
             if kept:
-                with self._m.If(self.move):
+                with self._m.If(enable):
                     self._m.d.sync += signal.eq(value)
             else:
                 self._m.d.comb += signal.eq(value)
@@ -138,7 +182,7 @@ class Registers:
         """Finish; returns ``valid`` of the outgoing stream."""
         valid = self._valids[0]
         for i in range(-(-self._count // self._every)):
-            later = Signal(name=f"valid_{i + 1}")
+            later = self._valids[i + 1] if len(self._valids) > 1 else Signal(name=f"valid_{i + 1}")
             with self._m.If(self.move):
                 self._m.d.sync += later.eq(valid)
             valid = later

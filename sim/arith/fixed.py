@@ -58,7 +58,7 @@ class Format:
         real = np.asarray(real, np.float64)
         if not np.isfinite(real).all():
             raise Refusal("Only finite values can be quantized, but the tensor holds NaN or infinity; "
-                          "look at its origin")
+                          "find out where it comes from")
         with np.errstate(over="ignore"):  # What is too large saturates.
             scaled = np.clip(np.ldexp(real, self.frac), self.lo, -self.lo)
         below = np.floor(scaled)
@@ -120,7 +120,7 @@ def fit(peak: float, width: int) -> Format:
         Refusal: when the peak is not finite.
     """
     if not math.isfinite(peak):
-        raise Refusal(f"The peak that a format is fitted to must be finite, not {peak!r}; look at the tensor's origin")
+        raise Refusal(f"The peak that a format is fitted to must be finite, not {peak!r}; find out where it comes from")
     peak, hi = abs(peak) or 1.0, Format(width, 0).hi
     frac = width - 1 - math.ceil(math.log2(peak)) + 1  # one bit more than surely fits
     while math.ldexp(peak, frac) >= hi + 0.5:

@@ -159,13 +159,13 @@ def _simulate(work: Path, manifest: Manifest, seconds: float, waves: bool) -> No
     if compiled.returncode:
         said = [line for line in compiled.stderr.splitlines() if line.strip()] or ["it said nothing"]
         raise ToolError(f"The Verilog of {manifest.folder} must compile with Icarus Verilog, but it does not "
-                        f"({said[0].strip()}); generate the design anew")
+                        f"({said[0].strip()}); generate the design again")
     arguments = ["-fst"] if waves else []
     done = child.run(["vvp", "-n", "design.vvp", *arguments], step=f"simulating {where}", seconds=seconds, folder=work)
     if done.returncode:
         last = (f"{done.stdout}\n{done.stderr}".strip().splitlines() or ["it said nothing"])[-1]
         raise ToolError(f"vvp must run {where} to its end, but it ended with exit code {done.returncode} ({last}); "
-                        "generate the design anew")
+                        "generate the design again")
 
 
 def _outcome(file: Path, job: Job) -> Outcome:
@@ -204,6 +204,6 @@ def _outcome(file: Path, job: Job) -> Outcome:
         else:
             cycles, ended = int(rest[0]), True
     if not ended:
-        raise ToolError("vvp must run the test bench to its end, but its record breaks off; see whether the disk of "
+        raise ToolError("vvp must run the test bench to its end, but its record breaks off; check whether the disk of "
                         "the temporary folder is full")
     return Outcome(tuple(recordings), fault, cycles)

@@ -140,12 +140,12 @@ def _port(path: Path, body: dict[str, Any]) -> Port:
                 elements=body["elements"], beats=body["beats"], pixels=body.get("pixels", 1))
     if port.container_bits % 8 or not port.width <= port.container_bits <= 64:
         raise Refusal(f"{path}: container_bits of {port.prefix} must be whole bytes that hold {port.width} bits, at "
-                      f"most 64, not {port.container_bits}; generate the design anew")
+                      f"most 64, not {port.container_bits}; generate the design again")
     if port.elements % port.pixels:
         raise Refusal(f"{path}: the {port.elements} elements of {port.prefix} must be {port.pixels} pixels, but they "
-                      "cannot; generate the design anew")
+                      "cannot; generate the design again")
     if port.beats != -(-port.elements // port.elements_per_beat):
         raise Refusal(f"{path}: {port.prefix} must take {-(-port.elements // port.elements_per_beat)} beats for "
                       f"{port.elements} elements of {port.elements_per_beat} a beat, not {port.beats}; "
-                      "generate the design anew")
+                      "generate the design again")
     return port

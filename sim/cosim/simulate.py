@@ -161,7 +161,7 @@ def _played(action: str, specification: Callable[[Path], dict[str, Any]], save: 
         except Refusal:
             shutil.copyfile(log, kept)
             raise ToolError(f"The simulator must run to its end, but it did not ({worker.complaint(log)}); "
-                            f"see {kept}, and generate the design anew") from None
+                            f"see {kept}, and generate the design again") from None
         kept.unlink(missing_ok=True)
     tell("simulate", total, total)
     return outcome

@@ -182,21 +182,21 @@ def fitted(manifest: Manifest, vectors: Vectors) -> tuple[NDArray[np.int64], NDA
         inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     if inputs.ndim not in (2, 3) or not inputs.size or inputs.shape[-1] != manifest.input.elements:
         raise Refusal(f"Input vectors must be of {manifest.input.elements} elements for {where}, not of shape "
-                      f"{inputs.shape}; make them anew with Network.vectors")
+                      f"{inputs.shape}; make them again with Network.vectors")
     inputs = inputs.reshape(len(inputs), -1, manifest.input.elements)
     count, steps, _ = inputs.shape
     longest = int(vectors.steps.max()) if vectors.lengths is not None else steps
     if manifest.max_steps is not None and longest > manifest.max_steps:
         raise Refusal(f"Sequences must have at most {manifest.max_steps} steps for {where}, which cuts longer ones, "
-                      f"not {longest}; generate the design anew with hardware.max_steps={longest}")
+                      f"not {longest}; generate the design again with hardware.max_steps={longest}")
     outputs = np.asarray(vectors.outputs, np.int64)
     size = (steps if manifest.per_step else manifest.vectors) * manifest.output.elements
     if outputs.shape[-1] != manifest.output.elements or outputs.size != count * size:
         raise Refusal(f"Output vectors must be of {manifest.output.elements} elements for each "
                       f"{'step' if manifest.per_step else 'sequence'} by {where}, not of shape {outputs.shape}; make "
-                      "them anew with Network.vectors")
+                      "them again with Network.vectors")
     limit = 1 << (manifest.input.width - 1)
     if inputs.min() < -limit or inputs.max() >= limit:
         raise Refusal(f"Inputs must be integers of {manifest.input.width} bits for {where}, not from {inputs.min()} to "
-                      f"{inputs.max()}; make them anew with Network.vectors")
+                      f"{inputs.max()}; make them again with Network.vectors")
     return inputs, outputs.reshape(count, -1, manifest.output.elements)

@@ -280,7 +280,7 @@ class Network:
         following = []
         for layer, state in zip(self.layers, states, strict=True):
             if isinstance(layer, Bidirectional):
-                raise Refusal(f"A sequence can be continued piece by piece where all layers go forward, but layer "
+                raise Refusal(f"A sequence can be continued piece by piece if all layers run forward, but layer "
                               f"{layer.name!r} is bidirectional; run whole sequences")
             if isinstance(layer, Recurrent):
                 x, state = layer.run(x, state)

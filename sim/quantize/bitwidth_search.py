@@ -205,7 +205,7 @@ class _Search:
         ranges = [range(least(name), self.start[name] + 1) for name in self.free]
         count = math.prod(map(len, ranges))
         if count > MOST:
-            raise Refusal(f"An exhaustive search must have {MOST:,} combinations at the most, not {count:,} of "
+            raise Refusal(f"An exhaustive search must have at most {MOST:,} combinations, not {count:,} of "
                           f"{len(self.free)} widths; give some of them, pick fewer kinds, or search greedily")
         every = [self.start | dict(zip(self.free, values, strict=True)) for values in itertools.product(*ranges)]
         every.sort(key=lambda place: (self.cost(place), *(-place[name] for name in self.free)))
@@ -241,19 +241,19 @@ def search_bitwidths(model: Model, peaks: Peaks, start: Widths, evaluations: Eva
         raise Refusal(f"The search must be 'greedy' or 'exhaustive', not {search!r}"
                       f"{nearest(search, ('greedy', 'exhaustive'))}")
     if not budget >= 0 or budget == math.inf:
-        raise Refusal(f"The budget must be points of the metric of at least 0, not {budget!r}; 0.1 is a usual one")
+        raise Refusal(f"The budget must be at least 0 points of the metric, not {budget!r}; 0.1 is a usual value")
     if never := peaks.never:
-        raise Refusal(f"Calibration data must exercise every tensor whose width is picked, but {', '.join(never[:4])} "
-                      f"{'are' if len(never) > 1 else 'is'} always zero; give data like the data to come")
+        raise Refusal(f"Calibration data must exercise every tensor whose width is chosen, but {', '.join(never[:4])} "
+                      f"{'are' if len(never) > 1 else 'is'} always zero; give representative data")
     made = _Search(model, peaks, start=start, evaluations=evaluations,
                    price_of=price or (lambda network: CostModel(network, start)), fields=fields, progress=progress)
     if not made.free:
-        raise Refusal("At least one width must be left to be picked, but all are given; take some of "
-                      f"{', '.join(made.start)} out of the given ones")
+        raise Refusal("At least one width must be left to choose, but all are given; leave out some of "
+                      f"{', '.join(made.start)}")
     lost_start = made.lost(made.start)
     if lost_start > budget:
-        raise Refusal(f"The budget must be at least the {lost_start:.3g} points that the widths to start from lose, "
-                      f"which is the nearest, not {budget:g}; raise it, or weight_bits and activation_bits")
+        raise Refusal(f"The budget must be at least {lost_start:.3g} points, which the largest widths lose already, "
+                      f"not {budget:g}; raise it, or weight_bits and activation_bits")
     if search == "exhaustive":
         place = made.cheapest(budget)
     else:

@@ -42,7 +42,8 @@ def searched_bitwidths(network: Network, fields: Collection[str] = FIELDS) -> li
     """
     for name in fields:
         if name not in FIELDS:
-            raise Refusal(f"What is picked must be one of {', '.join(FIELDS)}, not {name!r}{nearest(name, FIELDS)}")
+            raise Refusal(f"A kind of width to choose must be one of {', '.join(FIELDS)}, not {name!r}"
+                          f"{nearest(name, FIELDS)}")
     found = ["input_bits"] if "input_bits" in fields else []
     return found + [f"{layer.name}.{name}" for layer in network.layers for name in bitwidth_fields(layer)
                     if name in fields]

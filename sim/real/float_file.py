@@ -47,9 +47,9 @@ def load(path: str | Path) -> Model:
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise Refusal(f"{path} must describe a network, but it does not ({reason(error)}); write it anew") from None
+        raise Refusal(f"{path} must describe a network, but it does not ({reason(error)}); write it again") from None
     if not isinstance(model, Model):
-        raise Refusal(f"{path} must describe a network, not a {type(model).__name__}; write it anew")
+        raise Refusal(f"{path} must describe a network, not a {type(model).__name__}; write it again")
     return model
 
 

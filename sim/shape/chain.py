@@ -41,7 +41,7 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
             identifier, or when there is none.
     """
     if not isinstance(name, str) or len(name) > LONGEST:
-        raise Refusal(f"The name of a network must be a text of {LONGEST} characters at the most, not "
+        raise Refusal(f"The name of a network must be a text of at most {LONGEST} characters, not "
                       f"{str(name)[:20]!r}… of {len(str(name))}; shorten it")
     if not layers:
         raise Refusal(f"Network {name!r} must have at least one layer, not none; add a GRU or a Linear")
@@ -49,7 +49,7 @@ def check_chain(name: str, start: Flow, layers: Sequence[Any]) -> Flow:
     for layer in layers:
         for one in _names(layer):
             if not re.fullmatch(LAYER_NAME, one):
-                raise Refusal(f"The name of a layer must be letters, digits and '_', {LONGEST} at the most, not "
+                raise Refusal(f"The name of a layer must be at most {LONGEST} letters, digits and '_', not "
                               f"{one[:40]!r}{'…' * (len(one) > 40)} in network {name!r}; rename it")
             if one in names:
                 raise Refusal(f"The layers of network {name!r} must have different names, but two are called "

@@ -83,9 +83,9 @@ def test_a_design_that_exceeds_a_device_is_refused_with_all_that_it_exceeds_and_
 
 def test_what_only_may_not_fit_is_a_doubt(measured):
     found = fits(TOY, design(1, 1, 1200, 1900))
-    assert found.doubts == ["toy may not do: about 1,200 (± 20%) of 1,000 look-up tables; synthesize before you rely "
-                            "on it", "toy may not do: about 1,900 (± 10%) of 2,000 flip-flops; synthesize before you "
-                            "rely on it"]
+    assert found.doubts == ["toy may be too small: about 1,200 (± 20%) of 1,000 look-up tables; synthesize before you "
+                            "rely on it", "toy may be too small: about 1,900 (± 10%) of 2,000 flip-flops; synthesize "
+                            "before you rely on it"]
 
 
 @pytest.mark.parametrize(("used", "error", "exceeds", "doubtful"), [

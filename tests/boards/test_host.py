@@ -147,8 +147,8 @@ def test_another_protocol_is_refused(design):
 
 
 def test_a_silent_device_is_told_after_all_tries(design):
-    with pytest.raises(SilentDevice, match=r"^A device must answer within 3 × 0\.01 s, but nothing came; see that the "
-                                           r"board is powered"):
+    with pytest.raises(SilentDevice, match=r"^A device must answer within 3 × 0\.01 s, but nothing came; check that "
+                                           r"the board is powered"):
         Device(Told(), design[1], seconds=0.01, tries=3)
 
 

@@ -38,7 +38,7 @@ def test_the_slowest_way_between_two_registers_limits_the_clock():
     slow = way(("clk-to-q", 0.5), ("routing", 1.25), ("logic", 0.25), ("routing", 3.0), ("setup", 0.0))
     fast, port = way(("clk-to-q", 0.5), ("routing", 2.0)), way(("routing", 9.0), start="<async>")
     assert critical({"critical_paths": [fast, slow, port]}) == Critical(0.75, 4.25, "cell_0", "cell_5")
-    with pytest.raises(ToolError, match="must hold a way between two registers"):
+    with pytest.raises(ToolError, match="must hold a path between two registers"):
         critical({"critical_paths": [port]})
 
 

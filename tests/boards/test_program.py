@@ -25,8 +25,8 @@ def test_a_bitstream_goes_into_the_device_or_its_flash(loader, flash, option):
 
 def test_a_board_that_is_not_connected_is_told(loader):
     (loader / "unplugged").touch()
-    with pytest.raises(ToolError, match=r"^openFPGALoader failed with exit code 1 at programming icebreaker: unable to "
-                                        r"open ftdi device; see that the board is connected"):
+    with pytest.raises(ToolError, match=r"^openFPGALoader failed with exit code 1 when it programmed icebreaker: "
+                                        r"unable to open ftdi device; check that the board is connected"):
         program(board("icebreaker"), loader / "top.bin")
 
 

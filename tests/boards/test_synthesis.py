@@ -49,7 +49,7 @@ def test_a_tool_that_fails_says_why(tmp_path):
 def test_a_tool_that_stands_still_ends_with_all_that_it_started(tmp_path):
     start = time.monotonic()
     with pytest.raises(ToolError, match=r"^sh must end within 1 s, but it was still at work on the synthesis of top\.v "
-                                        r"and was stopped; see whether the machine is overloaded"):
+                                        r"and was stopped; check whether the machine is overloaded"):
         tools.run(["sh", "-c", "sleep 60 & sleep 60"], folder=tmp_path, step="the synthesis of top.v", seconds=1)
     assert time.monotonic() - start < 30
 

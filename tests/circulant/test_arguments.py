@@ -46,7 +46,7 @@ def test_multipliers_and_device(call, finished, monkeypatch, command, options, m
     (["--device", "XCKU06"], "not 'XCKU06'; did you mean 'XCKU060'?"),
     (["--multipliers", "many"], "'many' is not a valid integer"),
     (["--multipliers", "-3"], "hardware.multipliers must be an integer from 1 to 65536, or 0 for all of the device's"),
-    (["--multipliers", "0"], "hardware.multipliers may only be 0, all of the device's, where board.device names one"),
+    (["--multipliers", "0"], "hardware.multipliers may be 0 (all of the device's) only if board.device names a device"),
     (["--multipliers", "2"], "multipliers, the smallest lane per layer, not 2; raise hardware.multipliers"),
     (["--multipliers", "9", "--set", "hardware.multipliers=9"],
      "--multipliers and --set hardware.multipliers must not both be given, as they say the same; leave one out"),

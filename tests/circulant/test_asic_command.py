@@ -1,7 +1,7 @@
 """The command ``circulant asic``: what it refuses, before any tool works."""
 import pytest
 
-from tests.boards.asic import cells
+from tests.boards.asic import tiny
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_a_library_without_flip_flops(run, call):
-    (run / "gates.lib").write_text(cells.liberty(flip_flops=False))
+    (run / "gates.lib").write_text(tiny.liberty(flip_flops=False))
     code, out, err = call("asic", str(run), "--library", str(run / "gates.lib"), "--samples", "0")
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == ("A library must have flip-flops, but gates.lib holds 10 cells and none of them; "
@@ -31,9 +31,9 @@ def test_an_unknown_library(run, call):
 
 
 def test_a_missing_opensta_is_told_with_its_package(run, call, monkeypatch):
-    design, _ = cells.design(run)
+    design, _ = tiny.design(run)
     design.rename(run / "hardware")
-    (run / "tiny.lib").write_text(cells.liberty())
+    (run / "tiny.lib").write_text(tiny.liberty())
     from circulant.boards.asic import timing
 
     monkeypatch.setattr(timing.shutil, "which", lambda name: None)

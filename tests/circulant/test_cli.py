@@ -13,7 +13,7 @@ from tests.circulant.conftest import contents
 
 # What a user may get wrong before anything is there: the arguments, and what the one line on stderr says.
 REFUSED = [
-    (["run", "digit-gru"], "'digit-gru' is none of them; did you mean 'digits-gru'?"),
+    (["run", "digit-gru"], "not 'digit-gru'; did you mean 'digits-gru'?"),
     (["run", "missing.toml"], "An experiment must be a file that exists, but there is no missing.toml; give the path"),
     (["run", "--set", "hardware.mutipliers=3"], "[hardware] has no key 'mutipliers'; did you mean 'multipliers'?"),
     (["run", "--set", "hardwar.multipliers=3"], "there is no table [hardwar]; did you mean 'hardware'?"),
@@ -58,7 +58,7 @@ def test_data(call, tmp_path):
     lines = out.splitlines()
     assert lines[0] == "digits: classification, 10 classes"
     assert lines[2] == "  train    100 sequences of 8 steps × 8 features, 0.0 MB, values 0 … 1"
-    assert lines[3] == "           10 … 10 targets of a class"
+    assert lines[3] == "           10 … 10 targets per class"
     assert lines[-1] == "digits.png"
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
 

@@ -25,7 +25,7 @@ PROGRAM = [sys.executable, "-c", "from circulant.cli import main; main()"]
      "device; make room, and run the same command again"),
     (OSError(28, "No space left on device"), 3, "A file could not be written: No space left on device; make room, and "
      "run the same command again"),
-    (OSError(5, "Input/output error", "model.pt"), 3, "model.pt failed: Input/output error; see to it, and run the "
+    (OSError(5, "Input/output error", "model.pt"), 3, "model.pt failed: Input/output error; correct this, and run the "
      "same command again"),
     (PermissionError(13, "Permission denied", "/proc/x"), 2, "/proc/x cannot be used: Permission denied; choose "
      "another path"),

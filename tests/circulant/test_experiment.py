@@ -124,7 +124,7 @@ def test_illegal_overrides(override, sentence):
 def test_unknown_experiment_names_the_nearest():
     shipped = ", ".join(experiment.shipped())
     assert refusal("digit-gru") == (f"An experiment must be a shipped one ({shipped}), a .toml file or a run folder, "
-                                    "and 'digit-gru' is none of them; did you mean 'digits-gru'?")
+                                    "not 'digit-gru'; did you mean 'digits-gru'?")
 
 
 def test_all_problems_of_a_file_at_once(written):

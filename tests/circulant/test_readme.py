@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import digits, golden
-from benchmarks.__main__ import main
+from benchmarks.commands import main
 from circulant.sim.refusal import Refusal
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,7 @@ def test_the_program_runs_and_verifies(tmp_path):
     assert {"top.v", "manifest.json"} <= {path.name for path in (tmp_path / "reader").iterdir()}
 
 
+@pytest.mark.soak
 def test_the_example_runs_and_verifies(tmp_path):
     done = subprocess.run([sys.executable, "-W", "error", str(ROOT / "examples/torch_to_verilog.py"), "design", "1"],
                           cwd=tmp_path, capture_output=True, text=True)

@@ -185,7 +185,7 @@ class TestHeader:
     def test_wrong_version(self, read, name, version, json_file, npz_file):
         path = json_file.with_name(name)
         assert refusal(read, path, "thing", version) == (
-            f"{path}: field 'version' must be {version}, not 3; write the file anew with this version of circulant")
+            f"{path}: field 'version' must be {version}, not 3; write the file again with this version of circulant")
 
 
 def test_json_wrong_hash(json_file):
@@ -215,7 +215,7 @@ def test_json_without_header_field(json_file, field):
 @pytest.mark.parametrize("contents", [b"", b"{", b"\xff\xfe", b"PK\x03\x04"])
 def test_no_json(json_file, contents):
     json_file.write_bytes(contents)
-    assert re.match(rf"^{re.escape(str(json_file))} must be a JSON file, but it is not \(.+\); write it anew$",
+    assert re.match(rf"^{re.escape(str(json_file))} must be a JSON file, but it is not \(.+\); write it again$",
                     refusal(artifact.read_json, json_file, "thing", 3))
 
 
@@ -223,7 +223,7 @@ def test_no_json(json_file, contents):
 def test_no_json_object(json_file, contents, kind):
     json_file.write_text(contents)
     assert refusal(artifact.read_json, json_file, "thing", 3) == (
-        f"{json_file} must hold a JSON object, not a {kind}; write it anew")
+        f"{json_file} must hold a JSON object, not a {kind}; write it again")
 
 
 def test_a_folder_is_no_file(tmp_path):
@@ -248,7 +248,7 @@ def npy(path):
 ], ids=["empty", "nonsense", "truncated", "json", "headless", "no header", "pickle", "npy"])
 def test_no_archive(npz_file, write):
     write(npz_file)
-    assert re.match(rf"^{re.escape(str(npz_file))} must be a thing archive, but it is not \(.+\); write it anew$",
+    assert re.match(rf"^{re.escape(str(npz_file))} must be a thing archive, but it is not \(.+\); write it again$",
                     refusal(artifact.read_npz, npz_file, "thing", 3), re.DOTALL)
 
 
@@ -314,7 +314,7 @@ def test_what_is_no_file_is_refused_unread(tmp_path, make, kind):
 def test_json_that_no_writer_writes(json_file, token, words):
     json_file.write_text(json_file.read_text().replace("2.5", token))
     assert refusal(artifact.read_json, json_file, "thing", 3) == (
-        f"{json_file} must be a JSON file, but it is not ({words}); write it anew")
+        f"{json_file} must be a JSON file, but it is not ({words}); write it again")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -450,6 +450,6 @@ def test_a_link_stays_and_what_it_points_at_is_written(tmp_path):
 
 def test_nothing_but_a_file_is_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(Refusal, match=r"pipe must be a regular file or none, but it is another kind of thing; choose"):
+    with pytest.raises(Refusal, match=r"pipe must be a regular file or none, but it is something else; choose"):
         artifact.atomic_text(tmp_path / "pipe", "text")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)

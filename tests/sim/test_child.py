@@ -22,8 +22,8 @@ def test_its_input_is_empty_and_its_environment_that_which_is_given() -> None:
 def test_one_that_takes_too_long_ends_with_its_children(tmp_path: Path) -> None:
     mark, start = tmp_path / "mark", time.monotonic()
     with pytest.raises(ToolError, match=r"^sh must end within 1 s, but it was still at work on compiling top\.v and "
-                                        r"was stopped; see whether the machine is overloaded, or the input larger than "
-                                        r"it should be$"):
+                                        r"was stopped; check whether the machine is overloaded, or the input larger "
+                                        r"than it should be$"):
         child.run(["sh", "-c", f"(sleep 3; touch {mark}) & wait"], step="compiling top.v", seconds=1)
     assert time.monotonic() - start < 3
     time.sleep(3)
@@ -33,7 +33,7 @@ def test_one_that_takes_too_long_ends_with_its_children(tmp_path: Path) -> None:
 def test_one_that_cannot_start_is_named(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("")
     with pytest.raises(ToolError, match=rf"^tool must start for compiling top\.v, but it does not \(Permission denied\)"
-                                        rf"; see that {tmp_path}/tool can be executed$"):
+                                        rf"; check that {tmp_path}/tool can be executed$"):
         child.run([tmp_path / "tool"], step="compiling top.v", seconds=1)
 
 

@@ -76,7 +76,7 @@ def test_windows_that_lie_on_each_other_are_refused():
 
 
 def test_a_design_without_states_refuses_them():
-    with pytest.raises(Refusal, match="must keep its state for that"):
+    with pytest.raises(Refusal, match="must have states to save and restore"):
         Configuration(PORT.windows[:1]).restore([])
 
 

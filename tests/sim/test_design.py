@@ -40,7 +40,7 @@ def test_its_hash_covers_every_file(folder, tmp_path):
 ], ids=["empty", "longer", "missing", "folder", "pipe", "device"])
 def test_a_file_that_was_changed_is_refused(folder, name, damage, rule):
     damage(folder / name)
-    assert re.search(f"^{re.escape(str(folder / name))} .*{rule}.*; generate the design anew$", refusal(folder))
+    assert re.search(f"^{re.escape(str(folder / name))} .*{rule}.*; generate the design again$", refusal(folder))
 
 
 @pytest.mark.parametrize(("field", "value", "rule"), [

@@ -33,7 +33,7 @@ def test_nearest_reads_any_iterable():
     (errno.EROFS, Refusal, "a/b cannot be used: Read-only file system; choose another path"),
     (errno.ENOSPC, ToolError, "a/b could not be written: No space left on device; make room, and run the same command "
      "again"),
-    (errno.EIO, ToolError, "a/b failed: Input/output error; see to it, and run the same command again"),
+    (errno.EIO, ToolError, "a/b failed: Input/output error; correct this, and run the same command again"),
 ])
 def test_an_error_of_a_file_is_a_path_or_the_machine(number, kind, words):
     found = unusable("a/b", OSError(number, os.strerror(number)))

@@ -36,7 +36,7 @@ def test_length():
 
 @pytest.mark.parametrize("outputs", [0, 3, 5])
 def test_init_wrong_counts(outputs):
-    message = (f"^Vectors must have as many outputs as inputs, not {outputs} and 4; make them anew with "
+    message = (f"^Vectors must have as many outputs as inputs, not {outputs} and 4; make them again with "
                r"Network\.vectors$")
     with pytest.raises(Refusal, match=message):
         Vectors(np.zeros((4, 5), np.int64), np.zeros((outputs, 2), np.int64), "abc")
@@ -69,11 +69,11 @@ def test_lengths_go_along(tmp_path):
 @pytest.mark.parametrize(("write", "sentence"), [
     (lambda path: None, " must exist, but it is missing; run the step that writes it first"),
     (lambda path: path.write_bytes(b""),
-     " must be a circulant-vectors archive, but it is not (File is not a zip file); write it anew"),
+     " must be a circulant-vectors archive, but it is not (File is not a zip file); write it again"),
     (lambda path: artifact.write_npz(path, "circulant-weights", 1, {}),
      ": field 'format' must be 'circulant-vectors', not 'circulant-weights'; give the right file"),
     (lambda path: artifact.write_npz(path, "circulant-vectors", 1, {}),
-     ": field 'version' must be 2, not 1; write the file anew with this version of circulant"),
+     ": field 'version' must be 2, not 1; write the file again with this version of circulant"),
 ], ids=["missing", "empty", "format", "version"])
 def test_load_wrong_file(tmp_path, write, sentence):
     path = tmp_path / "vectors.npz"

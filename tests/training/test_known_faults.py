@@ -115,7 +115,7 @@ class Recurrent(nn.Module):
     (lambda: nn.GRU(8, 8, batch_first=True), True, (8,)),
     (lambda: nn.GRU(8, 8, batch_first=True), False, (8, 8)),
     (lambda: nn.LSTM(8, 16, proj_size=4, batch_first=True), True, (4,)),
-], ids=["input transposed", "last step in place of all", "projection left out"])
+], ids=["input transposed", "last step instead of all", "projection left out"])
 def test_a_conversion_is_of_the_model_that_was_given(layer, last, shape):
     """Each has as many steps as features, so that no shape gives a fault away; hls4ml 1.3.0 has all three, silently."""
     torch.manual_seed(0)

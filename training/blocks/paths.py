@@ -219,8 +219,8 @@ def cheapest(costs: Costs, worth: Costs, bound: float) -> dict[str, int]:
     legal = [entry for entry in front if entry[0] <= bound * (1 + 1e-9)]
     if not legal:
         least = sum(min(sizes.values()) for sizes in costs.values())
-        raise Refusal(f"A search must be allowed the cost of some block sizes, but all cost {least:,.0f} at least, and "
-                      f"{bound:,.0f} are allowed; raise training.search_share or lower compression.block_size")
+        raise Refusal(f"A search must have a limit that some block sizes keep, but all cost at least {least:,.0f}, "
+                      f"and the limit is {bound:,.0f}; raise training.search_share or lower compression.block_size")
     return dict(zip(costs, min(legal, key=lambda entry: (entry[1], entry[0]))[2], strict=True))
 
 

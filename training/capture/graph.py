@@ -175,7 +175,7 @@ def simplify(graph: Graph) -> tuple[Graph, dict[str, str]]:
             source, *between = (replace(step, shape=(None, step.shape[-1])) for step in path)  # the axis of time goes
             source = replace(source, options=dict(source.options) | {"returns": "last"})
             graph = _without(_with(graph, source, *between), node)
-            notes[node.name] = f"taken by {source.name}"
+            notes[node.name] = f"part of {source.name}"
     for name in [node.name for node in graph.nodes]:
         node = graph[name]
         if node.op == "relu" and (source := graph[node.inputs[0]]).op in RECTIFIED and len(

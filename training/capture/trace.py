@@ -54,7 +54,7 @@ def capture(model: nn.Module, sample: Tensor) -> Captured:
     title = kind_of(model)
     if sample.ndim not in INPUT_AXES or not sample.numel():
         raise Refusal("Sample inputs must have the shape (N, inputs), (N, T, inputs) or (N, channels, height, width) "
-                      f"and be not empty, not {tuple(sample.shape)}; give a few samples like the data to come")
+                      f"and be not empty, not {tuple(sample.shape)}; give a few representative samples")
     if _Tracer().is_leaf_module(model, ""):
         model = nn.Sequential(OrderedDict({title.lower(): model}))
     entries = [Entry(path, kind_of(module), "refused", problem) for path, module in model.named_modules()

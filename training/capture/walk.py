@@ -49,7 +49,7 @@ class Walk:
             if node in self.needed:
                 self.values[node] = visit[node.op](node, name)
             elif node.op != "placeholder":
-                self._note(name, self._kind_of(node), "skipped", "nothing that counts uses it", None)
+                self._note(name, self._kind_of(node), "skipped", "its output is not used", None)
         if any(entry.status == "refused" for entry in self.entries.values()):
             return None, self.report
         output = next(value.node for node, value in self.values.items() if node.op == "output")
@@ -133,7 +133,7 @@ class Walk:
             else:
                 emitted = name in self.nodes
                 self._note(name, kind, "converted" if emitted else "skipped",
-                           "" if emitted else "without effect in evaluation" if module else "names a part", result)
+                           "" if emitted else "without effect in evaluation" if module else "selects an output", result)
                 return value
         if problem is not None:
             self._note(name, kind, "refused", problem, None)
@@ -176,7 +176,7 @@ def _sizes(model: nn.Module) -> dict[str, str]:
             padding += f", less with k = {1 << sides[name].bit_length() - 1}"
         texts.setdefault(owner(name), []).append(f"k = {matrix.block_size}{padding}" if matrix.block_size > 1 else
                                                  "dense")
-    return {module: " and ".join(dict.fromkeys(parts)) for module, parts in texts.items()}
+    return {module: "; ".join(dict.fromkeys(parts)) for module, parts in texts.items()}
 
 
 def kind_of(module: nn.Module) -> str:

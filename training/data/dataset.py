@@ -74,7 +74,8 @@ class Dataset:
             one, other = one[1:], other[1:]  # Only the features of a step must agree.
         if one != other or (self.train_lengths is None) != (self.test_lengths is None):
             raise Refusal(f"The two parts of data set {self.name!r} must have samples of one shape, not "
-                          f"{self.train_x.shape[1:]} and {self.test_x.shape[1:]}; cut them alike, or give both lengths")
+                          f"{self.train_x.shape[1:]} and {self.test_x.shape[1:]}; cut them to one length, or give "
+                          "both lengths")
 
     def __repr__(self) -> str:
         what = {"regression": "outputs", "multi-label": "labels"}.get(self.task, "classes")

@@ -103,7 +103,7 @@ def load_npz(path: Path, needed: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
     except Exception as error:  # A damaged archive fails in a dozen ways, from zlib.error to NotImplementedError.
         if "allow_pickle" in str(error) and key:
             raise Refusal(f"{path}: {key!r} must be an array of numbers, but holds Python objects, as ragged lists do; "
-                          "pad it, and give the lengths beside it") from None
+                          "pad it, and give the lengths as another array") from None
         raise Refusal(f"{path} must be an .npz archive, but cannot be read as one ({error}); write it with "
                       "numpy.savez") from None
     if missing := [key for key in needed if key not in found]:

@@ -132,7 +132,8 @@ def _same_length(path: Path, pieces: Mapping[str, NDArray[Any]]) -> None:
                   for field in (*FIELDS, *(() if prefix else ("is_test",))) if f"{prefix}{field}" in pieces}
         if len(set(counts.values())) > 1 or () in counts.values():
             said = ", ".join(f"{key} of {count[0] if count else 'none'}" for key, count in counts.items())
-            raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them alike")
+            raise Refusal(f"{path} must have arrays of as many samples as each other, not {said}; cut them to one "
+                          "length")
 
 
 def _held_out(pieces: dict[str, NDArray[Any]], options: DataSettings) -> dict[str, NDArray[Any]]:

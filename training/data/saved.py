@@ -46,7 +46,7 @@ def load_saved(path: str | Path) -> Dataset:
     except Refusal as refusal:
         raise Refusal(f"{path}: {refusal}") from None
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise Refusal(f"{path} must be a data set, but it is not ({reason(error)}); write it anew") from None
+        raise Refusal(f"{path} must be a data set, but it is not ({reason(error)}); write it again") from None
 
 
 def refuse(options: DataSettings, progress: files.Progress = files.silent) -> NoReturn:

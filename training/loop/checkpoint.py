@@ -55,7 +55,7 @@ class Checkpoint:
         if (found := next(_changes(about, self._about), None)) is not None:
             key, was, now = found
             raise Refusal(f"{self.path} must be a checkpoint of this training, but it was made with {key} = {was!r}, "
-                          f"not {now!r}; go on with what it was made with, or train anew")
+                          f"not {now!r}; go on with what it was made with, or train again")
         return state
 
     def fits(self) -> bool:
@@ -76,18 +76,18 @@ class Checkpoint:
             header = {field: document[field] for field in ("format", "version", "hash", "about")}
             about = json.loads(header["about"])
         except FileNotFoundError:
-            raise Refusal(f"{self.path} must exist to go on from it, but it is missing; train anew") from None
+            raise Refusal(f"{self.path} must exist to go on from it, but it is missing; train again") from None
         except Exception as error:  # a damaged pickle may raise anything
-            raise Refusal(f"{self.path} must be a checkpoint, but it cannot be read ({files.reason(error)}); train anew"
-                          ) from None
+            raise Refusal(f"{self.path} must be a checkpoint, but it cannot be read ({files.reason(error)}); train "
+                          "again") from None
         for field, rule in (("format", FORMAT), ("version", VERSION), ("hash", hashlib.sha256(body).hexdigest())):
             if type(header[field]) is not type(rule) or header[field] != rule:
-                raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {shown(header[field])}; train anew")
+                raise Refusal(f"{self.path}: field {field!r} must be {rule!r}, not {shown(header[field])}; train again")
         try:
             state = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
         except Exception as error:
             raise Refusal(f"{self.path} must hold the state of a training, but it cannot be read "
-                          f"({files.reason(error)}); train anew") from None
+                          f"({files.reason(error)}); train again") from None
         return _whole(about), state
 
 

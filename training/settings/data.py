@@ -28,27 +28,26 @@ class DataSettings(Table):
     """Data that the network learns. Each data set takes some of these options and refuses the others; see data.md."""
 
     name: str = key("digits", "data set", choices=tuple(OPTIONS))
-    path: str = key("", "file or folder of the data set, from the folder of the experiment file; empty: below "
-                    "CIRCULANT_DATA; of name = 'python' a file and a function in it, 'data.py:load'")
-    arguments: dict[str, Any] = key({}, "what that function is called with, by name")
-    seed: int = key(0, "chooses the split where the data set has none of its own, and what a subset keeps",
-                    low=0, high=2**31 - 1)
-    subset: int = key(0, "training samples to keep, of all classes alike", low=1, high=10**9, zero="all")
-    test_subset: int = key(0, "test samples to keep, of all classes alike", low=1, high=10**9, zero="all")
-    held_out: int = key(0, "training samples that stand for the test set, so that settings can be chosen without it",
+    path: str = key("", "file or folder of the data set, relative to the folder of the experiment file; empty: below "
+                    "CIRCULANT_DATA. With name = 'python', a file and a function in it: 'data.py:load'")
+    arguments: dict[str, Any] = key({}, "arguments of that function, by name")
+    seed: int = key(0, "seed of the split, if the data set has none of its own, and of a subset", low=0, high=2**31 - 1)
+    subset: int = key(0, "training samples to keep, in equal shares of all classes", low=1, high=10**9, zero="all")
+    test_subset: int = key(0, "test samples to keep, in equal shares of all classes", low=1, high=10**9, zero="all")
+    held_out: int = key(0, "training samples that replace the test set, so that settings can be chosen without it",
                         low=1, high=10**9, zero="none")
     layout: str = key("auto", "images as (C, H, W), as vectors, or as sequences of rows",
                       choices=("auto", "image", "flat", "rows"))
-    longest: int = key(0, "training sequences of more steps are left out", low=1, high=10**6, zero="no bound")
-    steps: int = key(0, "sequences are cut to so many steps, or padded with zeros in front", low=1, high=10**6,
-                     zero="as they are")
-    bands: int = key(0, "mel bands of a step", low=1, high=256, zero="the data set's own number")
-    deltas: str = key("auto", "time derivatives beside the bands: Δ, or Δ and ΔΔ",
+    longest: int = key(0, "training sequences with more steps are left out", low=1, high=10**6, zero="no bound")
+    steps: int = key(0, "length to which sequences are cut, or padded with zeros in front",
+                     low=1, high=10**6, zero="as they are")
+    bands: int = key(0, "mel bands per step", low=1, high=256, zero="the data set's own number")
+    deltas: str = key("auto", "time derivatives in addition to the bands: Δ, or Δ and ΔΔ",
                       choices=("auto", "none", "first", "second"))
-    normalise: str = key("auto", "mean 0 and variance 1 of each feature or channel, over each sample, or over the "
-                         "training set", choices=("auto", "none", "sample", "train"))
-    stack: int = key(1, "successive frames that make one step", low=1, high=64)
-    phones: int = key(39, "phones that TIMIT's 61 are folded to", choices=(39, 48, 61))
+    normalise: str = key("auto", "normalise each feature or channel to mean 0 and variance 1, over each sample or "
+                         "over the training set", choices=("auto", "none", "sample", "train"))
+    stack: int = key(1, "successive frames that form one step", low=1, high=64)
+    phones: int = key(39, "number of phones to which TIMIT's 61 are mapped", choices=(39, 48, 61))
 
     def contradictions(self) -> list[str]:
         taken = (*ALWAYS, *OPTIONS[self.name])

@@ -33,25 +33,25 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 class ModelSettings(Table):
     """The network, before compression."""
 
-    kind: str = key("gru", "the network; docs/models.md has their layers", choices=tuple(OPTIONS))
+    kind: str = key("gru", "the network; docs/models.md lists its layers", choices=tuple(OPTIONS))
     hidden: int = key(64, "hidden units of a recurrent layer, or of each hidden layer of an mlp", low=1, high=4096)
     layers: int = key(1, "recurrent layers, or hidden layers of an mlp", low=1, high=8)
-    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, in place of hidden and layers; channels "
-                                  "of each convolution of a cnn, in place of width", low=1, high=65536)
+    widths: tuple[int, ...] = key((), "units of each hidden layer of an mlp, instead of hidden and layers; channels "
+                                  "of each convolution of a cnn, instead of width", low=1, high=65536)
     cell: str = key("gru", "recurrent cell of a labeller or crnn", choices=CELLS)
     projection: int = key(0, "outputs of an lstm with a projection", low=1, high=4095, zero="none")
     peephole: bool = key(False, "whether an lstm has peepholes")
-    bidirectional: bool = key(False, "whether recurrent layers go both ways")
-    dropout: float = key(0.0, "part of the values between two recurrent layers that is dropped in training", low=0,
-                         high=0.9)
-    front: int = key(0, "outputs of a fully connected layer in front of the recurrent ones of a labeller, at each step",
-                     low=1, high=4096, zero="none")
+    bidirectional: bool = key(False, "whether recurrent layers run in both directions")
+    dropout: float = key(0.0, "fraction of the values between two recurrent layers that is dropped in training",
+                         low=0, high=0.9)
+    front: int = key(0, "outputs of a fully connected layer in front of the recurrent layers of a labeller, at each "
+                     "step", low=1, high=4096, zero="none")
     width: int = key(0, "channels of the first convolution", low=1, high=1024, zero="the network's own number")
-    window: int = key(0, "side of the windows of lenet5's first convolution, odd", low=1, high=11, zero="5")
+    window: int = key(0, "side of the kernel of lenet5's first convolution, odd", low=1, high=11, zero="5")
     dense: tuple[str, ...] = key((), "matrices that stay dense, by module or parameter, or 'first' and 'last'")
-    path: str = key("", "of kind = 'python': a file and a class or function in it, 'net.py:Net', from the folder of "
-                    "the experiment file")
-    arguments: dict[str, Any] = key({}, "what that is called with, by name")
+    path: str = key("", "with kind = 'python': a file and a class or function in it, 'net.py:Net', relative to the "
+                    "folder of the experiment file")
+    arguments: dict[str, Any] = key({}, "arguments of that class or function, by name")
 
     def contradictions(self) -> list[str]:
         problems = []

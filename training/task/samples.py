@@ -76,7 +76,7 @@ def _arrays(part: Any, name: str) -> tuple[NDArray[Any], ...]:
     counts = {each.shape[:1] for each in found}
     if len(counts) > 1 or () in counts:
         raise Refusal(f"The {SETS[name]} must have as many targets as samples, not arrays of shape "
-                      f"{', '.join(str(each.shape) for each in found)}; cut them alike")
+                      f"{', '.join(str(each.shape) for each in found)}; cut them to one length")
     if not len(found[0]):
         raise Refusal(f"The {SETS[name]} must have samples, but is empty; give some")
     if found[0].dtype.kind not in "biuf":

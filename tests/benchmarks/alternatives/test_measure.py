@@ -4,9 +4,9 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from benchmarks.__main__ import main
 from benchmarks.alternatives import measure
 from benchmarks.alternatives.rows import INPUTS, ROWS
+from benchmarks.commands import main
 
 LIMITS = {"bits": 56_000, "multiplications": 6_600}
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.__main__ import main
 from benchmarks.alternatives import ways
+from benchmarks.commands import main
 from circulant.training.data import Dataset
 
 

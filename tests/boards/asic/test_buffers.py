@@ -3,12 +3,12 @@ import pytest
 
 from circulant.boards.asic.buffers import buffer, forms, loads, strengthen
 from circulant.boards.asic.netlist import Instance, Netlist
-from tests.boards.asic import cells
+from tests.boards.asic import tiny
 
 
 @pytest.fixture
 def library(tmp_path):
-    return cells.read(tmp_path)
+    return tiny.read(tmp_path)
 
 
 def netlist(readers):

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from circulant.boards.asic.catalogue import OWN, known
+from circulant.boards.asic.cells.catalogue import OWN, known
+from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.handover import handover, placement
-from circulant.boards.asic.library import Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import Memory
 
@@ -19,7 +19,7 @@ MACROS = {"ram64": Macro("ram64", 64, 8, 100.0, 1.0), "ram256": Macro("ram256", 
 
 
 def named(name):
-    return Library(name, (), 1.0, 1.0, title=name, cells={})
+    return Library(name, (), 1.0, 1.0, 1e3, title=name, cells={})
 
 
 @pytest.mark.parametrize("name", ["sky130hd", "sg13g2"])

@@ -4,7 +4,7 @@ import pytest
 from circulant.boards.asic.netlist import Instance, Netlist
 from circulant.boards.asic.scan import stitch
 from circulant.sim.refusal import Refusal
-from tests.boards.asic import cells
+from tests.boards.asic import tiny
 
 
 def made():
@@ -15,7 +15,7 @@ def made():
 
 
 def test_each_flip_flop_takes_the_one_before(tmp_path):
-    netlist, library = made(), cells.read(tmp_path)
+    netlist, library = made(), tiny.read(tmp_path)
     assert stitch(netlist, library) == 3
     enable, first = netlist.ports["scan_enable"][1], netlist.ports["scan_in"][1]
     chain = [netlist.instances[name] for name in "abc"]
@@ -28,7 +28,7 @@ def test_each_flip_flop_takes_the_one_before(tmp_path):
 
 
 def test_a_library_without_scan_flip_flops_is_refused(tmp_path):
-    library = cells.read(tmp_path)
+    library = tiny.read(tmp_path)
     del library.cells["SDFF_1"]
     with pytest.raises(Refusal, match=r"^A scan chain needs a scan form of DFF_1, but tiny\.lib has none; leave out "
                                       "--scan$"):

@@ -24,7 +24,7 @@ def test_each_change_fits_and_less_does_not():
     fewer = ways["hardware.multipliers"]
     assert fewer.after == fewer.estimated.multipliers <= 24 and fewer.before == 40 and fewer.estimated.fits
     assert not estimate(MADE, part, Options(multipliers=fewer.after + 5)).fits, "more of them do not"
-    assert str(fewer).startswith(f"hardware.multipliers = {fewer.after} in place of 40: {fewer.after} multipliers, ")
+    assert str(fewer).startswith(f"hardware.multipliers = {fewer.after} instead of 40: {fewer.after} multipliers, ")
 
 
 def test_bits_are_as_few_as_need_be():

@@ -31,7 +31,7 @@ def test_a_run_that_does_not_fit_is_told_the_ways_out(call, quantized):
     assert code == 2 and not found["fits"] and found["estimate"]["shortages"]
     assert found["changes"] and all(each["estimate"]["fits"] for each in found["changes"])
     text = call("estimate", quantized, "--device", "iCE40UP5K")[1]
-    assert "It does not fit. The smallest change of each setting with which it does:" in text and "too many" in text
+    assert "It does not fit. The smallest change of each setting with which it fits:" in text and "too many" in text
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

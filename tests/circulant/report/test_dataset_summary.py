@@ -56,7 +56,7 @@ def test_numbers_and_labels():
     held = dataset_summary.figures(labels())
     assert held["train"]["counts"] == [2, 1]
     assert "labels: multi-label, 2 labels" in dataset_summary.words(held)
-    assert "1 … 2 targets of a label" in dataset_summary.words(held)
+    assert "1 … 2 targets per label" in dataset_summary.words(held)
 
 
 def test_words():
@@ -67,7 +67,7 @@ def test_words():
         f"{ctc().train_x.max():.4g}",
         "           7 … 20 steps each, median 12, 39 in all",
         "           1 … 3 symbols each, median 2, 6 in all",
-        "           0 … 4 targets of a class"]
+        "           0 … 4 targets per class"]
     assert dataset_summary.words(dataset_summary.figures(images())).splitlines()[1] == (
         "  train    6 images of 2 × 5 × 4, 0.0 MB, values 1 … 1")
 

@@ -157,7 +157,7 @@ def test_what_may_not_fit_is_a_warning_of_the_report(finished, monkeypatch):
     run = Run(finished.folder, replace(finished.experiment, board=Board("LFE5U-25F")))
     make_generated(run)
     make_simulated(run)
-    assert dict(rows(collect(run)))["warning"].startswith("LFE5U-25F may not do: about 24,1")
+    assert dict(rows(collect(run)))["warning"].startswith("LFE5U-25F may be too small: about 24,1")
 
 
 def test_a_design_of_which_nothing_was_counted_is_to_be_generated_again(finished):

@@ -60,7 +60,7 @@ def test_inspect_prints_every_part_with_block_size_and_padding(capsys, tmp_path,
     code, out, err = call(capsys, "inspect", "--set", "compression.block_size=16")
     assert (code, err) == (0, "")
     lines = {line.split()[0]: line for line in out.splitlines()}
-    assert lines["gru"].endswith("converted  N × 8 × 64  k = 16, 50% padding, less with k = 8 and k = 16")
+    assert lines["gru"].endswith("converted  N × 8 × 64  k = 16, 50% padding, less with k = 8; k = 16")
     assert "k = 16, 38% padding, less with k = 8" in lines["linear"]
     assert not list(tmp_path.iterdir()), "looking must leave nothing behind"
 
@@ -76,7 +76,7 @@ def test_inspect_as_json_says_what_is_not_exported(capsys):
 def test_a_run_that_would_end_in_a_refusal_never_starts(capsys, tmp_path):
     code, out, err = call(capsys, "run", *APART, "--out", str(tmp_path / "run"))
     assert (code, out) == (2, "")
-    assert "exported, but has none for gru (GRU: k = 4 and k = 8; its matrices have block sizes 4, 8, but those" in err
+    assert "exported, but has none for gru (GRU: k = 4; k = 8; its matrices have block sizes 4, 8, but those" in err
     assert not (tmp_path / "run").exists(), "nothing may have been trained"
 
 

@@ -67,7 +67,7 @@ def test_a_table_names_layers():
 def test_the_keys_are_read():
     table = parse({"quantization": {"budget": 0.1, "weight_bits": {"gru": 8}, "pick": ["weight_bits"]}}).quantization
     assert (table.budget, table.weight_bits, table.pick) == (0.1, {"gru": 8}, ("weight_bits",))
-    with pytest.raises(Refusal, match=r"quantization\.budget must be .*, or 0 for the bit widths as they stand, not "):
+    with pytest.raises(Refusal, match=r"quantization\.budget must be .*, or 0 for the given bit widths, not "):
         parse({"quantization": {"budget": -1}})
 
 
@@ -215,7 +215,7 @@ def test_a_tensor_that_is_never_exercised_is_named(data):
                      test_y=known.test_y, classes=3)
     made = quantization.golden(model, silent, TABLE)
     assert "gru.recurrent_product.input" in made.never
-    with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but gru"):
+    with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is chosen, but gru"):
         quantization.golden(model, silent, TABLE | {"budget": 1.0})
 
 

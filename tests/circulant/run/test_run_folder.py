@@ -54,7 +54,7 @@ def test_without_any_step_the_first_is_named(fresh):
 def test_a_step_done_anew_makes_the_later_ones_stale(finished, make, step, before, again):
     make(finished)
     said = refusal(finished, step)
-    assert f"must follow {before} beside it, but that was made anew since; run `circulant {again} " in said
+    assert f"must follow {before} beside it, but that is newer; run `circulant {again} " in said
 
 
 def test_the_same_step_done_again_with_the_same_result_makes_nothing_stale(finished):

@@ -115,7 +115,7 @@ def test_other_settings_are_refused_in_one_line(stopped, capsys):
 def test_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert circulant("train", "--resume") == 2
-    assert "training.pt must exist to go on from it, but it is missing; train anew" in capsys.readouterr().err
+    assert "training.pt must exist to go on from it, but it is missing; train again" in capsys.readouterr().err
 
 
 def test_each_position_of_a_kernel_is_a_matrix_of_the_record():

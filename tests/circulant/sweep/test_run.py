@@ -1,6 +1,3 @@
-import os
-from functools import partial
-
 import pytest
 
 from circulant import training
@@ -85,19 +82,12 @@ def test_several_processes_give_the_same_rows(sweep_file, tmp_path, monkeypatch)
     assert [bool(row["reason"]) for row in rows] == [True, False, True, True]
 
 
-def test_the_end_of_a_process_is_a_reason():
-    found = dict(module.side_by_side([partial(os._exit, 3)] * 2, jobs=2))
-    assert set(found) == {0, 1}
-    for result in found.values():
-        assert result["reason"].startswith("BrokenProcessPool: ")
-
-
 def test_a_process_that_ends_fails_its_points(sweep_file, monkeypatch):
     sweep = read(sweep_file("weight_bits = [6, 10]\nmultipliers = [16, 24]"))
     each = module.side_by_side
 
-    def broken(tasks, jobs):
-        for at, result in each(tasks, jobs):
+    def broken(tasks, processes):
+        for at, result in each(tasks, processes):
             yield at, {"reason": "It ended"} if at else result
 
     monkeypatch.setattr(module, "side_by_side", broken)

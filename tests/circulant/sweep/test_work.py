@@ -89,7 +89,7 @@ def test_a_point_is_what_the_steps_of_a_run_give(points, tmp_path):
     model = trained["folder"] / "model.pt"
     model.unlink()
     assert evaluate(points[1:], trained, "plan") == found[1:], "what is kept needs no model"
-    assert train(points[0], dense)["scores"] == scores, "a model that is lost is trained anew"
+    assert train(points[0], dense)["scores"] == scores, "a model that is lost is trained again"
     assert train(points[0], {"reason": "no baseline"}) == {"reason": "no baseline"}
 
 

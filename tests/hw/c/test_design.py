@@ -162,7 +162,7 @@ def test_refuses_vectors():
     net = NETWORKS["small"]
     x, y = np.zeros((2, 1, 3), np.int64), np.zeros((2, 5), np.int64)
     with pytest.raises(Refusal, match=r"^The vectors must be those of network 'small', but they are another network's; "
-                                      r"make them anew with Network\.vectors$"):
+                                      r"make them again with Network\.vectors$"):
         generate_c(net, Vectors(x, y, "another"))
     with pytest.raises(Refusal, match=r"^The vectors of a self-test must hold at least one step, but they are empty; "):
         generate_c(net, Vectors(x[:0], y[:0], net.hash))

@@ -6,7 +6,19 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.stream.pipeline import LEVELS, Queue, Registers, block, connect, delay, per_matrix, registers, tree
+from circulant.hw.stream.pipeline import (
+    LEVELS,
+    Lives,
+    Queue,
+    Registers,
+    block,
+    connect,
+    delay,
+    per_matrix,
+    registers,
+    tree,
+    update,
+)
 from tests.hw.simulate import RESET, Transfers, cycles, run, sink, source, trace
 from tests.hw.simulate import stream as streamed
 
@@ -26,10 +38,10 @@ class Built(wiring.Component):
         return m
 
 
-def chain(depth, levels=LEVELS):
+def chain(depth, levels=LEVELS, gated=False):
     """A pipeline that adds one in each of its steps."""
     def build(m, ports):
-        registers = Registers(m, valid=ports.i.valid, ready=ports.o.ready, count=depth, levels=levels)
+        registers = Registers(m, valid=ports.i.valid, ready=ports.o.ready, count=depth, levels=levels, gated=gated)
         values = [ports.i.payload]
         for at in range(1, depth + 1):
             values = registers.stage([(values[0] + 1)[:8]], at)
@@ -120,6 +132,30 @@ def test_registers_are_left_out_where_levels_of_logic_allow(depth, levels, laten
 def test_registers_lose_and_add_nothing(depth, stall_i, stall_o):
     xs = list(range(200))
     assert streamed(chain(depth), xs, stall_i=stall_i, stall_o=stall_o, quiet=50) == [x + depth for x in xs]
+
+
+@pytest.mark.parametrize(("depth", "levels"), [(0, 4), (1, 4), (3, 4), (4, 6), (5, 9)])
+def test_gated_registers_lose_and_add_nothing(depth, levels):
+    xs = list(range(60))
+    made = chain(depth, levels, gated=True)
+    assert streamed(made, xs, stall_i=0.4, stall_o=0.5, quiet=50) == [x + depth for x in xs]
+
+
+def test_gated_registers_hold_what_nobody_waits_for():
+    given = {"i.valid": [1, 0, 0, 0, 1, 0, 0, 0], "i.payload": [5, 9, 9, 9, 20, 9, 9, 9], "o.ready": [1] * 8}
+    assert trace(chain(2, gated=True), given)["o.payload"] == [0, 0, 7, 7, 7, 7, 22, 22]
+    assert trace(chain(2), given)["o.payload"] == [0, 1, 7, 11, 11, 11, 22, 11]
+
+
+def test_lives_are_enables_a_cycle_later_each():
+    def build(m, ports):
+        lives, late = Lives(m, ports.i, name="live"), Signal(4, reset_less=True)
+        update(m, late.eq(late + 1), lives.after(1).at(1))
+        m.d.comb += [ports.y.eq(late), ports.z.eq(lives.at(2))]
+
+    shown = trace(Built(build, i=In(1), y=Out(4), z=Out(1)), {"i": [1, 0, 1, 1, 0, 0, 0]})
+    assert shown["z"] == [0, 0, 1, 0, 1, 1, 0] and shown["y"] == [0, 0, 0, 1, 1, 2, 3]
+    assert Lives(Module(), None, name="none").after(2).at(3) is None
 
 
 def test_registers_are_empty_after_a_reset():

@@ -88,7 +88,8 @@ def test_arrays_keep_their_shape(shape):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_quantize_not_finite(value):
-    message = "^Only finite values can be quantized, but the tensor holds NaN or infinity; look at its origin$"
+    message = ("^Only finite values can be quantized, but the tensor holds NaN or infinity; find out where it comes "
+               "from$")
     with pytest.raises(Refusal, match=message):
         Format(8, 4).quantize([0.0, value, 1.0])
 
@@ -171,6 +172,6 @@ def test_fit_wrong_width():
 
 @pytest.mark.parametrize("peak", [math.nan, math.inf, -math.inf])
 def test_fit_wrong_peak(peak):
-    with pytest.raises(Refusal, match=f"^The peak that a format is fitted to must be finite, not {peak}; look at the "
-                                      "tensor's origin$"):
+    with pytest.raises(Refusal, match=f"^The peak that a format is fitted to must be finite, not {peak}; find out "
+                                      "where it comes from$"):
         fit(peak, 8)

@@ -218,7 +218,7 @@ def test_vectors_that_do_not_fit_the_ports_are_refused(tmp_path: Path, inputs: t
 def test_longer_sequences_than_the_design_takes_are_refused(tmp_path: Path) -> None:
     folder = write(tmp_path / "design", max_steps=STEPS - 1)
     with pytest.raises(Refusal, match=rf"^Sequences must have at most {STEPS - 1} steps for .*, not {STEPS}; generate "
-                                      rf"the design anew with hardware.max_steps={STEPS}$"):
+                                      rf"the design again with hardware.max_steps={STEPS}$"):
         run(folder)
     assert run(write(tmp_path / "other", max_steps=STEPS)).mismatches == 0
 

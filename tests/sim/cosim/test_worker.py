@@ -75,7 +75,7 @@ def test_a_simulation_without_progress_ends(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(simulate, "SECONDS", 1)
     folder = write(tmp_path / "design", Fault.HANG)
     with pytest.raises(ToolError, match=rf"^The simulator must end within 1 s, but it was still at work on simulating "
-                                        rf"{folder}/accumulator\.v and was stopped; see whether the machine is"):
+                                        rf"{folder}/accumulator\.v and was stopped; check whether the machine is"):
         verify(folder, vectors(), patience=FOREVER)
     assert gone(temporary)
     assert list(temporary.iterdir()) == []

@@ -29,10 +29,10 @@ TREE = Table({"inner": Listing(Later(lambda: TREE), most=2)})
 
 def refusal(rule, value):
     with pytest.raises(Refusal) as caught:
-        require(rule, value, "file.json", "write it anew")
+        require(rule, value, "file.json", "write it again")
     said = str(caught.value)
-    assert said.startswith("file.json") and said.endswith("; write it anew") and "\n" not in said
-    return said.removeprefix("file.json").removesuffix("; write it anew")
+    assert said.startswith("file.json") and said.endswith("; write it again") and "\n" not in said
+    return said.removeprefix("file.json").removesuffix("; write it again")
 
 
 @pytest.mark.parametrize(("rule", "legal", "illegal"), [

@@ -132,7 +132,7 @@ def test_pieces_of_what_goes_both_ways():
     network = NETWORKS["both"]
     x = network.input_format.quantize(samples.data(network))
     assert refusal(network.resume, x, network.initial(len(x))) == (
-        "A sequence can be continued piece by piece where all layers go forward, but layer 'both' is bidirectional; "
+        "A sequence can be continued piece by piece if all layers run forward, but layer 'both' is bidirectional; "
         "run whole sequences")
 
 
@@ -284,7 +284,7 @@ def test_run_not_finite(network, value):
     x.flat[-1] = value
     for method in (network.run, network.vectors):
         assert refusal(method, x) == (
-            "Only finite values can be quantized, but the tensor holds NaN or infinity; look at its origin")
+            "Only finite values can be quantized, but the tensor holds NaN or infinity; find out where it comes from")
 
 
 @pytest.mark.parametrize("name", ["network.json", "weights.npz"])
@@ -314,7 +314,7 @@ def test_load_wrong_format(folder):
 def test_load_wrong_version(folder):
     path = rewrite(folder, version=1)
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
 
 
 @pytest.mark.parametrize("fields", [{"name": "other"}, {"hash": "0" * 64}, {"layers": []}, {"extra": 1}])
@@ -397,10 +397,10 @@ def test_load_wrong_weights_file(folder):
         f"{path}: field 'format' must be 'circulant-weights', not 'circulant-vectors'; give the right file")
     artifact.write_npz(path, "circulant-weights", 1, {})
     assert refusal(Network.load, folder) == (
-        f"{path}: field 'version' must be 4, not 1; write the file anew with this version of circulant")
+        f"{path}: field 'version' must be 4, not 1; write the file again with this version of circulant")
     path.write_bytes(path.read_bytes()[:100])
     assert re.match(rf"^{re.escape(str(path))} must be a circulant-weights archive, but it is not \(.+\); write it "
-                    "anew$", refusal(Network.load, folder))
+                    "again$", refusal(Network.load, folder))
 
 
 @pytest.mark.parametrize("written", [0, 1])

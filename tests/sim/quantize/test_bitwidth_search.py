@@ -126,13 +126,13 @@ def test_evaluations_are_found_again(tmp_path):
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"budget": 1e-6}, r"^The budget must be at least the .* points that the widths to start from lose, which is the "
-                       r"nearest, not 1e-06; raise it, or weight_bits and activation_bits$"),
-    ({"budget": float("nan")}, r"^The budget must be points of the metric of at least 0, not nan;"),
+    ({"budget": 1e-6}, r"^The budget must be at least .* points, which the largest widths lose already, not "
+                       r"1e-06; raise it, or weight_bits and activation_bits$"),
+    ({"budget": float("nan")}, r"^The budget must be at least 0 points of the metric, not nan;"),
     ({"search": "greed"}, r"^The search must be 'greedy' or 'exhaustive', not 'greed'; did you mean 'greedy'\?"),
-    ({"fields": ("weights",)}, r"^What is picked must be one of weight_bits, .*, not 'weights'"),
-    ({"search": "exhaustive"}, r"^An exhaustive search must have 4,096 combinations at the most, not [0-9,]+ of 1"),
-    ({"fields": ("cell_bits",)}, r"^At least one width must be left to be picked, but all are given;"),
+    ({"fields": ("weights",)}, r"^A kind of width to choose must be one of weight_bits, .*, not 'weights'"),
+    ({"search": "exhaustive"}, r"^An exhaustive search must have at most 4,096 combinations, not [0-9,]+ of 1"),
+    ({"fields": ("cell_bits",)}, r"^At least one width must be left to choose, but all are given;"),
 ])
 def test_refusals(changes, message):
     x = samples.data(GRU, count=8, steps=4)
@@ -142,7 +142,7 @@ def test_refusals(changes, message):
 
 def test_data_that_never_exercises_a_tensor():
     x = samples.data(GRU)[:, :1]
-    with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is picked, but "
+    with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is chosen, but "
                                       r"gru\.recurrent_product\.input, .* are always zero; give data like the data"):
         search_bitwidths(GRU, calibrate(GRU, x), START, judged(GRU, x), budget=5.0)
 

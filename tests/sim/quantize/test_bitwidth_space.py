@@ -26,8 +26,8 @@ def test_a_layer_has_the_widths_of_what_it_computes(layer, wanted):
 
 def test_only_what_is_asked_for():
     assert of(samples.lstm(), ("cell_bits",)) == ["lstm.cell_bits"]
-    with pytest.raises(Refusal, match=r"^What is picked must be one of weight_bits, .*, not 'cell_bit'; did you mean "
-                                      r"'cell_bits'\?$"):
+    with pytest.raises(Refusal, match=r"^A kind of width to choose must be one of weight_bits, .*, not "
+                                      r"'cell_bit'; did you mean 'cell_bits'\?$"):
         of(samples.lstm(), ("cell_bit",))
 
 

@@ -70,7 +70,7 @@ def test_a_layer_alone_is_no_network(tmp_path):
     arrays = {}
     tree = float_file._plain(gru("gru"), arrays)
     artifact.write_npz(tmp_path / "float.npz", float_file.FORMAT, float_file.VERSION, arrays, model=tree)
-    with pytest.raises(Refusal, match="must describe a network, not a Gru; write it anew"):
+    with pytest.raises(Refusal, match="must describe a network, not a Gru; write it again"):
         float_file.load(tmp_path / "float.npz")
     integers = {name: array.astype(np.int64) for name, array in arrays.items()}
     artifact.write_npz(tmp_path / "float.npz", float_file.FORMAT, float_file.VERSION, integers, model=tree)

@@ -136,13 +136,13 @@ def test_model_same_names():
 def test_model_wrong_names_of_layers(name):
     first, last = samples.model().layers
     assert refusal(Model, "net", 5, True, (first, dataclasses.replace(last, name=name))) == (
-        "The name of a layer must be letters, digits and '_', 100 at the most, not "
+        "The name of a layer must be at most 100 letters, digits and '_', not "
         f"{name[:40]!r}{'…' * (len(name) > 40)} in network 'net'; rename it")
 
 
 def test_model_a_name_that_is_too_long():
     assert refusal(dataclasses.replace, samples.model(), name="x" * 101) == (
-        f"The name of a network must be a text of 100 characters at the most, not {'x' * 20!r}… of 101; shorten it")
+        f"The name of a network must be a text of at most 100 characters, not {'x' * 20!r}… of 101; shorten it")
 
 
 def test_model_gru_without_a_sequence():

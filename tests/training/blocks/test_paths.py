@@ -123,8 +123,8 @@ def test_state():
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    ({"share": 0.01}, "A search must be allowed the cost of some block sizes, but all cost 32 at least, and 1 are "
-                      "allowed; raise training.search_share"),
+    ({"share": 0.01}, "A search must have a limit that some block sizes keep, but all cost at least 32, and the limit "
+                      "is 1; raise training.search_share"),
     ({"costs": {"0": {4: 1}}}, "A search must know the cost of the block size that sets its bound, but there is none "
                                "for 2 with k = 4"),
 ])

@@ -139,9 +139,9 @@ def test_transparent_layers_and_dead_ends_are_left_out():
     assert steps(run, **modules) == [("rnn", "last"), ("fc", "linear")]
     entries = {entry.name: entry for entry in inspect(Net(run, **modules), sequence())}
     assert {name: (entries[name].status, entries[name].note) for name in ("relu", "drop", "nothing", "getitem")} == {
-        "relu": ("skipped", "nothing that counts uses it"), "drop": ("skipped", "without effect in evaluation"),
-        "nothing": ("skipped", "without effect in evaluation"), "getitem": ("skipped", "names a part")}
-    assert entries["getitem_2"].status == "folded" and entries["getitem_2"].note == "taken by rnn"
+        "relu": ("skipped", "its output is not used"), "drop": ("skipped", "without effect in evaluation"),
+        "nothing": ("skipped", "without effect in evaluation"), "getitem": ("skipped", "selects an output")}
+    assert entries["getitem_2"].status == "folded" and entries["getitem_2"].note == "part of rnn"
 
 
 def test_nested_and_parametrized_modules():

@@ -57,7 +57,8 @@ ZEROS = np.zeros((2, 3, 4), np.float32)
     ({"classes": 2}, r"^The training set .* must have classes from 0 to 1, not from 0 to 2; renumber them$"),
     ({"test_y": np.array([0, -1, 1])}, r"^The test set .* must have classes from 0 to 2, not from -1 to 1"),
     ({"test_x": np.zeros((3, 4, 4), np.float32)}, r"^The two parts of data set 'few' must have samples of one shape, "
-                                                  r"not \(4, 3\) and \(4, 4\); cut them alike, or give both lengths$"),
+                                                  r"not \(4, 3\) and \(4, 4\); cut them to one length, or give both "
+                                                  r"lengths$"),
     ({"test_x": np.full((3, 4, 3), np.nan, np.float32)}, r"^The test set of data set 'few' must be finite, but"),
     ({"train_lengths": np.full(6, 4)}, r"^The two parts .* must have samples of one shape"),
     ({"train_lengths": np.full(6, 5)}, r"^The lengths of the training set of data set 'few' must be from 1 to 4, not "

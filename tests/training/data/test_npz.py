@@ -107,7 +107,7 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"test_z": np.zeros(2)}, r"a key must be one of train_x, .*, not test_z; did you mean 'test_y'\?$"),
     ({"x": np.zeros(2)}, r"must hold a data set that is split or one that is not, but has train_x.* beside x; leave o"),
     ({"train_x": RAGGED}, r"'train_x' must be an array of numbers, but holds Python objects, as ragged lists do; pad it"
-                          ", and give the lengths beside it$"),
+                          ", and give the lengths as another array$"),
     ({"train_lengths": np.r_[0, np.full(11, 5)]}, r"^The lengths of the training set of data set 'mine' must be from "
                                                   r"1 to 7, not from 0 to 5; leave empty sequences out"),
     ({"test_y": np.arange(4) + 1}, r"^The test set of data set 'mine' must have classes from 0 to 3, not from 1 to 4"),
@@ -121,7 +121,7 @@ RAGGED = np.array([np.zeros((2, 3)), np.zeros((4, 3))], dtype=object)
     ({"task": np.array("regresion")}, r"'task' must be one of 'classification', .*, not 'regresion'; leave it out"),
     ({"task": np.array("multi-label")}, r"The training set of data set 'mine' must have shapes .* \(N, labels\)"),
     ({"train_y": np.zeros(11, int)}, r"must have arrays of as many samples as each other, not train_x of 12, train_y of"
-                                     r" 11, train_lengths of 12; cut them alike$"),
+                                     r" 11, train_lengths of 12; cut them to one length$"),
     ({"train_y": np.array(3)}, r"train_y of none"),
     ({"train_x": np.zeros((12, 7))}, r"must be sequences to have lengths, but has shape \(12, 7\)"),
     ({"classes": np.array(1)}, r"'classes' must be one integer of at least 2, not 1; count the blank too$"),

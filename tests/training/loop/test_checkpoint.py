@@ -49,7 +49,7 @@ def test_a_file_from_before_there_were_choices_has_made_none(kept):
 
 
 def test_missing(tmp_path):
-    with pytest.raises(Refusal, match=r"training\.pt must exist to go on from it, but it is missing; train anew$"):
+    with pytest.raises(Refusal, match=r"training\.pt must exist to go on from it, but it is missing; train again$"):
         Checkpoint(tmp_path / "training.pt", ABOUT).load()
 
 

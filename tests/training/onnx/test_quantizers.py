@@ -211,7 +211,7 @@ def test_without_quantizers_formats_follow_the_data(tmp_path):
     compressed = compress(from_onnx(path, x[:2], quantizers=False), block_size={"fc1": 2, "fc2": 1})
     assert export(compressed, x).layers[1].product.block_size == 2
     with pytest.raises(Refusal, match=r"^A layer whose weights have a quantizer must be dense, as one of blocks stores "
-                                      r"spectra in place of weights, but 'fc1' has blocks of 2; import it without"):
+                                      r"spectra instead of weights, but 'fc1' has blocks of 2; import it without"):
         export(compress(from_onnx(path, x[:2]), block_size={"fc1": 2, "fc2": 1}), x)
 
 

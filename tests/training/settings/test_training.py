@@ -49,7 +49,7 @@ def test_idle_settings_are_those_of_other_phases():
 @pytest.mark.parametrize("optimizer", ["muon", "sgd"])
 def test_rates_are_scaled_for_adam_alone(optimizer):
     with pytest.raises(Refusal, match=f"training.rate_scaling must be 'none' with the optimizer '{optimizer}', not "
-                                      "'block': its rules are of the steps of adam and adamw"):
+                                      "'block': its rules are for the steps of adam and adamw"):
         TrainingSettings(optimizer=optimizer, rate_scaling="block")
     assert TrainingSettings(optimizer="adamw", rate_scaling="block").rate_scaling == "block"
 

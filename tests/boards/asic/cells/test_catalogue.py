@@ -1,9 +1,9 @@
 """Libraries by name: where they are found, and what is said where they are not."""
 import pytest
 
-from circulant.boards.asic.catalogue import known, library
+from circulant.boards.asic.cells.catalogue import known, library
 from circulant.sim.refusal import Refusal
-from tests.boards.asic import cells
+from tests.boards.asic import tiny
 
 
 def test_three_libraries_are_known():
@@ -12,7 +12,7 @@ def test_three_libraries_are_known():
 
 
 def test_a_file_of_ones_own(tmp_path):
-    (tmp_path / "own.lib").write_text(cells.liberty())
+    (tmp_path / "own.lib").write_text(tiny.liberty())
     found, entry = library((str(tmp_path / "own.lib"),))
     assert found.name == "own" and entry.mhz == 100
 

@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from circulant.boards.asic.activity import Activity
 from circulant.boards.asic.buffers import loads
-from circulant.boards.asic.library import Cell, Library
+from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.macros import Macro
 from circulant.boards.asic.memories import INSTANCE, Memory
 from circulant.boards.asic.netlist import Net, Netlist
+from circulant.boards.asic.power.activity import Activity
 
 __all__ = ["KINDS", "Energy", "energy", "pitch"]
 

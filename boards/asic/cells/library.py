@@ -11,17 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.boards.asic.liberty import Group, numbers, parse
+from circulant.boards.asic.cells.liberty import Group, numbers, parse
 from circulant.sim.files.cache import store
 from circulant.sim.refusal import Refusal, nearest
 
 __all__ = ["Cell", "Library", "Pin", "Sequential", "read_text"]
 
-VERSION = 4
+VERSION = 5
 """The form in which a library is kept in the cache."""
 
 _FARADS = {"f": 1.0, "p": 1e3, "n": 1e6}
@@ -111,6 +112,7 @@ class Library:
         files: liberty files, which tools read.
         voltage: nominal, in V.
         nanoseconds: of the library's unit of time.
+        femtofarads: of its unit of capacitance.
         title: of the first library, which names its corner.
     """
 
@@ -118,6 +120,7 @@ class Library:
     files: tuple[Path, ...]
     voltage: float
     nanoseconds: float
+    femtofarads: float
     title: str
     cells: dict[str, Cell] = field(repr=False)
 
@@ -138,7 +141,8 @@ class Library:
             temporary.rename(kept)
         body = json.loads(kept.read_text())
         found = cls(name or files[0].name, tuple(files), body["voltage"], body["nanoseconds"],
-                    title=body["title"], cells={name: _cell(entry) for name, entry in body["cells"].items()})
+                    femtofarads=body["femtofarads"], title=body["title"],
+                    cells={name: _cell(entry) for name, entry in body["cells"].items()})
         if not any(cell.sequential and cell.sequential.kind == "ff" for cell in found.cells.values()):
             raise Refusal(f"A library must have flip-flops, but {', '.join(file.name for file in files)} holds "
                           f"{len(found.cells)} cells and none of them; name the file of sequential cells, too")
@@ -207,15 +211,20 @@ def _made(groups: Sequence[Group]) -> dict[str, object]:
     voltage = first.number("nom_voltage", 1.0)
     cells = {}
     for group in groups:
-        capacitance = group.attributes.get("capacitive_load_unit", ["1", "pf"])
-        farads = float(capacitance[0]) * _FARADS[capacitance[1].lower()[0]]
+        farads = _farads(group)
         leakage = group.text("leakage_power_unit", "1nW")
         watts = float(leakage[:-2]) * _WATTS[leakage[-2].lower()]
         for cell in group.all("cell"):
             cells[cell.name] = asdict(_read(cell, farads, watts))
     time = first.text("time_unit", "1ns")
     return {"voltage": voltage, "nanoseconds": float(time[:-2]) * {"n": 1.0, "p": 1e-3, "u": 1e3}[time[-2]],
-            "title": first.name, "cells": cells}
+            "femtofarads": _farads(first), "title": first.name, "cells": cells}
+
+
+def _farads(group: Group) -> float:
+    """fF of the unit of capacitance of a library."""
+    capacitance = group.attributes.get("capacitive_load_unit", ["1", "pf"])
+    return float(capacitance[0]) * _FARADS[capacitance[1].lower()[0]]
 
 
 def _read(group: Group, farads: float, watts: float) -> Cell:
@@ -281,12 +290,11 @@ def _energy(arcs: Sequence[Group], farads: float
     return slews, loads, tuple(tuple(row) for row in total.tolist())
 
 
-def _cell(entry: Mapping[str, object]) -> Cell:
+def _cell(entry: Mapping[str, Any]) -> Cell:
     """A cell as JSON has it."""
     values = dict(entry)
     pins, sequential = values.pop("pins"), values.pop("sequential")
-    assert isinstance(pins, dict)
     made = {name: Pin(**pin | {"slews": tuple(pin["slews"]), "loads": tuple(pin["loads"]),
                                "energy": tuple(map(tuple, pin["energy"]))}) for name, pin in pins.items()}
-    kept = Sequential(**sequential | {"states": tuple(sequential["states"])}) if isinstance(sequential, dict) else None
-    return Cell(**values, pins=made, sequential=kept)  # type: ignore[arg-type]
+    kept = Sequential(**sequential | {"states": tuple(sequential["states"])}) if sequential else None
+    return Cell(**values, pins=made, sequential=kept)

@@ -1,27 +1,35 @@
-"""Switching activity: a netlist under Verilator with real sequences, every net counted, every output compared.
+"""Switching activity: a netlist played with real sequences, every net counted, every output compared.
 
-Verilator knows no delays, so a net changes once in a cycle at the most. What it does before it settles is not counted.
+The player evaluates a table for each gate in each cycle: Verilator compiles a netlist of 100,000 cells for the better
+part of an hour, and the thousand cycles that are counted here take a second. It knows no delays, so a net changes once
+in a cycle at the most; what it does before it settles is not counted.
 """
+import hashlib
+import os
 import shutil
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
+from circulant.boards.asic.memories import Memory
 from circulant.boards.asic.netlist import Net, Netlist
+from circulant.boards.asic.power.tables import tables
 from circulant.boards.tools import run
 from circulant.sim import artifact, design
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.toolchain import find
 from circulant.sim.design import hashes
-from circulant.sim.refusal import ToolError
+from circulant.sim.files.cache import damage, sealed, store
+from circulant.sim.refusal import Refusal, ToolError
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Activity", "as_design", "counted"]
+__all__ = ["Activity", "as_design", "compiler", "counted"]
 
-COUNTER = Path(__file__).with_name("count_toggles.cpp")
+PLAYER = Path(__file__).with_name("play.cpp")
 
 
 @dataclass(frozen=True)
@@ -59,46 +67,58 @@ def as_design(design_folder: Path, out: Path, netlist: Path, cells: str, macros:
     return out
 
 
-def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library, cells: str, *, vectors: Vectors,
-            macros: str = "", samples: int = 8) -> Activity:
+def counted(design_folder: Path, work: Path, netlist: Netlist, library: Library, *, vectors: Vectors,
+            memories: Sequence[Memory] = (), samples: int = 8) -> Activity:
     """Play the first sequences of ``vectors`` back to back, and count.
 
     Raises:
-        Refusal: when Verilator is missing.
-        ToolError: when it fails, or the outputs do not come.
+        Refusal: when g++ is missing, or a cell cannot be played.
+        ToolError: when the outputs do not come.
     """
     manifest = Manifest.load(design_folder)
-    gates = [nets[0] for instance in netlist.instances.values()
-             if (cell := library.cells.get(instance.cell)) and cell.gating
-             for pin, nets in instance.pins.items() if pin in cell.outputs]
-    gated = set(gates)
-    nets: list[Net] = sorted({net for instance in netlist.instances.values()
-                   for pin, found in instance.pins.items()
-                   if (pin in library.cells[instance.cell].outputs if instance.cell in library.cells
-                       else pin == "rd_data") for net in found if isinstance(net, int) and net not in gated})
+    program = _player()
     work.mkdir(parents=True, exist_ok=True)
-    _write(work, netlist, nets, gates)
-    (work / "cells.v").write_text(cells + macros)
+    made = tables(netlist, library, list(memories))
+    (work / "netlist.txt").write_text(made.text())
     played = vectors.first(samples)
     _beats(work, manifest, played)
-    toolchain = replace(find(), level="-O0")  # Few cycles are played: what takes time is the compiler.
-    shutil.copy(COUNTER, work / "count_toggles.cpp")
-    environment = toolchain.environment()
-    command = ["env", *(f"{name}={environment[name]}" for name in ("PATH", "MAKEFLAGS", "VERILATOR_ROOT")
-                        if name in environment),
-               "verilator", "--cc", "--exe", "--build", "-O3", "--x-assign", "fast", "--x-initial", "fast",
-               "--no-timing", "-Wno-fatal", "-Wno-lint", "--output-split", "20000", "--top-module", "counted",
-               "-Mdir", "objects", "-j", "1", "counted.v", "cells.v", "count_toggles.cpp"]
-    run(command, folder=work, step="compiling the netlist for counting")
     outputs = manifest.output
     due = sum(_results(manifest, steps) for steps in played.steps) * outputs.beats
-    run([str(work.resolve() / "objects" / "Vcounted"), str(len(nets)), str(len(gates)), str(due),
-         str(outputs.beat_bytes)], folder=work, step="simulating the netlist")
-    numbers = (work / "counts.txt").read_text().split()
-    cycles, counts = int(numbers[0]), [int(each) for each in numbers[2:]]
+    run([str(program), str(due)], folder=work.resolve(), step="playing the netlist")
+    cycles, *counts = [int(each) for each in (work / "counts.txt").read_text().split()]
     words, wrong = _compared(work, manifest, played)
-    return Activity(cycles, len(played), words, wrong, toggles=dict(zip(nets, counts[:len(nets)], strict=True)),
-                    pulses=dict(zip(gates, counts[len(nets):], strict=True)))
+    nets: dict[Net, int] = {net: counts[number] for net, number in made.number.items()
+                            if isinstance(net, int) and net >= 0}
+    return Activity(cycles, len(played), words, wrong, toggles=nets,
+                    pulses=dict(zip(made.clocks, counts[len(made.number):], strict=True)))
+
+
+def compiler() -> str:
+    """The compiler of the player.
+
+    Raises:
+        Refusal: when it is not installed.
+    """
+    if found := shutil.which("g++"):
+        return found
+    raise Refusal("Energy from activity needs g++, but PATH has none; install it (on Debian: apt-get install g++), or "
+                  "leave out the energy with --samples 0")
+
+
+def _player() -> Path:
+    """The compiled player, kept under the hash of what it is made from."""
+    key = hashlib.sha256(PLAYER.read_bytes()).hexdigest()
+    folder = store("player")
+    kept = folder / key
+    if damage(kept, program=True):
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            made = Path(temporary) / "play"
+            run([compiler(), "-std=c++17", "-O2", "-o", str(made), str(PLAYER)], folder=Path(temporary),
+                step="compiling the player of netlists")
+            made.write_bytes(sealed(made.read_bytes()))
+            made.chmod(0o755)
+            os.replace(made, kept)
+    return kept
 
 
 def _results(manifest: Manifest, steps: int) -> int:
@@ -109,12 +129,6 @@ def _results(manifest: Manifest, steps: int) -> int:
     return int(body["output"].get("vectors", 1))
 
 
-def _write(work: Path, netlist: Netlist, nets: list[Net], gates: list[Net]) -> None:
-    """The netlist as the module ``counted``, with every net at two more ports."""
-    ports = netlist.ports | {"nets": ("output", nets or ["0"]), "gates": ("output", gates or ["0"])}
-    Netlist("counted", ports, netlist.instances, netlist.names).write(work / "counted.v")
-
-
 def _beats(work: Path, manifest: Manifest, played: Vectors) -> None:
     lines = []
     for x, steps in zip(played.inputs, played.steps, strict=True):
@@ -122,7 +136,8 @@ def _beats(work: Path, manifest: Manifest, played: Vectors) -> None:
         rows = values.reshape(-1, manifest.input.elements) if values.ndim == 1 else values[:steps].reshape(
             -1, manifest.input.elements)
         beats = manifest.input.pack(rows).reshape(-1, manifest.input.beat_bytes)
-        lines += [f"{int(n == len(beats) - 1)}{beat[::-1].tobytes().hex()}" for n, beat in enumerate(beats)]
+        bits = np.unpackbits(beats, axis=1, bitorder="little")
+        lines += [f"{int(n == len(beats) - 1)}{''.join(map(str, beat))}" for n, beat in enumerate(bits.tolist())]
     (work / "beats.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -133,7 +148,7 @@ def _compared(work: Path, manifest: Manifest, played: Vectors) -> tuple[int, int
         ToolError: when fewer beats came than are due.
     """
     port = manifest.output
-    got = [bytes.fromhex(line)[::-1] for line in (work / "outputs.txt").read_text().split()]
+    got = (work / "outputs.txt").read_text().split()
     golden: list[NDArray[np.int64]] = []
     each_step = design.read(manifest.folder)["output"]["per"] == "step"
     for y, steps in zip(played.outputs, played.steps, strict=True):
@@ -143,6 +158,7 @@ def _compared(work: Path, manifest: Manifest, played: Vectors) -> tuple[int, int
     if len(got) != len(wanted) * port.beats:
         raise ToolError(f"The netlist must give {len(wanted) * port.beats} output beats, but {len(got)} came; report "
                         "it with the library")
-    beats = np.frombuffer(b"".join(got), np.uint8).reshape(-1, port.beats, port.beat_bytes)
+    bits = np.array([list(map(int, line)) for line in got], np.uint8)
+    beats = np.packbits(bits, axis=1, bitorder="little").reshape(-1, port.beats, port.beat_bytes)
     found = port.unpack(beats)[:, :port.elements]
     return wanted.size, int((found != wanted).sum())

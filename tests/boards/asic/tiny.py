@@ -1,7 +1,7 @@
 """A library of few cells, written as a liberty file: what the tests map to, where no foundry's is at hand."""
 import numpy as np
 
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
 from circulant.hw import generate
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real.float_layers import Linear

@@ -1,7 +1,7 @@
 """Liberty text: attributes, groups, values over several lines, and what is refused."""
 import pytest
 
-from circulant.boards.asic.liberty import numbers, parse, without
+from circulant.boards.asic.cells.liberty import numbers, parse, without
 from circulant.sim.refusal import Refusal
 
 TEXT = '''library ("demo") { /* a comment { */

@@ -3,13 +3,13 @@ import gzip
 
 import pytest
 
-from circulant.boards.asic.library import Library
+from circulant.boards.asic.cells.library import Library
 from circulant.sim.refusal import Refusal
-from tests.boards.asic import cells
+from tests.boards.asic import tiny
 
 
 def test_cells_with_their_units(tmp_path):
-    library = cells.read(tmp_path)
+    library = tiny.read(tmp_path)
     flop, gate = library.cell("DFF_1"), library.cell("GATE_1")
     assert (library.voltage, library.nanoseconds, library.title, library.gate_area) == (1.0, 1.0, "tiny", 2.0)
     assert (flop.area, flop.leakage, flop.pins["CK"].capacitance, flop.pins["CK"].role) == (5, 4, 1.0, "clock")
@@ -23,18 +23,18 @@ def test_cells_with_their_units(tmp_path):
 
 def test_a_packed_file_is_the_same(tmp_path):
     packed = tmp_path / "tiny.lib.gz"
-    packed.write_bytes(gzip.compress(cells.liberty().encode()))
-    assert Library.read([packed]).cells == cells.read(tmp_path).cells
+    packed.write_bytes(gzip.compress(tiny.liberty().encode()))
+    assert Library.read([packed]).cells == tiny.read(tmp_path).cells
 
 
 def test_a_file_without_flip_flops_is_refused(tmp_path):
     with pytest.raises(Refusal, match=r"^A library must have flip-flops, but tiny\.lib holds 10 cells and none "
                                       r"of them; name the file of sequential cells, too$"):
-        cells.read(tmp_path, flip_flops=False)
+        tiny.read(tmp_path, flip_flops=False)
 
 
 def test_an_unknown_cell_and_a_missing_file_are_refused(tmp_path):
     with pytest.raises(Refusal, match=r"not 'DFF_2'; did you mean 'SDFF_1'|not 'DFF_2'; did you mean 'DFF_1'"):
-        cells.read(tmp_path).cell("DFF_2")
+        tiny.read(tmp_path).cell("DFF_2")
     with pytest.raises(Refusal, match=r"must be readable, but .*none\.lib is not"):
         Library.read([tmp_path / "none.lib"])

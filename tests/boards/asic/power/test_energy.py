@@ -1,10 +1,10 @@
 """Energy of a few gates, against sums by hand."""
 import pytest
 
-from circulant.boards.asic.activity import Activity
-from circulant.boards.asic.energy import PITCHES, UTILISATION, WIRE, energy
 from circulant.boards.asic.netlist import Instance, Netlist
-from tests.boards.asic import cells
+from circulant.boards.asic.power.activity import Activity
+from circulant.boards.asic.power.energy import PITCHES, UTILISATION, WIRE, energy
+from tests.boards.asic import tiny
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def made():
 
 
 def test_sums_of_all_kinds(tmp_path, made):
-    library = cells.read(tmp_path)
+    library = tiny.read(tmp_path)
     found = energy(made, library, Activity(
         100, 1, 0, 0, toggles={5: 20, 6: 10}, pulses={4: 50}), [], mhz=100.0, macros={})
     wire = WIRE * PITCHES * ((4 + 1 + 5) / 3 / UTILISATION) ** 0.5
@@ -31,6 +31,6 @@ def test_sums_of_all_kinds(tmp_path, made):
 
 
 def test_what_does_not_move_costs_leakage_and_the_clock(tmp_path, made):
-    found = energy(made, cells.read(tmp_path), Activity(
+    found = energy(made, tiny.read(tmp_path), Activity(
         100, 1, 0, 0, toggles={5: 0, 6: 0}, pulses={4: 0}), [], mhz=100.0, macros={})
     assert {kind for kind, value in found.by_kind.items() if value} == {"clock", "leakage"}

@@ -1,7 +1,7 @@
 """Liberty text: groups, attributes and tables, as `Liberty User Guide and Reference Manual`, version 2017.06, has them.
 
 A reader for what synthesis, area, delay and energy need: the grammar is read whole, its meaning is in
-`circulant.boards.asic.library`.
+`circulant.boards.asic.cells.library`.
 """
 import re
 from collections.abc import Callable, Iterator

@@ -1,0 +1,76 @@
+"""Commands that measure the verification: faults found, words compared, shapes proved."""
+from typing import Any
+
+import click
+
+from benchmarks import designs, fuzz, mutation, soak, verification
+from benchmarks.commands.group import as_json, main, note, show
+from benchmarks.formal import shapes
+
+
+@main.command("fuzz", epilog="Example: python -m benchmarks fuzz --json -")
+@click.option("--networks", default=200, show_default=True, help="Random networks, golden against C.")
+@click.option("--hardware", default=40, show_default=True, help="Of them, against Verilog in both simulators.")
+@click.option("--files", default=300, show_default=True, help="Damaged files.")
+@click.option("--first", default=0, show_default=True, help="First seed.")
+@as_json
+def _fuzz(path: str | None, **options: Any) -> None:
+    """Random networks, golden against C and Verilog, and damaged files: exact or refused, and nothing else."""
+    figures = fuzz.measure(**options, note=note)
+    show(figures, path)
+    if figures["failed"] or figures["tracebacks"] or figures["hangs"]:
+        raise SystemExit(1)
+
+
+@main.command("mutation", epilog="Example: python -m benchmarks mutation --design digits-gru --count 300 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="May be repeated.")
+@click.option("--count", default=300, show_default=True, help="Mutants of each design.")
+@click.option("--seed", default=0, show_default=True, help="Of their choice.")
+@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@as_json
+def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
+    show(mutation.measure(names, **options, note=note), path)
+
+
+@main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(designs.DESIGNS)),
+              default=tuple(designs.DESIGNS), show_default=True, help="May be repeated.")
+@as_json
+def _shapes(path: str | None, names: tuple[str, ...]) -> None:
+    """Shapes of the stream units in designs, each of which `make prove` proves."""
+    show(shapes.measure(names, note=note), path)
+
+
+@main.command("soak", epilog="Example: python -m benchmarks soak --design digits-gru --words 10000 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice(list(soak.SOAKED)), default=tuple(soak.SOAKED),
+              show_default=True, help="May be repeated.")
+@click.option("--words", default=1_000_000, show_default=True, help="Of all designs together.")
+@click.option("--seed", default=1, show_default=True, help="Of samples, stalls and resets.")
+@click.option("--seconds", default=float("inf"), help="After which no further round begins.  [default: no limit]")
+@as_json
+def _soak(path: str | None, names: tuple[str, ...], **options: Any) -> None:
+    """Designs under Verilator with random stalls and resets, each word against the golden model."""
+    figures = soak.measure(names, **options, note=note)
+    show(figures, path)
+    if figures["mismatches"]:
+        raise SystemExit(1)
+
+
+@main.command("verification", epilog="Example: python -m benchmarks verification --json -")
+@click.option("--networks", "drawn", default=60, show_default=True, help="Random networks.")
+@click.option("--hardware", default=6, show_default=True, help="Of them, as Verilog in both simulators.")
+@click.option("--files", default=200, show_default=True, help="Damaged files.")
+@click.option("--mutants", default=300, show_default=True, help="Of each design; 0 for none.")
+@click.option("--design", "designs", multiple=True, type=click.Choice(mutation.DESIGNS), default=mutation.DESIGNS,
+              show_default=True, help="With mutants; may be repeated.")
+@click.option("--simulated", default=5, show_default=True, help="Random networks whose words are counted.")
+@click.option("--words", "soaked", default=1_000_000, show_default=True, help="Of designs under stalls and resets.")
+@as_json
+def _verification(path: str | None, **options: Any) -> None:
+    """Random networks, damaged files, mutants, words compared and proofs, in one record."""
+    figures = verification.measure(**options, note=note)
+    show(figures, path)
+    if figures["fuzz"]["failed"] or figures["hostile"]["tracebacks"] or figures["mismatches"]:
+        raise SystemExit(1)

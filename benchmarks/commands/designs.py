@@ -1,0 +1,160 @@
+"""Commands that measure generated designs under Verilator: cycles, seconds, and other generators beside them."""
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks import cnn, cnntable, designs, networks, peers, rnn, stacks
+from benchmarks.commands.group import as_json, main, note, show
+from circulant.sim.artifact import atomic_bytes
+
+
+@main.command("generation", epilog="Example: python -m benchmarks generation --design lstm-k8 --json -")
+@click.option("--design", "names", multiple=True, type=click.Choice([*designs.DESIGNS, "all"]),
+              help=f"May be repeated.  [default: {', '.join(designs.TIMED)}]")
+@click.option("--repeats", default=3, show_default=True, help="The median of so many is the time.")
+@click.option("--plain", is_flag=True, help="With Amaranth's own functions alone, to see what ours save.")
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="The JSON of another checkout: exit 1 where a network, an image, a plan or cycles are others.")
+@as_json
+def _generation(path: str | None, names: tuple[str, ...], against: Path | None, **options: Any) -> None:
+    """Seconds to generate some designs, and hashes that tell whether a design has changed."""
+    chosen = tuple(designs.DESIGNS) if "all" in names else names or designs.TIMED
+    figures = designs.measure(chosen, **options, note=note)
+    show(figures, path)
+    if against is not None and (changed := designs.differences(figures, json.loads(against.read_text("utf-8")))):
+        click.echo("\n".join(["Designs that differ:", *changed]), err=True)
+        raise SystemExit(1)
+
+
+@main.command("cnn", epilog="Example: python -m benchmarks cnn --model lenet5 --json -")
+@click.option("--model", type=click.Choice(list(cnn.MODELS)), default="lenet5", show_default=True)
+@click.option("--run", default=None, type=click.Path(exists=True, file_okay=False),
+              help="A run folder, trained and quantized, instead of a short training.")
+@click.option("--multipliers", default=342, show_default=True, help="Budget; the DSP blocks of CirCNN's Cyclone V.")
+@click.option("--images", default=200, show_default=True, help="Of the test split, through the Verilog.")
+@click.option("--epochs", default=2, show_default=True, help="Of training.")
+@click.option("--subset", default=0, show_default=True, help="Training samples of these epochs; 0 for all.")
+@click.option("--tested", default=0, show_default=True, help="Test samples of the accuracy; 0 for all.")
+@click.option("--calibration", default=512, show_default=True, help="Images that the formats are fitted to.")
+@click.option("--weights", default=None, type=click.Path(exists=True, dir_okay=False), help="Instead of training.")
+@click.option("--seed", default=0, show_default=True)
+@as_json
+def _cnn(path: str | None, **options: Any) -> None:
+    """A network over images: accuracy, cycles of an image under Verilator, utilisation."""
+    show(cnn.measure(**options), path)
+
+
+@main.command("cnn-table", epilog="Example: python -m benchmarks cnn-table docs/measured/cnn-*.json "
+                                  "--write docs/results.md")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the table of this document, docs/results.md; else it is shown.")
+def _cnn_table(files: tuple[Path, ...], into: Path | None) -> None:
+    """The table of networks over images beside CirCNN's, from the JSON of `cnn`."""
+    found = cnntable.load(files)
+    if into is not None:
+        cnntable.write(into, found)
+    else:
+        click.echo(cnntable.document(found))
+
+
+_SHAPE = [
+    click.option("--cell", type=click.Choice(["lstm", "gru"]), default="lstm", show_default=True,
+                 help="An LSTM with peepholes, or torch's GRU."),
+    click.option("--inputs", default=153, show_default=True),
+    click.option("--hidden", default=1024, show_default=True),
+    click.option("--projection", default=None, type=int, help="Of an LSTM; 0 for none.  [default: 512]"),
+    click.option("--block", default=16, show_default=True, help="Block size."),
+    click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060."),
+    click.option("--weight-bits", default=12, show_default=True),
+    click.option("--activation-bits", default=16, show_default=True),
+    click.option("--seed", default=0, show_default=True),
+    as_json,
+]
+
+
+def _recurrent(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of a recurrent layer."""
+    for option in reversed(_SHAPE):
+        function = option(function)
+    return function
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    if options["projection"] is None:
+        options["projection"] = 512 if options["cell"] == "lstm" else 0
+    return options
+
+
+@main.command("rnn", epilog="Example: python -m benchmarks rnn --cell lstm --block 8 --json -")
+@click.option("--steps", default=24, show_default=True, help="Of a sequence.")
+@click.option("--streams", default=3, show_default=True, help="Interleaved sequences of the second design.")
+@_recurrent
+def _rnn(path: str | None, **options: Any) -> None:
+    """A recurrent layer at the papers' scale: cycles per step under Verilator, single stream and interleaved."""
+    show(rnn.measure(**_options(options)), path)
+
+
+@main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
+@click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
+              help="Only this one, by its number; may be given several times.")
+@click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
+@click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
+@click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
+@click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
+              show_default=True, help="An array for each layer, one for all, or whichever is better.")
+@click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@click.option("--chart", is_flag=True, help="Only draw when each layer has the array that they share.")
+@as_json
+def _stacks(path: str | None, chart: bool, **options: Any) -> None:
+    """Stacks of LSTMs and GRUs with published cycles: period and latency, predicted and under Verilator."""
+    if chart:
+        few = {name: options[name] for name in ("multipliers", "levels", "objective")}
+        for number in options["shapes"] or range(1, len(stacks.SHAPES) + 1):
+            for block in options["blocks"]:
+                click.echo("\n".join(stacks.gantt(stacks.SHAPES[number - 1], block, **few)))
+        return
+    figures = stacks.measure(**options, note=note)
+    show(figures, path)
+    if any(each.get("mismatches") for each in figures["stacks"]):
+        raise SystemExit(1)
+
+
+@main.command("schedule", epilog="Example: python -m benchmarks schedule --picture docs/images/schedule-lstm-1024.png")
+@click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
+@click.option("--picture", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the Gantt chart into this PNG.")
+@_recurrent
+def _schedule(path: str | None, picture: str | None, **options: Any) -> None:
+    """When each unit of such a layer works on a step, as it is planned; nothing is generated."""
+    figures, drawn = rnn.schedule(**_options(options))
+    show(figures, path)
+    if picture is not None:
+        atomic_bytes(picture, drawn)
+
+
+@main.command("networks", epilog="Example: python -m benchmarks networks --count 3 --json -")
+@click.option("--count", default=30, show_default=True, help="Networks.")
+@click.option("--first", default=0, show_default=True, help="Seed of the first one.")
+@as_json
+def _networks(path: str | None, count: int, first: int) -> None:
+    """Random networks as Verilog, bit by bit against their golden models."""
+    show(networks.measure(count=count, first=first, note=note), path)
+
+
+@main.command("peers", epilog="Example: python -m benchmarks peers --model perceptron --json -")
+@click.option("--generator", "names", multiple=True, type=click.Choice([*peers.OURS, *peers.PEERS]),
+              help="May be given several times.  [default: all]")
+@click.option("--model", "models", multiple=True, type=click.Choice(list(peers.MODELS)),
+              help="May be given several times.  [default: all]")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/results-peers.md.")
+@as_json
+def _peers(path: str | None, names: tuple[str, ...], models: tuple[str, ...], into: Path | None) -> None:
+    """Other generators on the same small models, each in an environment of its own."""
+    figures = peers.measure(names, models, note=note)
+    if into is not None:
+        peers.write(into, figures)
+    show(figures, path)

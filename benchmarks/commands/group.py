@@ -1,0 +1,58 @@
+"""The frame of all commands of the benchmarks: their group, the option --json, and how figures are shown."""
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from circulant.sim.refusal import Refusal
+
+
+class _Refused(click.ClickException):
+    exit_code = 2
+
+
+class _Benchmarks(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Refusal as refusal:
+            raise _Refused(str(refusal)) from None
+
+
+as_json = click.option(
+    "--json", "path", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
+    help="Write the figures as JSON; - is standard output, and the table then goes to standard error.")
+
+
+@click.group(cls=_Benchmarks, epilog="Example: python -m benchmarks digits --json -")
+def main() -> None:
+    """Measure the figures of the README and of docs/results.md."""
+
+
+def note(text: str) -> None:
+    """A line about the progress, on standard error."""
+    click.echo(text, err=True)
+
+
+def show(figures: dict[str, Any], path: str | None, title: str = "", rows: dict[str, str] | None = None) -> None:
+    """The figures as a table for people and, where there is a path, as JSON."""
+    table = Table("figure", "value", title=title or figures["benchmark"], title_justify="left")
+    for figure, value in (figures["table"] if rows is None else rows).items():
+        table.add_row(figure, value)
+    Console(stderr=path == "-").print(table)
+    if path is not None:
+        with click.open_file(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+            file.write("\n")
+
+
+def add(name: str, measure: Callable[[tuple[str, ...]], dict[str, Any]], summary: str) -> None:
+    """A command whose only option is --set."""
+    @main.command(name, help=summary, epilog=f"Example: python -m benchmarks {name} --json -")
+    @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the experiment.")
+    @as_json
+    def run(path: str | None, overrides: tuple[str, ...]) -> None:
+        show(measure(overrides), path)

@@ -1,0 +1,1 @@
+"""Libraries of standard cells: liberty files, what they say of each cell, and models of it."""

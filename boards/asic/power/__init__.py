@@ -1,0 +1,1 @@
+"""Activity and energy of a netlist."""

@@ -1,0 +1,23 @@
+import os
+from functools import partial
+
+from circulant.sweep.processes import Processes, side_by_side
+
+
+def test_tasks_of_two_phases_share_the_processes():
+    with Processes(1) as alone:
+        assert dict(side_by_side([os.getpid] * 2, alone)) == {0: os.getpid(), 1: os.getpid()}
+    with Processes(2) as processes:
+        first, second = (set(dict(side_by_side([os.getpid] * 8, processes)).values()) for _ in range(2))
+    assert os.getpid() not in first
+    assert len(first | second) <= 2, "the second phase starts none of its own"
+
+
+def test_the_end_of_a_process_is_a_reason():
+    with Processes(2) as processes:
+        found = dict(side_by_side([partial(os._exit, 3)] * 2, processes))
+        later = dict(side_by_side([os.getpid], processes))
+    assert set(found) == {0, 1}
+    for result in found.values():
+        assert result["reason"].startswith("BrokenProcessPool: ")
+    assert isinstance(later[0], int), "the next tasks get new processes"
