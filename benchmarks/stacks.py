@@ -105,7 +105,7 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
     sharing = plans[0].sharing
     if sharing is None:
         raise Refusal("A chart needs one array for all layers, but each has its own; give --objective area")
-    issues = sample_issues(sharing.layers, sharing.programs, [each.elements for each in plans])
+    issues = sample_issues([sharing], [each.elements for each in plans])
     width = -(-(max(cycle for cycle, _, _ in issues) + 1) // COLUMNS)
     lines = [f"{shape.title}, k = {block}: a character is {width} cycles, from the last block of a sample on"]
     for n, served in enumerate(made.layers):

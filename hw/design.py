@@ -147,14 +147,12 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
     if reloadable and fixed:
         raise Refusal(f"A reloadable design must have only recurrent and fully connected layers, but layer "
                       f"{fixed[0].name!r} is a {fixed[0].kind}; set hardware.reloadable to false")
-    if reloadable and objective not in ("throughput", "auto"):
-        raise Refusal(f"A reloadable design must have an array for each layer, but hardware.objective is "
-                      f"{objective!r}; set it to 'throughput' or 'auto', or hardware.reloadable to false")
     with fast_elaboration():
-        if objective == "throughput" or reloadable:
+        if objective == "throughput":
             plans, others = plan(network, multipliers, streams=streams, levels=levels), []
         else:
-            found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)
+            found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
+                                 reloadable=reloadable)
             plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
@@ -174,7 +172,7 @@ def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:
     """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
     memory_bits = sum(memory.bits for memory in parts(network, each.plans, max_steps=max_steps).memories)
     return {"engines": each.engines, "cycles": each.period, "latency": each.latency, "multipliers": each.multipliers,
-            "memory_bits": memory_bits}
+            "memory_bits": memory_bits, "reason": each.reason}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -2,8 +2,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from circulant.hw.array.plans import rebound
 from circulant.hw.design import Design
 from circulant.hw.plan.plan import plan
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import images
 from circulant.sim.design import hashes, read
 from circulant.sim.golden.network import Network
@@ -24,24 +26,25 @@ def writes(design: Design, network: Network) -> list[tuple[int, int]]:
     configuration = design.configuration
     check_structure(design.network, network)
     layers = tuple(renamed(layer, like.name) for layer, like in zip(network.layers, design.network.layers, strict=True))
-    texts = images(replace(network, layers=layers), design.plans)
+    texts = images(replace(network, layers=layers), rebound(design.plans, layers))
     return configuration.writes({file.removesuffix(".hex"): [int(line, 16) for line in text.split()]
                                  for file, text in texts.items()})
 
 
 def writes_for(folder: str | Path, network: Network, other: Network, *, multipliers: int,
-               streams: int = 1) -> list[tuple[int, int]]:
+               streams: int = 1, levels: int = LEVELS) -> list[tuple[int, int]]:
     """`writes` that load ``other`` into the design in ``folder``, which was made from ``network``.
 
     Parameters:
-        multipliers, streams: as it was generated with.
+        multipliers, streams, levels: as it was generated with.
 
     Raises:
         Refusal: as `writes`, and when the design was generated with others, or a file is missing or damaged.
     """
     folder = Path(folder)
     manifest = read(folder)
-    design = Design(network, plan(network, multipliers, streams=streams), "", {}, manifest)
+    plans = plan(network, multipliers, streams=streams, levels=levels, objective=manifest["objective"], reloadable=True)
+    design = Design(network, plans, "", {}, manifest)
     texts = {name: text.encode() for name, text in images(network, design.plans).items()}
     if manifest["network"] != network.hash or hashes(texts) != {name: manifest["files"][name]
                                                                  for name in manifest["images"]}:

@@ -96,7 +96,9 @@ class Top(wiring.Component):
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
         sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
-        self.shared = [SharedArray(sharing[0].programs[0].whole, count=len(sharing))] if sharing else []
+        self.shared = [SharedArray(each.programs[0].whole, name=f"shared{n or ''}", count=len(each.layers),
+                                   in_turn=each.in_turn, config=config)
+                       for n, each in enumerate(dict.fromkeys(sharing))]
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
@@ -133,10 +135,12 @@ class Top(wiring.Component):
         # The layers, each behind the one before.
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
 
-        # The array that layers share.
+        # The arrays that layers share, each with those that follow each other.
+        sharing = iter([unit for unit in units if hasattr(unit, "array")])
         for shared in self.shared:
-            m.submodules.shared = separate_module(platform, shared, "circulant_shared_array")
-            for port, unit in zip(shared.ports, [unit for unit in units if hasattr(unit, "array")], strict=True):
+            m.submodules[shared.name] = separate_module(None if self.config else platform, shared,
+                                                        f"circulant_{shared.name}_array")
+            for port, unit in zip(shared.ports, sharing, strict=False):
                 wiring.connect(m, unit.array, port)
 
         # What guards the way in: sequences that are not too long, frames that end where they may.

@@ -13,12 +13,13 @@ _KNOWN: dict[Any, Any] = {}
 """Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
 
 
-def plans_of(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> Any:
+def plans_of(network: Network, multipliers: int, streams: int, levels: int, objective: str,
+             reloadable: bool = False) -> Any:
     """The plans of a network, as `circulant.hw.plan.plan.plan`."""
     from circulant.hw.plan.plan import plan
 
     if objective != "throughput":  # Such plans know their layers.
-        return plan(network, multipliers, streams=streams, levels=levels, objective=objective)
+        return plan(network, multipliers, streams=streams, levels=levels, objective=objective, reloadable=reloadable)
     key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
     if key not in _KNOWN:
         _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)

@@ -8,6 +8,7 @@ import numpy as np
 from circulant.extras import extras
 from circulant.progress import Show, silent
 from circulant.run.run_folder import Run, record, require
+from circulant.run.sizing import levels
 from circulant.run.steps import STAGES, budget, design_hash, network_of, vectors_of
 from circulant.sim import artifact
 from circulant.sim.golden.network import Network
@@ -37,7 +38,7 @@ def reload(run: Run, folder: str | Path, show: Show = silent) -> dict[str, Any]:
     design_hash(run, generated)
     start = time.perf_counter()
     words = writes_for(run.path("hardware"), network, other, multipliers=budget(run.experiment, network),
-                       streams=run.experiment.hardware.streams)
+                       streams=run.experiment.hardware.streams, levels=levels(run.experiment))
     artifact.atomic_bytes(run.path("reload.bin"), np.array(words, "<u4").tobytes())
 
     def progress(stage: str, done: int, total: int) -> None:

@@ -242,7 +242,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
     plans = design.plans if design else plans_of(
-        network, *(options[name] for name in ("multipliers", "streams", "levels", "objective")))
+        network, *(options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")))
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)

@@ -6,7 +6,7 @@ spectra of C columns ─► operands ─┬─► row 0   ─► sums ─► cha
 """
 
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Const, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -129,6 +129,13 @@ class LaneArray(wiring.Component):
             for name, value in (("number", issue.number), ("second", self.second))
         )
 
+        # Rows whose sums go on from one command to another do not start anew, and do not leave in between.
+        joint, gates = program.joint_gates
+        going, held = first, Const(0)
+        if joint:
+            going = first & ~delay(m, issue.goes_on, summed, name="goes_on")
+            held = delay(m, issue.holds, ready + row.latency, name="holds")
+
         # The rows, each with the weight memories of its lanes; sums drain towards the chains.
         gated = gates_clocks(platform)
         lives = Lives(m, issue.valid if gated else None, name="live")
@@ -142,7 +149,7 @@ class LaneArray(wiring.Component):
                 lanes.x.eq(operands),
                 lanes.add.eq(add),
                 lanes.slot.eq(slot),
-                lanes.first.eq(first),
+                lanes.first.eq(going if r % gates < joint else first),
                 lanes.load.eq(load),
                 lanes.phase.eq(phase),
                 lanes.part.eq(part),
@@ -164,6 +171,7 @@ class LaneArray(wiring.Component):
                 chain.number.eq(number),
                 chain.second.eq(second),
                 chain.sums.eq(rows[c].sums),
+                *([chain.holds.eq(held if c % gates < joint else 0)] if joint else []),
             ]
             wiring.connect(m, chain.o, wiring.flipped(self.o[c]))
         return m

@@ -12,7 +12,7 @@ from circulant.sim.golden.lstm import GATES, Lstm
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.refusal import Refusal
 
-__all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "spacings", "vector_cycles",
+__all__ = ["IN_TURN", "spare_blocks", "layer_program", "matrices", "mixes", "spacings", "vector_cycles",
            "without_hardware"]
 
 ROWS = 1 << 30
@@ -95,6 +95,13 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
     made = [replace(matrix, completes=len(matrix.parts) > 1 or not joint[matrix.stage], parts=tuple(
         replace(part, column=head) if part.column else part for part in matrix.parts)) for matrix in found]
 
+    if mixes(layer, shape):
+        x, gates, h = made
+        gates = replace(gates, abreast=3)
+        made = [replace(x, beside=gates, abreast=3), gates, replace(h, beside=gates, abreast=3)]
+        order = [(index, block) for block in range(0, x.rows, shape.rows // 3) for index in (0, 2)]
+        return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True)
+
     def place(index: int, row: int) -> tuple[int, int]:
         """The place of a pass in the order: the last block that it makes whole, or the first one that needs it."""
         matrix = made[index]
@@ -105,6 +112,12 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
     order = sorted(((index, row) for index, matrix in enumerate(made) for row in range(0, matrix.rows, shape.rows)),
                    key=lambda each: (*place(*each), each))
     return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True)
+
+
+def mixes(layer: Layer, shape: ArrayShape) -> bool:
+    """Whether rows of all gates are side by side in the passes of an early program: of a GRU that resets after the
+    matrix, where the chains are a multiple of its three gates."""
+    return isinstance(layer, Gru) and layer.reset == "after" and not shape.chains % 3
 
 
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,7 +76,7 @@ def chain_image(name: str, program: Program, chain: int) -> Image:
                 "completes": int(matrix.completes and kind == len(matrix.kinds) - 1),
                 "matrix": index,
                 "kind": kind,
-                "address": block // matrix.banks(program.shape.chains),
+                "address": matrix.places(program.shape).place(block)[1],
             }
         )
         (bias,) = packed(matrix.bias[row : row + 1], width)
@@ -97,6 +97,7 @@ class OutputPipeline(wiring.Component):
     Members:
         start: the sums of a pass's first row are there; those of the others follow, one per cycle.
         number, second: with ``start``: which pass; whether its step is every second one.
+        holds: with ``start``, of a program with joint gates: its rows do not leave, as their sums go on.
         sums: of the row at the head of the drain.
         o: rows, see `chain_output`.
     """
@@ -114,6 +115,7 @@ class OutputPipeline(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
+                **({"holds": In(1)} if program.joint_gates[0] else {}),
                 "number": In(range(max(2, len(program.passes)))),
                 "second": In(1),
                 "sums": In(sums),
@@ -131,7 +133,8 @@ class OutputPipeline(wiring.Component):
         # The row at the head of the drain, and its matrix.
         passes, number, slot, second = self._slots(m)
         matrix = Signal(range(max(2, len(self._products))))
-        m.d.comb += matrix.eq(per_matrix([p.matrix for p in self._program.passes], number))
+        m.d.comb += matrix.eq(per_matrix(
+            [self._program.row_of(n, self._chain)[0] for n in range(len(self._program.passes))], number))
 
         # Combined, rounded and clipped to the product's format: the spectrum that the inverse transform takes.
         (inverse,) = instances(m, platform, "inverse", InverseFft, 1, shape=self._fft)
@@ -158,7 +161,7 @@ class OutputPipeline(wiring.Component):
         starts = per_matrix([n * self._program.shape.slots for n in range(len(self._program.passes))], number)
         route, biases, scale = self._image(m, starts + slot, there, late)
         output, routed = Signal(self.o.data.shape(), reset_less=True), Signal(route.shape())
-        live = delay(m, passes, there + late, name="live", reset_less=False)
+        live = delay(m, passes & ~self._held(m), there + late, name="live", reset_less=False)
         matrix = delay(m, clips, there - registers(3, levels) + int(keeps[2]), name="matrix")
         final = delay(m, matrix, late, name="final")
         m.d.sync += [routed.eq(route), routed.valid.eq(live & route.valid), routed.completes.eq(live & route.completes)]
@@ -198,6 +201,14 @@ class OutputPipeline(wiring.Component):
         with m.If(passes):
             m.d.sync += waiting.eq(Mux(self.start, slots - 1, waiting - 1))
         return passes, number, slot, second
+
+    def _held(self, m: Module) -> Value:
+        """Whether the rows of this pass do not leave."""
+        if not self._program.joint_gates[0]:
+            return Const(0)
+        kept = Signal()
+        m.d.sync += kept.eq(Mux(self.start, self.holds, kept))
+        return Mux(self.start, self.holds, kept)
 
     def _combined(self) -> list[Value]:
         sums = [Value.cast(self.sums[j]) for j in range(self.sums.shape().length)]

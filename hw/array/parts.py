@@ -98,12 +98,12 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
     """The parts of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
     program, which is fixed even where images are ``loadable``."""
     found = array_parts(program) if program.whole is program else Parts()
-    k, chains = program.matrices[0].product.block_size, program.shape.chains
+    k = program.matrices[0].product.block_size
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
     for matrix in program.matrices:
-        cut = matrix.banks(chains)
+        places = matrix.places(program.shape)
         found.memories.append(
-            Memory(len(matrix.kinds) * cut, k * matrix.product.output.width, 2 * -(-matrix.blocks // cut)))
+            Memory(len(matrix.kinds) * places.banks, k * matrix.product.output.width, 2 * places.depth))
     fixed = Parts([Memory(1, program_word(program).size, program.cycles, writable=False)])
     return (found.loadable if loadable else found) + fixed
 

@@ -1,18 +1,20 @@
 """Shares of layers: the plans of each kind, which `circulant.hw.plan` makes and units are built from."""
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
+from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
 
 __all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan"]
+           "StreamPlan", "rebound"]
 
 Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
@@ -41,11 +43,16 @@ class Sharing:
     Parameters:
         shape: the array.
         spacings: of each layer, see `Program`.
+        eager: whether products with a state may come before the sample. Not so in a reloadable design, which must stand
+            still without one.
+        in_turn: whether layers get the array in turn, see `circulant.hw.array.shared.shared_array.SharedArray`.
     """
 
     layers: tuple[Simple, ...]
     shape: ArrayShape
     spacings: tuple[tuple[int, int, int], ...]
+    in_turn: bool = False
+    eager: bool = True
 
     @property
     def limit(self) -> str:
@@ -104,6 +111,20 @@ class LayerPlan:
         found = replace(self, cycles=cycles)
         found._programs.update(self._programs)
         return found
+
+
+def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
+    """The plans of other layers of the same structure: those of layers that share an array know them."""
+    found: list[Plan] = []
+    own: dict[Sharing, Sharing] = {}
+    for n, plan in enumerate(plans):
+        if isinstance(plan, LayerPlan) and plan.sharing is not None:
+            if plan.sharing not in own:
+                its = tuple(layers[n:n + len(plan.sharing.layers)])
+                own[plan.sharing] = replace(plan.sharing, layers=cast("tuple[Simple, ...]", its))
+            plan = replace(plan, sharing=own[plan.sharing])
+        found.append(plan)
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,138 +8,24 @@ each in a slot of the accumulators. When its last group is in, a pass drains: it
 A step has up to three commands. AHEAD needs nothing but the step's input, MAIN waits for the recurrent vector, SECOND
 for a vector that the pointwise unit makes: what is to be projected. Where a program is ``early``, MAIN may come before
 AHEAD: what each pass begins and ends with is decided when the step begins.
+
+Where the gates of a GRU are abreast, row r of the array has gate ``r % 3``: r, z, or n, whose shares of the
+input and of the state are two rows. In either command a pass of its own drains, and shares its slot with the other one:
+of the command that leads only rows of n leave, as the sums of r and z go on in the other one.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from circulant.hw.array.order import Item, arrange, colour
-from circulant.hw.stream.pipeline import LEVELS
-from circulant.sim.arith.circulant import JointProduct, Product, multiplications
+from circulant.hw.array.passes.matrix import ArrayShape, Matrix, Part, parts
+from circulant.hw.array.passes.order import Item, arrange, colour
 from circulant.sim.arith.fixed import Integers
 
 __all__ = ["AHEAD", "MAIN", "SECOND", "ArrayShape", "Issue", "Matrix", "Part", "Pass", "Place", "Program", "parts"]
 
 AHEAD, MAIN, SECOND = range(3)
 """Commands."""
-
-
-@dataclass(frozen=True)
-class ArrayShape:
-    """R ``rows`` of C ``columns``, a lane at each place, drained through I ``chains``.
-
-    A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
-    ``levels`` levels of logic at the most.
-
-    Raises:
-        ValueError: when the rows are no multiple of the chains.
-    """
-
-    rows: int
-    columns: int
-    chains: int
-    fold: int = 1
-    levels: int = LEVELS
-
-    def __post_init__(self) -> None:
-        if min(self.rows, self.columns, self.chains, self.fold) < 1 or self.rows % self.chains:
-            raise ValueError(f"An array must have rows that are a multiple of its chains, not {self!r}")
-
-    @property
-    def lanes(self) -> int:
-        return self.rows * self.columns
-
-    def multipliers(self, k: int) -> int:
-        """Multipliers of all lanes, for block size k."""
-        return self.lanes * -(-multiplications(k) // self.fold)
-
-    @property
-    def slots(self) -> int:
-        """Cycles that the rows of a pass take to leave."""
-        return self.rows // self.chains
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A product with a stretch of a vector.
-
-    Parameters:
-        vector: 0 for the input and behind it the recurrent vector, 1 for the second one.
-        column: of the vector, in blocks, with which it begins.
-    """
-
-    product: Product
-    vector: int
-    column: int
-
-    @property
-    def columns(self) -> range:
-        return range(self.column, self.column + self.product.columns // self.product.block_size)
-
-
-@dataclass(frozen=True, eq=False)
-class Matrix:
-    """A product as the array sees it.
-
-    Parameters:
-        parts: their sum is rounded as the first one says. Their rows are whole gates, one behind the other.
-        kinds: names of the gates.
-        completes: whether a block's last row means that the block is whole; other matrices have come before it.
-        stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
-    """
-
-    parts: tuple[Part, ...]
-    kinds: tuple[str, ...]
-    completes: bool = True
-    stage: int = 0
-
-    @property
-    def product(self) -> Product:
-        """The part that has the formats and the bias."""
-        return self.parts[0].product
-
-    @property
-    def rows(self) -> int:
-        return self.product.rows // self.product.block_size
-
-    @property
-    def columns(self) -> int:
-        """Block products of a row."""
-        return sum(len(part.columns) for part in self.parts)
-
-    @property
-    def blocks(self) -> int:
-        return self.rows // len(self.kinds)
-
-    @cached_property
-    def weights(self) -> list[Integers]:
-        """For each part (rows, columns, k), interleaved by gate."""
-        return [self._interleaved(part.product.weights) for part in self.parts]
-
-    @cached_property
-    def bias(self) -> Integers:
-        """(rows, k), interleaved by gate."""
-        return self._interleaved(self.product.bias.reshape(self.rows, -1))
-
-    @cached_property
-    def scales(self) -> list[int]:
-        """For each row, interleaved by gate, by how many bits it is shifted before its last rounding."""
-        scales = np.array(self.product.grid.row_scales or (0,) * self.rows)
-        return [int(each) for each in self._interleaved(scales)]
-
-    def banks(self, chains: int) -> int:
-        """Chains that carry rows of one and the same gate."""
-        return max(1, chains // len(self.kinds))
-
-    def _interleaved(self, rows: Integers) -> Integers:
-        return rows.reshape(len(self.kinds), self.blocks, *rows.shape[1:]).swapaxes(0, 1).reshape(rows.shape)
-
-
-def parts(product: JointProduct, *columns: int) -> tuple[Part, ...]:
-    """The parts of a joint product with vector 0, each from its column on."""
-    return tuple(Part(part, 0, column) for part, column in zip(product.parts, columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -162,6 +48,7 @@ class Issue:
         first, ends: the first and the last group of the pass. Of an early program, of those in this command: the first
             one of the pass only if the command leads, the last one only if it does not, unless ``alone``.
         alone: the pass has no groups in the other one of AHEAD and MAIN.
+        joins: beside its own rows the pass has some whose sums go on from the command that leads to the other one.
     """
 
     number: int
@@ -170,6 +57,7 @@ class Issue:
     first: bool
     ends: bool
     alone: bool = True
+    joins: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,9 +97,13 @@ class Program:
     def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
                  spacing: tuple[int, int, int], early: bool = False) -> None:
         for matrix in matrices:
-            if len(matrix.kinds) % shape.chains and shape.chains % len(matrix.kinds):
+            gates = matrix.gates
+            if gates % shape.chains and shape.chains % gates:
                 raise ValueError("The chains and the gates of a matrix must divide one another, not "
-                                 f"{shape.chains} and {len(matrix.kinds)}")
+                                 f"{shape.chains} and {gates}")
+            if (shape.rows % shape.chains or matrix.abreast) and (shape.chains % gates or shape.rows % gates):
+                raise ValueError("Rows that are no multiple of the chains must be one of the gates of each matrix, and "
+                                 f"so must be the chains, not {shape.rows}, {shape.chains} and {gates}")
         self.shape, self.matrices, self._inputs, self.early = shape, list(matrices), inputs, early
         self.whole, self.place = self, Place()
         work = [self._work(self.matrices[index]) for index, _ in order]
@@ -224,8 +116,12 @@ class Program:
         joined = [n for n in spanning if work[n][SECOND]]
         slots = {n: slot for slot, n in enumerate([*joined, *joined, *(n for n in spanning if n not in joined)])}
         taken = len(spanning) + len(joined)
+        # Passes of the same rows in AHEAD and in MAIN sum up in one slot.
+        pairs = sorted({row for index, row in order if self.matrices[index].beside})
+        slots |= {n: taken + pairs.index(row) for n, (index, row) in enumerate(order) if self.matrices[index].beside}
+        taken, kept = taken + len(pairs), set(slots)
         for items in arranged:
-            local = colour([n for n, _ in items if n not in spanning])
+            local = colour([n for n, _ in items if n not in kept])
             slots |= {n: taken + slot for n, slot in local.items()}
         self.passes = [Pass(index, row, slots[n]) for n, (index, row) in enumerate(order)]
         self.joined = len(joined)
@@ -240,7 +136,7 @@ class Program:
                 left[n] -= 1
                 alone = not early or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
                 issues.append(Issue(n, item.group, item.need, first=first, ends=ending[command][n] and not left[n],
-                                    alone=alone))
+                                    alone=alone, joins=self.matrices[order[n][0]].beside is not None))
             self.commands.append(issues)
 
     def _work(self, matrix: Matrix) -> list[list[Item]]:
@@ -263,16 +159,32 @@ class Program:
         """Address of a command's first issue, in the order of the weight memories."""
         return sum(map(len, self.commands[:command]))
 
+    @property
+    def joint_gates(self) -> tuple[int, int]:
+        """Gates abreast in passes with rows of two matrices: how many of them go on from the command that leads
+        to the other one, and how many there are; (0, 1) without such passes."""
+        return next(((matrix.first_gate, matrix.gates) for matrix in self.matrices if matrix.beside), (0, 1))
+
+    def row_of(self, number: int, row: int) -> tuple[int, int]:
+        """(matrix, row of it) that a pass computes on a row of the array; the row is -1 where there is none."""
+        p = self.passes[number]
+        index, matrix, at = p.matrix, self.matrices[p.matrix], p.first_row + row
+        if matrix.beside is not None:
+            block, gate = divmod(row, matrix.gates)
+            if gate < matrix.first_gate:
+                index, matrix = self.matrices.index(matrix.beside), matrix.beside
+            at = (p.first_row + block) * len(matrix.kinds) + gate - matrix.first_gate
+        return index, at if row < self.shape.rows and at < matrix.rows else -1
+
     def weights(self, row: int, column: int) -> Integers:
         """(cycles, k): the spectra that the lane at (row, column) multiplies with, zeros where it is idle."""
         words = np.zeros((self.cycles, self.matrices[0].product.block_size), np.int64)
         cycle = 0
         for command, issues in enumerate(self.commands):
             for issue in issues:
-                p = self.passes[issue.number]
-                matrix, r = self.matrices[p.matrix], p.first_row + row
-                j = issue.group * self.shape.columns + column
-                if r < matrix.rows:
+                index, r = self.row_of(issue.number, row)
+                matrix, j = self.matrices[index], issue.group * self.shape.columns + column
+                if r >= 0:
                     for part, weights in zip(matrix.parts, matrix.weights, strict=True):
                         if part.vector == (command == SECOND) and j in part.columns:
                             words[cycle] = weights[r, j - part.column]
@@ -281,9 +193,5 @@ class Program:
 
     def leaving(self, chain: int) -> list[tuple[int, int]]:
         """(matrix, row) that leave through a chain, pass by pass; the row is -1 where the array was idle."""
-        rows = []
-        for p in self.passes:
-            for slot in range(self.shape.slots):
-                row = p.first_row + slot * self.shape.chains + chain
-                rows.append((p.matrix, row if row < self.matrices[p.matrix].rows else -1))
-        return rows
+        inside = range(chain, self.shape.slots * self.shape.chains, self.shape.chains)
+        return [self.row_of(number, row) for number in range(len(self.passes)) for row in inside]

@@ -10,6 +10,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.output_pipeline import chain_output
+from circulant.hw.array.passes.order import RowPlaces
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import Platform
 
@@ -81,13 +82,13 @@ class RowBuffers(wiring.Component):
 
         # The memories of each gate, a bank for each chain that carries rows of it.
         for number, matrix in self._chosen:
-            kinds = len(matrix.kinds)
-            banks = matrix.banks(len(chains))
-            depth = -(-matrix.blocks // banks)
+            places = matrix.places(self._program.shape)
+            banks, depth = places.banks, places.depth
+            at, address = self._block_place(m, places, matrix.kinds[0])
             for kind, name in enumerate(matrix.kinds):
                 values = []
                 for bank in range(banks):
-                    chain = chains[(bank * kinds + kind) % len(chains)]
+                    chain = chains[(bank * matrix.gates + matrix.first_gate + kind) % len(chains)]
                     m.submodules[f"{name}_{bank}"] = mem = memory.Memory(shape=self._row, depth=2 * depth, init=[])
                     write, read = mem.write_port(), mem.read_port()
                     m.d.comb += [
@@ -95,11 +96,28 @@ class RowBuffers(wiring.Component):
                         write.addr.eq(Mux(chain.second, depth, 0) + chain.address),
                         *(write.data[j].eq(value) for j, value in enumerate(chain.data)),
                         read.en.eq(self.fetch),
-                        read.addr.eq(Mux(second, depth, 0) + (self.block >> (banks.bit_length() - 1))),
+                        read.addr.eq(Mux(second, depth, 0) + address),
                     ]
                     values.append(Value.cast(read.data))
                 bank = Signal(range(max(2, banks)), name=f"bank_{name}")
                 with m.If(self.fetch):
-                    m.d.sync += bank.eq(self.block)
+                    m.d.sync += bank.eq(at)
                 m.d.comb += self.rows[name].eq(Array(values)[bank] if banks > 1 else values[0])
         return m
+
+    def _block_place(self, m: Module, places: RowPlaces, name: str) -> tuple[Value, Value]:
+        """The bank and the address of the block to fetch next: bits of its number, or where each pass begins with the
+        first bank, counters."""
+        if places.even:
+            return self.block, self.block >> (places.banks.bit_length() - 1)
+        bank, address, inside = (Signal(range(max(2, count)), name=f"{name}_{what}") for what, count in (
+            ("bank", places.banks), ("address", places.depth), ("inside", places.passed)))
+        ends, whole = self.block == self.blocks - 1, inside == places.passed - 1
+        row = (bank == places.banks - 1) | whole
+        with m.If(self.fetch):
+            m.d.sync += [
+                bank.eq(Mux(ends | row, 0, bank + 1)),
+                inside.eq(Mux(ends | whole, 0, inside + 1)),
+                address.eq(Mux(ends, 0, address + row)),
+            ]
+        return bank, address

@@ -26,6 +26,7 @@ def program_word(program: Program) -> data.StructLayout:
         "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
         "first": 1, "ends": 1, "done": 1, **({"alone": 1} if program.early else {}),
+        **({"joins": 1} if program.joint_gates[0] else {}),
     })
 
 
@@ -38,7 +39,8 @@ def program_image(program: Program, image: str) -> Image:
                 "number": issue.number + program.place.passes,
                 "slot": program.passes[issue.number].slot + program.place.slots, "group": issue.group,
                 "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1,
-                **({"alone": issue.alone} if program.early else {})})
+                **({"alone": issue.alone} if program.early else {}),
+                **({"joins": issue.joins} if program.joint_gates[0] else {})})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
 
@@ -124,6 +126,8 @@ class Sequencer(wiring.Component):
             issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
         ]
+        if program.joint_gates[0]:
+            m.d.comb += [issue.goes_on.eq(word.joins & ~leads), issue.holds.eq(word.joins & leads)]
         if program.joined:
             turned = ((word.slot >= program.place.slots + program.joined)
                       & (word.slot < program.place.slots + 2 * program.joined))

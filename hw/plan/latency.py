@@ -15,8 +15,8 @@ from circulant.hw.array.plans import ActivationPlan, LayerPlan, Plan, ScalePlan,
 from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
-from circulant.hw.plan.shared_cost import shared_cost
-from circulant.hw.plan.step_cost import sample_results
+from circulant.hw.plan import step_cost
+from circulant.hw.plan.shared_cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.gru import Gru
@@ -50,7 +50,7 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
     if sharing:
         last = len(sharing) - 1
-        cycles, k, size = list(_shared(sharing[0], plans)), blocks[last][1], network.layers[last].outputs
+        cycles, k, size = list(_shared(sharing, plans)), blocks[last][1], network.layers[last].outputs
     for layer, plan, (come, leave) in list(zip(network.layers, plans, blocks, strict=True))[len(sharing):]:
         found = leaving(layer, plan, reblocked(cycles, size, k, come), come)
         if found is None:
@@ -59,10 +59,10 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
     return cycles[-1]
 
 
-def _shared(sharing: Sharing, plans: Sequence[Plan]) -> tuple[int, ...]:
-    """Cycles in which the blocks of a result leave layers that share an array."""
+def _shared(sharing: Sequence[Sharing], plans: Sequence[Plan]) -> tuple[int, ...]:
+    """Cycles in which the blocks of a result leave layers that share arrays, each layer with that of ``sharing``."""
     elements = [plan.elements for plan in plans if isinstance(plan, LayerPlan)]
-    return shared_cost(sharing.layers, sharing.programs, elements[:len(sharing.layers)]).results
+    return sample_results(list(dict.fromkeys(sharing)), elements[:len(sharing)])
 
 
 def reblocked(cycles: list[int], size: int, k_in: int, k_out: int) -> list[int]:
@@ -89,7 +89,8 @@ def leaving(layer: Layer, plan: Plan, comes: list[int], k: int) -> list[int] | N
 @leaving.register
 def _(layer: Gru | Lstm | Rnn, plan: LayerPlan, comes: list[int], k: int) -> list[int]:
     start = comes[-1] + write_latency(layer.gates.block_size, plan.shape.levels) + START - 1
-    return [cycle + QUEUE for cycle in sample_results(layer, plan.program(layer), plan.elements, start)]
+    return [cycle + QUEUE for cycle in step_cost.sample_results(
+        layer, plan.program(layer), plan.elements, start)]
 
 
 @leaving.register

@@ -2,6 +2,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
+from math import lcm
 
 from circulant.hw.array.layer_programs import IN_TURN, matrices, spacings, vector_cycles
 from circulant.hw.array.plans import LayerPlan, PairPlan, Simple
@@ -56,14 +57,22 @@ def candidates(layer: Simple, streams: int, levels: int = LEVELS) -> Iterator[La
                             spacing=(1, 1, 1) if recurrent else IN_TURN, streams=streams)
 
 
-def array_shapes(found: Sequence[Matrix], levels: int) -> Iterator[ArrayShape]:
-    """Shapes of an array for matrices of one block size, none with a row or a column that no pass fills."""
+def array_shapes(found: Sequence[Matrix], levels: int, *, uneven: bool = False) -> Iterator[ArrayShape]:
+    """Shapes of an array for matrices of one block size, none with a row or a column that no pass fills.
+
+    Parameters:
+        uneven: whether rows need not be a multiple of the chains, as long as both are one of each matrix' gates.
+    """
     rows = {-(-matrix.rows // n) for matrix in found for n in range(1, matrix.rows + 1)}
     columns = {-(-matrix.columns // n) for matrix in found for n in range(1, matrix.columns + 1)}
     for chains in CHAINS:
         if any(len(matrix.kinds) % chains and chains % len(matrix.kinds) for matrix in found):
             continue
-        for r in {-(-count // chains) * chains for count in rows}:
+        counts = {-(-count // chains) * chains for count in rows}
+        if uneven and not any(chains % len(matrix.kinds) for matrix in found):
+            gates = lcm(*(len(matrix.kinds) for matrix in found))
+            counts |= {-(-count // gates) * gates for count in rows if count > chains}
+        for r in counts:
             for c in columns:
                 for fold in folds(found[0].product.block_size, lanes=r * c):
                     yield ArrayShape(r, c, chains, fold, levels)

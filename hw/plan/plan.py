@@ -1,7 +1,7 @@
 """From a budget of multipliers to arrays: what each layer gets."""
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.plans import LayerPlan, Plan
 from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
-from circulant.hw.plan.latency import leaving
+from circulant.hw.plan.latency import leaving, reblocked
 from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
 from circulant.hw.plan.shared_plan import least_shared, shareable, shared_plans
 from circulant.hw.plan.shares import FULL, shares
@@ -26,7 +26,8 @@ OBJECTIVES = ("throughput", "auto", "latency", "area")
 with the shorter period, of equals with the shorter latency; the one with the shorter latency; one array for all, with
 the shortest period."""
 
-EACH, ONE = "an array for each layer", "one array for all layers"
+EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
+                     "an array for each group of layers with one block size")
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
@@ -67,12 +68,14 @@ class Alternative:
         engines: in words.
         period: cycles from step to step, of the slowest layer.
         latency: of a sample through recurrent and fully connected layers, in a closed loop, in cycles; None of others.
+        reason: of the choice, in words; that of others is empty.
     """
 
     engines: str
     plans: list[Plan]
     period: float
     latency: int | None
+    reason: str = ""
 
     @property
     def multipliers(self) -> int:
@@ -80,7 +83,7 @@ class Alternative:
 
 
 def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-         objective: str = "throughput") -> list[Plan]:
+         objective: str = "throughput", reloadable: bool = False) -> list[Plan]:
     """For each layer its share of ``multipliers``: of an array for each layer, the slowest layer is as fast as they
     allow; for other objectives see `alternatives`.
 
@@ -89,54 +92,94 @@ def plan(network: Network, multipliers: int, *, streams: int = 1, levels: int = 
             every step of an LSTM overlaps with those of others.
         levels: of logic between two registers of recurrent and fully connected layers, see docs/synthesis.md.
         objective: one of `OBJECTIVES`.
+        reloadable: whether weights are exchanged, see `Sharing`.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small for one lane per layer, or a layer has no
             hardware or none for several streams.
     """
     if objective != "throughput":
-        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective)[0].plans
+        return alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
+                            reloadable=reloadable)[0].plans
     found = _ladders(network, multipliers, streams, levels, objective)
-    short = sum(rung_multipliers(each.rungs[0]) for each in found) > multipliers
-    return _separate(network, multipliers, found, _one_array(network, streams, levels) if short else "")
+    least = sum(rung_multipliers(each.rungs[0]) for each in found)
+    way_out = _one_array(network, streams, levels, least) if least > multipliers else ""
+    return _separate(network, multipliers, found, way_out)
 
 
 def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
-                 objective: str) -> list[Alternative]:
-    """The engines that a network can have within a budget, the best first, for an objective other than "throughput".
+                 objective: str, reloadable: bool = False) -> list[Alternative]:
+    """The engines that a network can have within a budget, the best first, for an objective other than "throughput";
+    for the parameters see `plan`.
 
     Raises:
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
     """
     ladders = _ladders(network, multipliers, streams, levels, objective)
     try:
-        layers = shareable(network, streams)
-    except Refusal:
+        groups = shareable(network, streams)
+    except Refusal as refusal:
         if objective != "auto":
             raise
-        return [_each(network, _separate(network, multipliers, ladders, ""))]
+        why = f"layers cannot share one: {str(refusal).partition(', but ')[2]}"
+        return [_each(network, _separate(network, multipliers, ladders, ""), why)]
     found: list[Alternative] = []
-    if sum(rung_multipliers(each.rungs[0]) for each in ladders) <= multipliers:
+    least = sum(rung_multipliers(each.rungs[0]) for each in ladders)
+    if least <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
-    one, cost = shared_plans(layers, multipliers, levels=levels, objective=aim)
-    found.append(Alternative(ONE, [*one, *(each.rungs[0][0] for each in ladders[len(one):])], cost.period,
-                             cost.latency))
-    order = {"auto": lambda each: (each.period, each.latency), "latency": lambda each: (each.latency, each.period),
-             "area": lambda each: (each.engines != ONE, 0)}
-    return sorted(found, key=order[objective])
+    one, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
+    latency = _latency(network, plans, len(one), list(cost.results), matrices(groups[-1][-1])[0].product.block_size)
+    found.append(Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, latency))
+    order = {"auto": lambda each: (each.period, _late(each)), "latency": lambda each: (_late(each), each.period),
+             "area": lambda each: (each.engines == EACH, 0)}
+    best, *others = sorted(found, key=order[objective])
+    return [replace(best, reason=_reason(best, others, objective, least)), *others]
 
 
-def _each(network: Network, plans: list[Plan]) -> Alternative:
+def _reason(best: Alternative, others: Sequence[Alternative], objective: str, least: int) -> str:
+    """The reason of a choice, in words."""
+    if objective == "area":
+        return "it is what 'area' asks for"
+    if not others:
+        return f"{EACH} needs at least {least} multipliers"
+    if objective == "latency":
+        less = _late(best) < _late(others[0])
+        return "a sample takes less" if less else "samples take as long, and its step is shorter"
+    return "its step is shorter" if best.period < others[0].period else "steps are as long, and a sample takes less"
+
+
+def _late(each: Alternative) -> float:
+    return float("inf") if each.latency is None else each.latency
+
+
+def _each(network: Network, plans: list[Plan], reason: str = "") -> Alternative:
     """An array for each layer, with its period and, where that is known of all layers, its latency."""
     working = [plan.cycles for plan, steps in zip(plans, each_step(network), strict=True) if steps]
-    cycles: list[int] | None = None
-    for layer, plan in zip(network.layers, plans, strict=True):
-        if cycles is None and isinstance(plan, LayerPlan):
-            k = matrices(layer)[0].product.block_size
-            cycles = list(range(1 - -(-network.inputs // k), 1))
-        cycles = None if cycles is None or not isinstance(plan, LayerPlan) else leaving(layer, plan, cycles, k)
-    return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), None if not cycles else cycles[-1])
+    latency = None
+    if isinstance(plans[0], LayerPlan):
+        k = matrices(network.layers[0])[0].product.block_size
+        latency = _latency(network, plans, 0, list(range(1 - -(-network.inputs // k), 1)), k)
+    return Alternative(EACH, plans, max(working or [plan.cycles for plan in plans]), latency, reason)
+
+
+def _latency(network: Network, plans: Sequence[Plan], first: int, cycles: list[int], k: int) -> int | None:
+    """The latency of a sample; None where that of a layer is not known.
+
+    Parameters:
+        first: layer that has an array of its own or none.
+        cycles: in which the blocks of its input come, of ``k`` values each.
+    """
+    for layer, plan in zip(network.layers[first:], plans[first:], strict=True):
+        if isinstance(plan, LayerPlan):
+            own = matrices(layer)[0].product.block_size
+            cycles, k = reblocked(cycles, layer.inputs, k, own), own
+        found = leaving(layer, plan, cycles, k)
+        if found is None:
+            return None
+        cycles = found
+    return cycles[-1]
 
 
 def _ladders(network: Network, multipliers: int, streams: int, levels: int, objective: str) -> list[Ladder]:
@@ -176,13 +219,14 @@ def _separate(network: Network, multipliers: int, found: list[Ladder], way_out: 
     return [each.settle(ladders[at][chosen[at]], left if at == slowest else 0) for at, each in enumerate(found)]
 
 
-def _one_array(network: Network, streams: int, levels: int) -> str:
-    """A way out of a budget that is too small for an array for each layer; none where layers cannot share one."""
+def _one_array(network: Network, streams: int, levels: int, least: int) -> str:
+    """A way out of a budget that is too small for an array for each layer, which takes at ``least`` so many
+    multipliers; none where layers cannot share one, or need as many with it."""
     try:
-        least = least_shared(shareable(network, streams), levels)
+        shared = least_shared(shareable(network, streams), levels)
     except Refusal:
         return ""
-    return f", or set hardware.objective to 'area': one array for all layers needs {least}"
+    return f", or set hardware.objective to 'area': layers that share an array need {shared}" if shared < least else ""
 
 
 Ladders = list[Sequence[Rung]]

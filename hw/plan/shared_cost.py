@@ -1,4 +1,4 @@
-"""The exact cost of layers that share an array, in Python: all their counters, cycle by cycle.
+"""The exact cost of layers that share arrays, in Python: all their counters, cycle by cycle.
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from circulant.hw.array.plans import Simple
+from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
+from circulant.hw.plan.links import Direct, link
 from circulant.hw.plan.shared_layer import SharedLayer
 
-__all__ = ["Cost", "sample_issues", "shared_cost"]
+__all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
 
 MOST_STEPS = 96
 """Steps that are played for a period at the most."""
@@ -41,44 +42,63 @@ class Cost:
         return self.results[-1]
 
 
-def shared_cost(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int]) -> Cost:
+def shared_cost(groups: Sequence[Sharing], elements: Sequence[int]) -> Cost:
     """The cost of recurrent and fully connected layers in a chain, whose sequences do not end.
 
     Parameters:
-        programs: of the layers, for one array.
+        groups: of layers that follow each other, each with an array.
         elements: of their pointwise units.
     """
-    taken, _ = _play(layers, programs, elements, closed=False)
+    return Cost(*period(groups, elements), sample_results(groups, elements))
+
+
+def period(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+    """The period and the steps, see `Cost`."""
+    taken, _, inside = _play(groups, elements, closed=False)
     steps = [late - early for early, late in pairwise(taken)]
-    turns = _turns(steps) or len(steps) // 2
-    period = sum(steps[-turns:]) / turns
-    taken, given = _play(layers, programs, elements, closed=True)
-    return Cost(int(period) if period == int(period) else period, tuple(steps),
-                tuple(cycle - taken[-1] for cycle in given))
+    turns = _turns(steps, inside) or len(steps) // 2
+    mean = sum(steps[-turns:]) / turns
+    return int(mean) if mean == int(mean) else mean, tuple(steps)
 
 
-def sample_issues(layers: Sequence[Simple], programs: Sequence[Program],
-                  elements: Sequence[int]) -> list[tuple[int, int, int]]:
+def sample_results(groups: Sequence[Sharing], elements: Sequence[int]) -> tuple[int, ...]:
+    """The results in a closed loop, see `Cost`."""
+    taken, given, _ = _play(groups, elements, closed=True)
+    return tuple(cycle - taken[-1] for cycle in given)
+
+
+def least_period(groups: Sequence[Sharing]) -> int:
+    """Cycles in which the busiest array issues all that a step needs: no period is shorter."""
+    left, found = _working(groups), [0]
+    for each in groups:
+        found.append(sum(program.cycles * program.shape.fold for program in each.programs[:max(0, left)]))
+        left -= len(each.layers)
+    return max(found)
+
+
+def sample_issues(groups: Sequence[Sharing], elements: Sequence[int]) -> list[tuple[int, int, int]]:
     """(cycle, layer, command) of the issues for a sample in a closed loop, from its last block, which is cycle 0; the
     share of its recurrent vectors has come before. Behind its result follow those shares for the next sample."""
     issues: list[tuple[int, int, int]] = []
-    taken, _ = _play(layers, programs, elements, closed=True, issues=issues)
+    taken, _, _ = _play(groups, elements, closed=True, issues=issues)
     return [(cycle - taken[-1], layer, command) for cycle, layer, command in issues if cycle >= taken[-1]]
 
 
-def _turns(steps: Sequence[int]) -> int:
+def _turns(steps: Sequence[int], inside: Sequence[int]) -> int:
     """After how many steps their cycles repeat: the last `SETTLED` of them or more, and all of such a turn, are those
-    of the turn before; 0 where they do not."""
+    of the turn before, and so are the steps ``inside`` the layers, as else these still fill; 0 where they do not."""
     for turn in range(1, len(steps) // 2 + 1):
         count = max(turn, SETTLED)
-        if len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]:
+        if (len(steps) >= count + turn and steps[-count:] == steps[-count - turn:-turn]
+                and inside[-1 - turn:] == inside[-1 - 2 * turn:-turn]):
             return turn
     return 0
 
 
-def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Sequence[int], *,
-          closed: bool, issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int]]:
-    """Cycles in which the first layer has taken steps, and in which the blocks of the last result leave.
+def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
+          issues: list[tuple[int, int, int]] | None = None) -> tuple[list[int], list[int], list[int]]:
+    """Cycles in which the first layer has taken steps, those in which the blocks of the last result leave, and how many
+    steps were inside the layers whenever one was taken.
 
     Parameters:
         closed: three steps, each of which comes when the one before has left for long, and whose results all leave;
@@ -86,49 +106,87 @@ def _play(layers: Sequence[Simple], programs: Sequence[Program], elements: Seque
             state have nothing to do.
         issues: takes (cycle, layer, command) of each cycle in which the array works.
     """
-    ends_at = next((n for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+    served = [(layer, program, each) for each in groups
+              for layer, program in zip(each.layers, each.programs, strict=True)]
     if not closed:
-        layers = layers[:ends_at + 1]
-    chain = [SharedLayer(*each) for each in zip(layers, programs, elements, strict=False)]
-    chain[-1].skips = not closed and ends_at < len(layers)
-    drain, steps = _Drain(programs[0]), 3 if closed else MOST_STEPS
+        served = served[:_working(groups)]
+    chain = [SharedLayer(layer, program, count, eager=each.eager)
+             for (layer, program, each), count in zip(served, elements, strict=False)]
+    chain[-1].skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+    members = [[layer for layer, (_, _, own) in zip(chain, served, strict=True) if own is each] for each in groups]
+    arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
+    sizes_of = [program.matrices[0].product.block_size for _, program, _ in served]
+    links = [Direct(), *(link(served[n][0].outputs, k_in, k_out) for n, (k_in, k_out) in enumerate(pairwise(sizes_of))),
+             Direct()]
+    steps = 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
+    inside: list[int] = []
     offered, cycle, quiet = 0, 0, 0
     sizes = chain[0].x_blocks, chain[-1].blocks
-    quiet_cycles = sum(program.cycles * program.shape.fold for program in programs) + 300
+    quiet_cycles = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
     while len(given) < steps * sizes[1] if closed else len(taken) < steps:
         waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
                                                         (offered and quiet < quiet_cycles))
         came = not waits and offered < steps * sizes[0]
-        for before, behind in zip([None, *chain], [*chain, None], strict=True):
-            valid = came if before is None else before.offers
-            ready = True if behind is None else behind.takes
+        for before, between, behind in zip([None, *chain], links, [*chain, None], strict=True):
+            leaves, accepts = between.step(came if before is None else before.offers,
+                                           True if behind is None else behind.takes)
             if before is not None:
-                before.leaves = valid and ready
+                before.leaves = leaves
             if behind is not None:
-                behind.accepts = valid and ready
+                behind.accepts = accepts
         if chain[0].accepts:
             offered += 1
             if offered % sizes[0] == 0:
                 taken.append(cycle)
-                if not closed and _turns([late - early for early, late in pairwise(taken)]):
+                inside.append(len(taken) - chain[-1].done)
+                if not closed and _turns([late - early for early, late in pairwise(taken)], inside):
                     break
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
-        # Who is furthest behind goes first, but nobody is interrupted.
-        inside = [each for each in chain if each.phase]
-        asking = inside or [each for each in chain if each.asks]
-        granted = asking[-1] if asking else None
-        if issues is not None and granted is not None:
-            issues.append((cycle, chain.index(granted), granted.command))
-        ends = granted is not None and granted.ending
-        free = drain.next(ends)
-        for each in chain:
-            each.edge(cycle, granted is each, free)
+        for array, found in arrays:
+            granted, free = array.grant()
+            if issues is not None and granted is not None:
+                issues.append((cycle, chain.index(granted), granted.command))
+            for each in found:
+                each.edge(cycle, granted is each, free)
         cycle += 1
-    return taken, given[-sizes[1]:]
+    return taken, given[-sizes[1]:], inside
+
+
+def _working(groups: Sequence[Sharing]) -> int:
+    """How many of the layers work at every step: those up to the first one that gives its last state."""
+    layers = [layer for each in groups for layer in each.layers]
+    return next((n + 1 for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+
+
+class _Array:
+    """The arbiter of an array.
+
+    Parameters:
+        members: layers that it serves.
+    """
+
+    def __init__(self, sharing: Sharing, members: Sequence[SharedLayer]) -> None:
+        self._in_turn, self._members, self._last = sharing.in_turn, members, -1
+        self._drain = _Drain(sharing.programs[0])
+
+    def grant(self) -> tuple[SharedLayer | None, bool]:
+        """Who gets the array in this cycle, and whether an issue of the next one that ends a pass finds the drain free.
+
+        Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
+        """
+        asking = ([n for n, each in enumerate(self._members) if each.phase]
+                  or [n for n, each in enumerate(self._members) if each.asks])
+        if self._in_turn:
+            asking.sort(key=lambda n: (n <= self._last, n), reverse=True)
+        if not asking:
+            return None, self._drain.next(False)
+        self._last = asking[-1]
+        granted = self._members[self._last]
+        return granted, self._drain.next(granted.ending)
 
 
 class _Drain:

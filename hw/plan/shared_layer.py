@@ -43,11 +43,12 @@ class SharedLayer:
         command: at work.
         asks, ending, phase: an issue is asked for; it ends a pass; its phase.
         skips: results do not leave, as they are not those of a last step.
+        done: steps whose results are there.
     """
 
-    def __init__(self, layer: Simple, program: Program, elements: int) -> None:
+    def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
-        self._columns, self._fold = shape.columns, shape.fold
+        self._columns, self._fold, self._eager = shape.columns, shape.fold, eager
         self._issues = program.commands
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
         self._units = stages(layer, elements, shape.levels)
@@ -80,7 +81,7 @@ class SharedLayer:
         self._done_fetches = 0
         self._results: deque[int] = deque()
         self._seconds: deque[int] = deque()
-        self._given, self._queued, self.offers = 0, 0, False
+        self._given, self._queued, self.offers, self.done = 0, 0, False, 0
         self.accepts = self.leaves = self.skips = False
         self._now = 0
 
@@ -88,12 +89,15 @@ class SharedLayer:
     def _completed(program: Program, number: int) -> tuple[int, list[int]]:
         """The stage of a pass, and the cycles from its end to where each block that it makes whole can be fetched."""
         p, shape = program.passes[number], program.shape
-        matrix = program.matrices[p.matrix]
-        if not matrix.completes:
-            return matrix.stage, []
-        kinds, rows = len(matrix.kinds), array_latency(matrix.product.block_size, shape) + row_buffers.LATENCY
-        whole = range(p.first_row + (-p.first_row - 1) % kinds, min(p.first_row + shape.rows, matrix.rows), kinds)
-        return matrix.stage, [rows + (row - p.first_row) // shape.chains for row in whole]
+        stage, rows = program.matrices[p.matrix].stage, array_latency(
+            program.matrices[p.matrix].product.block_size, shape) + row_buffers.LATENCY
+        found = []
+        for row in range(shape.rows):
+            index, at = program.row_of(number, row)
+            kinds = len(program.matrices[index].kinds)
+            if at >= 0 and program.matrices[index].completes and at % kinds == kinds - 1:
+                found.append(rows + row // shape.chains)
+        return stage, found
 
     @property
     def takes(self) -> bool:
@@ -133,8 +137,9 @@ class SharedLayer:
         done = moves and self._at == len(self._issues[self.command]) - 1
         ended = self.command if done else -1
         if moves and self._ends(self.command, self._at, self._leads):
-            stage, blocks = self._whole_rows[self._issues[self.command][self._at].number]
-            self._ready[stage].extend([cycle + each for each in blocks])
+            issue = self._issues[self.command][self._at]
+            stage, blocks = self._whole_rows[issue.number]
+            self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
         pick, leads = self._pick(), not self._begun
         accepted = pick if not self._active or done else -1
         zero = accepted == MAIN and (self._fresh if leads else self._kept_zero)
@@ -160,12 +165,12 @@ class SharedLayer:
 
     def _pick(self) -> int:
         """The command that the dispatch offers, the most urgent one; -1 without one."""
-        fits = self._fits and not self._begun
+        fits, whole = self._fits and not self._begun, self._inputs > self._reads[AHEAD]
         if not self._joint:
-            return AHEAD if fits else -1
-        if fits and self._inputs > self._reads[AHEAD]:
+            return AHEAD if fits and (whole or self._eager) else -1
+        if fits and whole:
             return AHEAD
-        if fits and (self._fresh or (self._there and not self._reads[MAIN])):
+        if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
             return MAIN
         if self._waiting:
             return SECOND
@@ -240,6 +245,7 @@ class SharedLayer:
             return False, False
         self._results.popleft()
         self._given = (self._given + 1) % self.blocks
+        self.done += self._given == 0
         if self._sizes[0]:
             self._own.put(cycle, False)
             self._soon.put(cycle, False)

@@ -124,11 +124,13 @@ def test_another_network_is_loaded_between_two_sequences(name, streams, stall):
     assert played[0].tolist() != played[1].tolist()
 
 
-def test_a_chain_of_layers_keeps_its_states_and_takes_new_weights():
+@pytest.mark.parametrize("objective", ["throughput", "area"])
+def test_a_chain_of_layers_keeps_its_states_and_takes_new_weights(objective):
     golden, other = (chain(layers.gru(seed, k=2, inputs=3, hidden=5),
                            layers.gru(seed + 1, k=2, inputs=5, hidden=3)) for seed in (3, 5))
-    plans = plan(golden, 30)
+    plans = plan(golden, 30, objective=objective, reloadable=True)
     top = Top(golden, plans, reloadable=True)
+    assert len(top.shared) == (objective == "area")
     warm(golden, top)
     config = top.config.map
     x = random(golden, 1, 4, 1)

@@ -2,20 +2,22 @@
 
 A step begins with the share of its input where that is there, and with the recurrent share where the state is, which in
 a closed loop is long before the next sample. The other share follows, block by block as its vector comes, and ends the
-sums. A layer without a state begins with its input's first block.
+sums. A layer without a state begins with its input's first block. In a reloadable design every step begins with the
+share of its whole input, so that nothing is under way while no input waits.
 """
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 
+from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array.dispatch import PLACES, Dispatch
 from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import delay
 
 __all__ = ["EarlyDispatch"]
 
 
 class EarlyDispatch(Dispatch):
-    """Commands for the `Sequencer` of an early program; see `Dispatch`. A single stream, without a configuration port.
-    """
+    """Commands for the `Sequencer` of an early program; see `Dispatch`. A single stream."""
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -34,11 +36,12 @@ class EarlyDispatch(Dispatch):
 
         # The choice of the next command, the most urgent one last.
         fits = self._fits(m, starts) & ~begun
-        choices: list[tuple[Value, int]] = [(fits, AHEAD)]
+        reads = [self._reads(m, accepts, picks, command) for command in (AHEAD, MAIN)]
+        whole = self.inputs > reads[AHEAD]
+        choices: list[tuple[Value, int]] = [(fits & whole if self._reloadable else fits, AHEAD)]
         if commands[MAIN]:
-            whole, there = self._vectors(m, accepts, picks)
-            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & (there | fresh), MAIN),
-                       (fits & whole, AHEAD)]
+            there = Const(0) if self._reloadable else self._state_there(m, reads[MAIN], starts, fresh)
+            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN), (fits & whole, AHEAD)]
         if commands[SECOND]:
             waiting, other = Signal(range(3)), Signal()
             m.d.sync += [waiting.eq(waiting + follows - seconds), other.eq(other ^ seconds)]
@@ -65,19 +68,26 @@ class EarlyDispatch(Dispatch):
         self._count_turns(m)
         return m
 
-    def _vectors(self, m: Module, accepts: Value, picks: Value) -> tuple[Value, Value]:
-        """Whether the next step's input and state have come as a whole: those that are being read do not count."""
-        reads = []
-        for command in (AHEAD, MAIN):
-            read = Signal(name=f"reads_{command}")
-            with m.If(self.done & (self.command == command)):
-                m.d.sync += read.eq(0)
-            with m.If(accepts & (picks == command)):
-                m.d.sync += read.eq(1)
-            reads.append(read)
-        there = Signal()
-        m.d.sync += there.eq(self.state & ~reads[MAIN])
-        return self.inputs > reads[AHEAD], there & ~reads[MAIN]
+    def _reads(self, m: Module, accepts: Value, picks: Value, command: int) -> Value:
+        """Whether a command is being read: its vector does not count for the next step."""
+        reads = Signal(name=f"reads_{command}")
+        with m.If(self.done & (self.command == command)):
+            m.d.sync += reads.eq(0)
+        with m.If(accepts & (picks == command)):
+            m.d.sync += reads.eq(1)
+        return reads
+
+    def _state_there(self, m: Module, reads: Value, starts: Value, fresh: Value) -> Value:
+        """Whether the next step's state has come as a whole. That of a first step, which is zero, comes when that of
+        another step would, so that a sample takes as long whether it ends its sequence or not."""
+        there, zero = Signal(), Signal(init=1)
+        m.d.sync += there.eq(self.state & ~reads)
+        with m.If(delay(m, self.ends, forward_latency(self._banks.k, self._banks.levels), name="ended",
+                        reset_less=False)):
+            m.d.sync += zero.eq(1)
+        with m.If(starts):
+            m.d.sync += zero.eq(0)
+        return Mux(fresh, zero, there & ~reads)
 
     def _note(self, m: Module, starts: Value) -> tuple[Value, Value]:
         """Note what the next step is like; returns whether it is the first of its sequence, and where its vectors are.
@@ -105,4 +115,8 @@ class EarlyDispatch(Dispatch):
                 m.d.sync += [step.first.eq(fresh), step.stream.eq(0)]
             with m.If(marks & (marked == number)):
                 m.d.sync += step.last.eq(last)
+        if self._reloadable:
+            m.d.comb += [self.turn.eq(0), self.resuming.eq(~fresh)]
+            with m.If(self.restart):
+                m.d.sync += fresh.eq(~self.resume)
         return fresh, bases[at]

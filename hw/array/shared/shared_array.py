@@ -1,9 +1,12 @@
 """An array that several layers share: each has a sequencer of its own, and in each cycle one of them gets the array.
 
-Who is furthest behind in the network goes first, so that a sample that is under way is done before the next one begins;
-what others have to do fills the gaps. A block product over several cycles is not interrupted.
+Either who is furthest behind in the network goes first, so that a sample that is under way is done before the next one
+begins, and what others have to do fills the gaps; or they go in turn, so that no layer waits for long and samples come
+at an even pace. A block product over several cycles is not interrupted.
 """
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,13 +17,10 @@ from circulant.hw.array.parts import Parts, array_parts
 from circulant.hw.array.program import Program
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
+from circulant.hw.reload.config import Config
 from circulant.hw.stream.pipeline import delay
 
-__all__ = ["NAME", "SharedArray", "array_port"]
-
-NAME = "shared"
-"""The name in front of those of the memory images of a shared array."""
-
+__all__ = ["SharedArray", "array_port"]
 
 def array_port(program: Program) -> wiring.Signature:
     """Interface from the engine of a layer to the array that it shares.
@@ -47,14 +47,19 @@ class SharedArray(wiring.Component):
 
     Parameters:
         program: see `circulant.hw.array.shared.merged.Merged`.
+        name: in front of those of its memory images.
         count: of layers.
+        in_turn: whether behind each layer the next one that asks goes first; else who is furthest behind does.
+        config: the port of a reloadable design; None otherwise.
 
     Members:
         port_…: of the layers, in the order of the network, see `array_port`.
     """
 
-    def __init__(self, program: Program, *, count: int) -> None:
-        self._program, self._count = program, count
+    def __init__(self, program: Program, *, count: int, name: str = "shared", in_turn: bool = False,
+                 config: Config | None = None) -> None:
+        self.name = name
+        self._program, self._count, self._in_turn, self._config = program, count, in_turn, config
         super().__init__({f"port_{n}": In(array_port(program)) for n in range(count)})
 
     @property
@@ -64,23 +69,22 @@ class SharedArray(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._program)
+        return array_parts(self._program) if self._config is None else array_parts(self._program).loadable
 
     @property
     def images(self) -> list[Image]:
-        return array_images(NAME, self._program)
+        return array_images(self.name, self._program)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
-        m.submodules.array = array = LaneArray(name=NAME, program=self._program)
+        m.submodules.array = array = LaneArray(name=self.name, program=self._program, config=self._config)
         shape, ports = self._program.shape, self.ports
 
-        # Who gets the array: whoever is in the middle of a block product, else the furthest behind of those that ask.
+        # Who gets the array: whoever is in the middle of a block product, else the first of those that ask.
         inside = Cat(port.issue.phase != 0 for port in ports)
-        asked: Value = Const(0)
-        for port, mine in zip(ports[::-1], list(inside)[::-1], strict=True):
-            m.d.comb += port.grant.eq(port.issue.valid & (mine | ~(asked | inside.any())))
-            asked = asked | port.issue.valid
+        asks = Cat(port.issue.valid for port in ports)
+        for port, mine, first in zip(ports, inside, self._first(m, ports, asks), strict=True):
+            m.d.comb += port.grant.eq(port.issue.valid & (mine | (first & ~inside.any())))
 
         # Its issue, and its spectra when they come.
         late = [delay(m, port.grant, SPECTRA, name=f"granted_{n}") for n, port in enumerate(ports)]
@@ -111,3 +115,14 @@ class SharedArray(wiring.Component):
                 given = getattr(port, f"o_{c}")
                 m.d.comb += [getattr(given, name).eq(getattr(chain, name)) for name in chain.signature.members]
         return m
+
+    def _first(self, m: Module, ports: Sequence[wiring.PureInterface], asks: Value) -> list[Value]:
+        """For each layer whether it goes before all others that ask."""
+        if not self._in_turn:
+            return [~asks[n + 1:].any() for n in range(len(ports))]
+        behind = Signal(len(ports))  # Those behind the layer that had the array last.
+        later = asks & behind
+        for n, port in enumerate(ports):
+            with m.If(port.grant):
+                m.d.sync += behind.eq((1 << len(ports)) - (2 << n))
+        return [Mux(later.any(), behind[n] & ~later[:n].any(), ~asks[:n].any()) for n in range(len(ports))]

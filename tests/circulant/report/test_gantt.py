@@ -42,10 +42,12 @@ def test_the_closing_words_are_of_the_slowest_layer_of_a_step():
 
 
 def test_engines_that_were_compared_are_said_the_chosen_one_first():
-    one = {"engines": "one array for all layers", "cycles": 77.5, "latency": 96, "multipliers": 64, "memory_bits": 4100}
+    one = {"engines": "one array for all layers", "cycles": 77.5, "latency": 96, "multipliers": 64, "memory_bits": 4100,
+           "reason": "its step is shorter"}
     each = {"engines": "an array for each layer", "cycles": 84, "latency": None, "multipliers": 60, "memory_bits": 300}
     assert engines({"alternatives": [one, each]}) == [
-        "chosen: one array for all layers: 77.5 cycles a step, latency 96, 64 multipliers, 4,100 memory bits",
+        "chosen: one array for all layers: 77.5 cycles a step, latency 96, 64 multipliers, 4,100 memory bits, "
+        "as its step is shorter",
         "or an array for each layer: 84 cycles a step, 60 multipliers, 300 memory bits"]
     assert engines({}) == []
 

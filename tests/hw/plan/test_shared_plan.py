@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import alternatives, plan
+from circulant.hw.plan.shared_cost import shared_cost
 from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.hw.stream.link import values
+from circulant.hw.top import Top
+from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -21,7 +26,7 @@ def test_one_array_serves_a_network_within_fewer_multipliers_than_an_array_each(
     assert least == 6, "five of the pointwise unit, one of the array"
     with pytest.raises(Refusal, match=re.escape(
             "needs at least 7 multipliers, the smallest lane per layer, not 6; raise hardware.multipliers or choose a "
-            "smaller block size, or set hardware.objective to 'area': one array for all layers needs 6")):
+            "smaller block size, or set hardware.objective to 'area': layers that share an array need 6")):
         plan(TWO, 6)
     with pytest.raises(Refusal, match="One array for all layers needs at least 6 multipliers, not 5"):
         plan(TWO, 5, objective="area")
@@ -35,7 +40,7 @@ def test_more_multipliers_make_a_shared_array_faster():
 
 
 @pytest.mark.parametrize(("made", "options", "rule"), [
-    (network(4, 12, 8, outputs=8, k_out=2), {}, "the block sizes of 'small' are [2, 4], and not one above 1"),
+    (network(4, 12, 8, outputs=8, k_out=1), {}, "layer 'out' is dense: an array that is shared has blocks"),
     (TWO, {"streams": 3}, "3 sequences are interleaved; set hardware.streams to 1")])
 def test_layers_that_cannot_share_are_refused(made, options, rule):
     rule = f"hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but {rule}"
@@ -51,11 +56,14 @@ def test_a_bidirectional_layer_does_not_share_an_array():
         plan(made, 60, objective="latency")
 
 
-def test_layers_that_share_an_array_are_not_reloadable():
-    with pytest.raises(Refusal, match=re.escape(
-            "A reloadable design must have an array for each layer, but hardware.objective is 'area'; set it to "
-            "'throughput' or 'auto', or hardware.reloadable to false")):
-        generate(TWO, multipliers=60, objective="area", reloadable=True)
+def test_a_reloadable_design_computes_nothing_before_its_sample():
+    """Its sample takes longer for that, but a step that has begun would keep the configuration port closed."""
+    fixed, loadable = (plan(TWO, 60, objective="latency", reloadable=reloadable) for reloadable in (False, True))
+    assert [each[0].sharing.eager for each in (fixed, loadable)] == [True, False]
+    soon, late = (shared_cost([each[0].sharing], [plan.elements for plan in each]).latency
+                  for each in (fixed, loadable))
+    assert soon < late
+    assert "configuration" in generate(TWO, multipliers=60, objective="area", reloadable=True).manifest
 
 
 def test_an_unknown_objective_is_refused():
@@ -72,18 +80,43 @@ def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_al
         assert {each.engines for each in found} == {"an array for each layer", "one array for all layers"}
         assert all(each.multipliers == sum(plan.multipliers for plan in each.plans) for each in found)
     assert few[0].period > many[0].period
+    assert [each.reason for each in few] == ["its step is shorter", ""]
     soonest = alternatives(TWO, 400, objective="latency")
     assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
     assert plan(TWO, 16, objective="auto")[0].shape == few[0].plans[0].shape
 
 
 def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
-    made = network(4, 12, 8, outputs=8, k_out=2)
+    made = network(4, 12, 8, outputs=8, k_out=1)
     found, = alternatives(made, 60, objective="auto")
     assert found.engines == "an array for each layer"
+    assert found.reason == "layers cannot share one: layer 'out' is dense: an array that is shared has blocks"
     assert [each.shape for each in found.plans] == [each.shape for each in plan(made, 60)]
+
+
+def test_layers_of_one_block_size_in_a_row_share_an_array():
+    made = network(4, 12, 8, outputs=8, k_out=2)
+    found = alternatives(made, 60, objective="area")
+    assert [each.engines for each in found] == ["an array for each group of layers with one block size",
+                                                "an array for each layer"]
+    first, second = found[0].plans
+    assert first.sharing is not second.sharing and found[0].multipliers <= 60
+    assert first.cycles == second.cycles == found[0].period == shared_cost(
+        [first.sharing, second.sharing], [first.elements, second.elements]).period
+    with pytest.raises(Refusal, match="An array for each of the block sizes in a row needs at least 7 multipliers"):
+        plan(made, 6, objective="area")
 
 
 def test_a_budget_below_an_array_for_each_layer_leaves_one_for_all():
     found, = alternatives(TWO, 6, objective="auto")
     assert (found.engines, found.multipliers) == ("one array for all layers", 6)
+    assert found.reason == "an array for each layer needs at least 7 multipliers"
+
+
+def test_the_latency_of_an_alternative_goes_through_what_stands_behind_the_arrays():
+    """Of layers of two block sizes, and with the choice of the largest output."""
+    for made in (network(4, 12, 8, outputs=8, k_out=2), TWO.with_argmax()):
+        for each in alternatives(made, 60, objective="latency"):
+            with unelaborated():
+                blocks = [(values(unit.i), values(unit.o)) for unit in Top(made, each.plans).units]
+            assert each.latency == sample_latency(made, each.plans, blocks)

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.order import Item, arrange, colour
+from circulant.hw.array.passes.order import Item, RowPlaces, arrange, colour
 
 
 @st.composite
@@ -79,3 +79,14 @@ def test_no_two_share_a_slot_and_as_few_are_used_as_meet(numbers):
         assert len({slots[n] for n in at_once}) == len(at_once)
     greatest = max(map(len, meeting), default=0)
     assert set(slots.values()) == set(range(greatest))
+
+
+@given(st.integers(1, 40), st.integers(1, 8), st.integers(1, 9))
+def test_rows_have_places_of_their_own_and_each_pass_begins_with_the_first_bank(blocks, banks, passed):
+    places = RowPlaces(blocks, banks, passed)
+    found = [places.place(block) for block in range(blocks)]
+    assert len(set(found)) == blocks
+    assert all(bank < banks and address < places.depth for bank, address in found)
+    assert {found[block][0] for block in range(0, blocks, passed)} == {0}
+    if places.even:
+        assert found == [(block % banks, block // banks) for block in range(blocks)]

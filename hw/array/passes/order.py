@@ -1,9 +1,9 @@
-"""The order of a command's issues, and which slots of the accumulators its passes take."""
+"""The order of a command's issues, which slots of the accumulators its passes take, and where their rows are kept."""
 import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Item", "arrange", "colour"]
+__all__ = ["Item", "RowPlaces", "arrange", "colour"]
 
 
 class Item(NamedTuple):
@@ -58,3 +58,32 @@ def colour(numbers: Sequence[int]) -> dict[int, int]:
         if last[n] == place:
             heapq.heappush(free, slots[n])
     return slots
+
+
+class RowPlaces(NamedTuple):
+    """Where the rows of a gate are kept: in banks, a row of each block.
+
+    Parameters:
+        blocks: of the gate.
+        banks: chains that carry rows of it.
+        passed: blocks of a pass, each of which begins with the first bank; of the last pass there may be fewer.
+    """
+
+    blocks: int
+    banks: int
+    passed: int
+
+    @property
+    def depth(self) -> int:
+        """Addresses of a bank."""
+        return self.place(self.blocks - 1)[1] + 1
+
+    def place(self, block: int) -> tuple[int, int]:
+        """The bank and the address of a block."""
+        passes, inside = divmod(block, self.passed)
+        return inside % self.banks, passes * -(-self.passed // self.banks) + inside // self.banks
+
+    @property
+    def even(self) -> bool:
+        """Whether each bank takes as many blocks of a pass, and bits of a block's number say which it is."""
+        return not self.passed % self.banks and not self.banks & self.banks - 1

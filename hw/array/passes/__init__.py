@@ -1,0 +1,1 @@
+"""Passes of a program: the matrices whose rows they compute, and their order."""

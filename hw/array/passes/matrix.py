@@ -1,0 +1,143 @@
+"""The matrices of a layer as an array sees them, and the shape of the array."""
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from circulant.hw.array.passes.order import RowPlaces
+from circulant.hw.stream.pipeline import LEVELS
+from circulant.sim.arith.circulant import JointProduct, Product, multiplications
+from circulant.sim.arith.fixed import Integers
+
+__all__ = ["ArrayShape", "Matrix", "Part", "parts"]
+
+
+@dataclass(frozen=True)
+class ArrayShape:
+    """R ``rows`` of C ``columns``, a lane at each place, drained through I ``chains``.
+
+    A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
+    ``levels`` levels of logic at the most.
+
+    Raises:
+        ValueError: when a number is not positive.
+    """
+
+    rows: int
+    columns: int
+    chains: int
+    fold: int = 1
+    levels: int = LEVELS
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.columns, self.chains, self.fold) < 1:
+            raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
+
+    @property
+    def lanes(self) -> int:
+        return self.rows * self.columns
+
+    def multipliers(self, k: int) -> int:
+        """Multipliers of all lanes, for block size k."""
+        return self.lanes * -(-multiplications(k) // self.fold)
+
+    @property
+    def slots(self) -> int:
+        """Cycles that the rows of a pass take to leave."""
+        return -(-self.rows // self.chains)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A product with a stretch of a vector.
+
+    Parameters:
+        vector: 0 for the input and behind it the recurrent vector, 1 for the second one.
+        column: of the vector, in blocks, with which it begins.
+    """
+
+    product: Product
+    vector: int
+    column: int
+
+    @property
+    def columns(self) -> range:
+        return range(self.column, self.column + self.product.columns // self.product.block_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A product as the array sees it.
+
+    Parameters:
+        parts: their sum is rounded as the first one says. Their rows are whole gates, one behind the other.
+        kinds: names of the gates.
+        completes: whether a block's last row means that the block is whole; other matrices have come before it.
+        stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
+        beside: a matrix whose gates are in the passes of this one, before its own, block by block: while the command
+            that leads gives rows of this one, their sums go on.
+        abreast: gates of a block that are side by side in a pass, where they are more than those of this matrix.
+    """
+
+    parts: tuple[Part, ...]
+    kinds: tuple[str, ...]
+    completes: bool = True
+    stage: int = 0
+    beside: "Matrix | None" = None
+    abreast: int = 0
+
+    @property
+    def product(self) -> Product:
+        """The part that has the formats and the bias."""
+        return self.parts[0].product
+
+    @property
+    def rows(self) -> int:
+        return self.product.rows // self.product.block_size
+
+    @property
+    def columns(self) -> int:
+        """Block products of a row."""
+        return sum(len(part.columns) for part in self.parts)
+
+    @property
+    def blocks(self) -> int:
+        return self.rows // len(self.kinds)
+
+    @cached_property
+    def weights(self) -> list[Integers]:
+        """For each part (rows, columns, k), interleaved by gate."""
+        return [self._interleaved(part.product.weights) for part in self.parts]
+
+    @cached_property
+    def bias(self) -> Integers:
+        """(rows, k), interleaved by gate."""
+        return self._interleaved(self.product.bias.reshape(self.rows, -1))
+
+    @cached_property
+    def scales(self) -> list[int]:
+        """For each row, interleaved by gate, by how many bits it is shifted before its last rounding."""
+        scales = np.array(self.product.grid.row_scales or (0,) * self.rows)
+        return [int(each) for each in self._interleaved(scales)]
+
+    @property
+    def gates(self) -> int:
+        """Gates of a block in a pass."""
+        return self.abreast or len(self.kinds)
+
+    @property
+    def first_gate(self) -> int:
+        """The place of its first gate among them."""
+        return 0 if self.beside is None else len(self.beside.kinds)
+
+    def places(self, shape: ArrayShape) -> RowPlaces:
+        """Where the rows of a gate are kept, of which a pass of so many rows may hold a whole number of blocks only."""
+        return RowPlaces(self.blocks, max(1, shape.chains // self.gates), -(-shape.rows // self.gates))
+
+    def _interleaved(self, rows: Integers) -> Integers:
+        return rows.reshape(len(self.kinds), self.blocks, *rows.shape[1:]).swapaxes(0, 1).reshape(rows.shape)
+
+
+def parts(product: JointProduct, *columns: int) -> tuple[Part, ...]:
+    """The parts of a joint product with vector 0, each from its column on."""
+    return tuple(Part(part, 0, column) for part, column in zip(product.parts, columns, strict=True))
