@@ -13,8 +13,9 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.drawn_logic import FAMILY, FITTED, Candidate, experiment, read
+from benchmarks.drawn_logic import FAMILY, Candidate, experiment, read
 from benchmarks.synthesis import occupied
 from circulant.experiment import load
 from circulant.explore.bounds import SIZES
@@ -29,7 +30,7 @@ from circulant.sweep.cluster import Task, compute, connected
 from circulant.sweep.processes import Processes, side_by_side
 from circulant.training.settings import CompressionSettings
 
-__all__ = ["RECORD", "measure"]
+__all__ = ["RECORD", "errors", "measure"]
 
 RECORD = Path("docs/measured/explore-fsdd-gru.json")
 """The record that `circulant explore fsdd-gru --accuracy-loss 0.5 --device LFE5U-25F` wrote."""
@@ -55,8 +56,11 @@ def measure() -> dict[str, Any]:
     low, high = found["bounds"]["low"], found["bounds"]["high"]
     chosen = found["designs"][found["chosen"]]
     groups = len(_block_sizes(found))
+    off = errors()
     return {"model_points_per_s": points, "overhead_ms": {"local": _local(), "dask": _dask()},
-            "model_error": {"cycles": cycles, **_errors()},
+            "model_error": {"cycles": cycles, **{name: float(np.abs(each).max()) for name, each in off.items()}},
+            "model_errors": {name: {"designs": len(each), "rms": float(np.sqrt(np.mean(each ** 2))),
+                                    "worst": float(each[np.abs(each).argmax()])} for name, each in off.items()},
             "trainings": {"phase1": found["trainings"], "grid": sum(low <= k <= high for k in SIZES) ** groups + 1},
             "searched": {"cycles": chosen["cycles_per_step"], "accuracy": chosen["quantized"]}}
 
@@ -99,11 +103,11 @@ def _drawn(count: int, seed: int) -> Candidates:
                       multipliers=rng.integers(16, 97, count))
 
 
-def _errors() -> dict[str, float]:
-    """The greatest relative errors of DSP blocks and block RAMs against the planner, and of look-up tables and
-    flip-flops against Yosys, on the measured candidates that were held out."""
-    worst = dict.fromkeys(("dsp", "bram", "lut", "ff"), 0.0)
-    for row in read()[FITTED:]:
+def errors() -> dict[str, NDArray[np.float64]]:
+    """The relative errors of DSP blocks and block RAMs against the planner, and of look-up tables and flip-flops
+    against Yosys, of each measured candidate that was held out."""
+    off: dict[str, list[float]] = {name: [] for name in ("dsp", "bram", "lut", "ff")}
+    for row in read()["held_out"]:
         candidate = Candidate(**row["candidate"])
 
         def uniform(k: int, weights: int, activations: int, candidate: Candidate = candidate) -> Network:
@@ -121,8 +125,8 @@ def _errors() -> dict[str, float]:
         for name, mine, its in (("dsp", costs.dsps[0], demand.dsps), ("bram", costs.block_rams[0], demand.block_rams),
                                 ("lut", costs.luts[0], occupied(FAMILY, truth)),
                                 ("ff", costs.flip_flops[0], truth["flip_flops"])):
-            worst[name] = max(worst[name], float(abs(mine / its - 1)) if its else float(mine > 0))
-    return worst
+            off[name].append(float(mine / its - 1) if its else float(mine > 0))
+    return {name: np.array(each) for name, each in off.items()}
 
 
 def _nothing(*given: Any) -> int:

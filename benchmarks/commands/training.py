@@ -37,7 +37,8 @@ def _learned(path: str | None, seeds: int, tasks: tuple[str, ...], picture: Path
 def _explore(path: str | None) -> None:
     """The exploration: points a second of the cost model, errors, overhead of a point, trainings, what was found."""
     figures = explore.measure()
-    rows = {f"{name} {word}".strip(): f"{each:,.6g}" for name, value in figures.items()
+    rows = {f"{name} {word}".strip(): ", ".join(f"{key} {its:,.4g}" for key, its in each.items())
+            if isinstance(each, dict) else f"{each:,.6g}" for name, value in figures.items()
             for word, each in (value.items() if isinstance(value, dict) else [("", value)])}
     show(figures, path, "Exploration", rows)
 

@@ -27,7 +27,8 @@ Shapes = dict[str, list[list[int | None]]]
 UNITS: dict[str, tuple[str, Callable[..., list[int | None]]]] = {
     "Queue": ("stream.pipeline", lambda shape, *, depth: [max(depth, 3)]),
     "DeepQueue": ("stream.storage", lambda shape, *, depth: [depth]),
-    "Registers": ("stream.pipeline", lambda m, *, valid, ready, count, levels=4: [-(-count // max(1, levels // 3))]),
+    "Registers": ("stream.pipeline", lambda m, *, valid, ready, count, levels=4, gated=False: [
+        -(-count // max(1, levels // 3))]),
     "WidthConverter": ("stream.width_converter", lambda *, size, width, k_in, k_out: [size, k_in, k_out]),
     "FrameGuard": ("stream.frame_guard",
                    lambda shape, *, size, vectors: [size, vectors, shape.members["data"].length])}

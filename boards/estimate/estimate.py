@@ -125,14 +125,13 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
     demand = family.demand(foreseen(made, len(network.layers), levels=options.levels, profile=family.profile.name))
     assert demand.luts is not None and demand.flip_flops is not None
     lut_error, flip_flop_error = ERRORS.get(device.family, (0.5, 0.5))
-    beside, each = family.cycle
     return Estimated(
         device, budget=budget, multipliers=sum(each.multipliers for each in plans),
         cycles=max(plan.cycles * times for plan, times in zip(plans, repeats(network), strict=True)),
         taken={"dsps": Taken(demand.dsps, device.dsps), "block_rams": Taken(demand.block_rams, device.block_rams),
                "luts": Taken(demand.luts.count, device.luts, lut_error),
                "flip_flops": Taken(demand.flip_flops.count, device.flip_flops, flip_flop_error)},
-        unmapped=demand.unmapped, mhz=1000 / (beside + each * options.levels))
+        unmapped=demand.unmapped, mhz=family.mhz(options.levels))
 
 
 def _all(network: Network, device: Device, options: Options) -> int:

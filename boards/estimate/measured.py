@@ -4,7 +4,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["measured", "words"]
+__all__ = ["errors", "measured", "words"]
 
 TITLES = {"dsps": "DSP", "block_rams": "block RAM", "luts": "LUT", "flip_flops": "FF"}
 
@@ -15,6 +15,17 @@ def measured() -> dict[str, Any]:
     of the clock, of designs that were routed."""
     text = resources.files("circulant.boards.estimate").joinpath("measured.toml").read_text("utf-8")
     return tomllib.loads(text)
+
+
+def errors(family: str, *, recurrent: bool) -> dict[str, Any] | None:
+    """Errors of `circulant.hw.cost_table`: ``designs``, and by resource ``worst`` and ``rms``; None where none were
+    measured.
+
+    Parameters:
+        recurrent: whether the network is, as then the table has factors of its own.
+    """
+    own = measured()["recurrent"]
+    return own if recurrent and own["family"] == family else measured().get(family)
 
 
 def words(family: str) -> str:

@@ -3,6 +3,7 @@
 Below the lower bound the weights do not fit on the chip; above the upper one a larger block saves no cycle. Costs
 follow from shapes, so that an untrained network has those of the trained one.
 """
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,28 +59,34 @@ def sized(experiment: Experiment, block_size: int | dict[str, int]) -> Experimen
     return replace(experiment, compression=CompressionSettings(block_size))
 
 
-def bounds(experiment: Experiment, *, memory_bits: int = 0,
+def bounds(experiment: Experiment, *, memory_bits: int = 0, cycles: float = math.inf,
            price: Callable[[Experiment], Cost] | None = None) -> Bounds:
     """The block sizes worth training for the experiment's device.
 
     Parameters:
         memory_bits: that the design may have at the most; 0 for what the device has.
+        cycles: from step to step at the most.
         price: the cost of an experiment; the default builds its network untrained, quantizes and plans it.
 
     Raises:
-        Refusal: when no block size gives a design that fits, with the reason of the largest one.
+        Refusal: when no block size gives a design that fits and keeps the limits, with what the largest one breaks.
     """
     costs = [(price or cost)(sized(experiment, size)) for size in SIZES]
-    if memory_bits:
-        costs = [replace(each, reason=f"it needs {each.memory_bits:,} memory bits, and {memory_bits:,} are allowed")
-                 if not each.reason and each.memory_bits > memory_bits else each for each in costs]
+    costs = [each if each.reason else replace(each, reason=" and ".join(words for words, over in (
+        (f"it needs {each.memory_bits:,} memory bits, and {memory_bits:,} are allowed",
+         memory_bits and each.memory_bits > memory_bits),
+        (f"it takes {each.cycles:,g} cycles a step, and {cycles:,.0f} are allowed", each.cycles > cycles)) if over))
+        for each in costs]
     legal = [each for each in costs if not each.reason]
     if not legal:
-        raise Refusal(f"Some block size must give a design that fits {experiment.board.device}, but none does; that of "
-                      f"{costs[-1].block_size}: {costs[-1].reason}")
+        rule, way = (" and keeps the limits", "relax a limit") if memory_bits or cycles < math.inf else (
+            "", "take a smaller model")
+        nearest = next((each for each in reversed(costs) if each.cycles), costs[-1])
+        raise Refusal(f"Some block size must give a design that fits {experiment.board.device}{rule}, but none does; "
+                      f"that of {nearest.block_size}: {nearest.reason}; {way}, or a larger --device")
     low, high = legal[0], min(legal, key=lambda each: (each.cycles, each.block_size))
     below = [each for each in costs if each.block_size < low.block_size]
-    smaller = f"k = {below[-1].block_size} does not fit: {below[-1].reason}" if below else "every block size fits"
+    smaller = f"k = {below[-1].block_size} is out: {below[-1].reason}" if below else "every block size fits"
     return Bounds(low.block_size, max(low.block_size, high.block_size), tuple(costs), (
         smaller, f"no larger block takes fewer than {high.cycles:,g} cycles a step"))
 
@@ -106,6 +113,7 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
 
     options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
     plans = plan(network, budget(experiment, network), streams=options["streams"])
-    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"]))
+    fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"],
+                                                    profile=options["family"]))
     return max(each.cycles for each in plans), sum(
         memory.bits for memory in parts(network, plans, max_steps=options["max_steps"]).memories)

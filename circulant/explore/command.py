@@ -1,6 +1,8 @@
 """The command ``circulant explore``: from an accuracy and a device to a design."""
+import math
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,17 +15,20 @@ from rich.table import Table
 from circulant.arguments import CLUSTER, JOBS, JSON, say, workers
 from circulant.boards.device import device
 from circulant.completion import device_names, experiments
-from circulant.experiment import Board, Experiment, load, save, shipped
+from circulant.experiment import Board, Experiment, Hardware, load, save, shipped
 from circulant.explore.bounds import Bounds, bounds
 from circulant.explore.designs import Designs, Limits, phase_two
 from circulant.explore.fair import Comparison, compare
 from circulant.explore.models import Models, phase_one
 from circulant.explore.page import page
+from circulant.explore.seeds import repeat, said
 from circulant.extras import TRAINING, extras
 from circulant.progress import Bars, Show
+from circulant.run.sizing import levels
 from circulant.sim import artifact
 from circulant.sim.metrics import shown
 from circulant.sim.refusal import Refusal
+from circulant.sweep.run import Row
 
 __all__ = ["explore"]
 
@@ -49,10 +54,12 @@ RUNNERS_UP = 3
               help="FPGA that the design must fit.")
 @click.option("--latency-us", type=click.FloatRange(min=0, min_open=True), metavar="µs",
               help="Largest time of a step in microseconds.")
-@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), default=200.0, show_default=True,
-              help="Clock for --latency-us.")
+@click.option("--mhz", type=click.FloatRange(min=0, min_open=True), metavar="MHz",
+              help="Clock for --latency-us.  [default: the estimate for the device]")
 @click.option("--memory-bits", type=click.IntRange(min=1), metavar="BITS",
               help="Largest number of bits in all memories.")
+@click.option("--seeds", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Train the chosen and the uniform model from this many seeds, and show the spread.")
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="Start no training after this many hours.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Folder of the results.  [default: runs/explore-NAME]")
@@ -75,56 +82,80 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
       circulant explore mine.toml --accuracy-loss 0.3 --device XCKU060 --latency-us 2
     """
     given, where = load(experiment, overrides), workers(jobs, cluster)
+    if isinstance(where, str):  # Costs are computed first, and nobody should wait for these in vain.
+        from circulant.sweep.cluster import connected
+
+        with connected(where):
+            pass
     out = out or Path("runs") / f"explore-{given.name}"
-    cycles = limits["latency_us"] * limits["mhz"] if limits["latency_us"] else float("inf")
-    deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else float("inf")
+    deadline = time.monotonic() + 3600 * limits["hours"] if limits["hours"] else math.inf
     try:
         with Bars(Console(stderr=True)) as bars:
             prepared = _prepared(given, part, bars)
-            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0)
+            cycles = _cycles(prepared, limits["latency_us"], limits["mhz"])
+            found = bounds(prepared, memory_bits=limits["memory_bits"] or 0, cycles=cycles)
             models = phase_one(prepared, found, limits["lost"], deadline=deadline, jobs=where, show=bars)
-            within = Limits(limits["lost"], cycles, limits["memory_bits"] or float("inf"))
+            within = Limits(limits["lost"], cycles, limits["memory_bits"] or math.inf)
             designs = phase_two(models, within, jobs=where, show=bars)
+            repeated: tuple[Row, ...] = ()
+            if time.monotonic() < deadline:
+                repeated = repeat(designs, limits["seeds"], jobs=where, show=bars)
             fair = Comparison(verdicts=("No dense networks were trained: the time was over.",))
             if time.monotonic() < deadline:
                 at = designs.points[designs.chosen].experiment
                 fair = compare(at, designs.rows[designs.chosen], samples=at.data.held_out, jobs=where, show=bars)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted; what is computed is kept: the same command goes on") from None
-    body = _written(given, out, found, models=models, designs=designs, fair=fair)
-    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}"
+    body = _written(given, out, found, models=models, designs=designs, fair=fair, repeated=repeated)
+    again = f"circulant explore {experiment} --accuracy-loss {limits['lost']:g} --device {part}" + (
+        f" --seeds {limits['seeds']}" if limits["seeds"] > 1 else "")
     artifact.atomic_text(out / "explore.html", page(given, found=found, models=models, designs=designs, fair=fair,
-                                                    command=again))
+                                                    repeated=repeated, command=again))
     if not as_json:
         Console(width=None if sys.stdout.isatty() else WIDE).print(_decisions(found, models), _table(models, designs))
-    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *fair.verdicts,
-        f"{out / 'explore.html'}: the exploration as pictures",
+    say({"file": out / "explore.json", "page": out / "explore.html", **body}, as_json, *said(designs, repeated),
+        *fair.verdicts, f"{out / 'explore.html'}: the exploration as pictures",
         f"{out / 'chosen'}: train and verify it by `circulant run {out / 'chosen'}`")
     return 0
 
 
 def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
-    """The experiment on its device, with all of its multipliers, and samples held out to choose by.
+    """The experiment on its device, with all of its multipliers and memories of its family, and samples held out to
+    choose by.
 
     Raises:
         Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out.
     """
-    device(part)
+    found = device(part)
     if given.training.dense:
         raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
                       f"but training.dense names {given.training.dense}; leave it out")
     with extras("circulant explore", *TRAINING):
         from circulant import training
+        from circulant.hw.plan.families import FAMILIES
 
+    family = given.hardware.family
+    if family == Hardware().family:
+        family = FAMILIES[found.family].profile.name
     held = given.data.held_out
     if not held:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
-                   hardware=replace(given.hardware, multipliers=0))
+                   hardware=replace(given.hardware, multipliers=0, family=family))
 
 
-def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison
-             ) -> dict[str, Any]:
+def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:
+    """Cycles from step to step at the most."""
+    from circulant.hw.plan.families import FAMILIES
+
+    if latency_us is None:
+        return math.inf
+    family = FAMILIES[device(experiment.board.device).family]
+    return latency_us * (mhz or experiment.hardware.clock_mhz or family.mhz(levels(experiment)))
+
+
+def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, designs: Designs, fair: Comparison,
+             repeated: Sequence[Row]) -> dict[str, Any]:
     """Write the run folders and the record; returns the record."""
     for name, at in (("chosen", designs.chosen), *(
             (f"runner-up-{number}", at) for number, at in enumerate(designs.runners_up[:RUNNERS_UP], start=1))):
@@ -134,8 +165,8 @@ def _written(given: Experiment, out: Path, found: Bounds, *, models: Models, des
             "bounds": asdict(found), "dense": models.dense, "metric": models.metric, "ended": models.ended,
             "decisions": [asdict(each) for each in models.decisions], "trainings": len(models.decisions) + 1,
             "designs": list(designs.rows), "chosen": designs.chosen, "runners_up": list(designs.runners_up),
-            "uniform": designs.uniform, "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts),
-                                                 "wrong": fair.wrong}}
+            "uniform": designs.uniform, "repeated": list(repeated),
+            "fair": {"rows": list(fair.rows), "verdicts": list(fair.verdicts), "wrong": fair.wrong}}
     artifact.write_json(out / "explore.json", KIND, VERSION, body)
     return body
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from circulant.boards.device import device
 from circulant.experiment import Experiment
 from circulant.explore.models import Models, points_lost
 from circulant.progress import Show, silent
@@ -16,7 +17,7 @@ from circulant.sweep.pareto import front
 from circulant.sweep.point import Point, plain
 from circulant.sweep.run import Jobs, Row, run
 
-__all__ = ["UNIFORM", "Designs", "Limits", "phase_two"]
+__all__ = ["UNIFORM", "WEIGHTS", "Designs", "Evaluate", "Limits", "phase_two"]
 
 WEIGHTS = (4, 5, 6, 8, 10, 12)
 ACTIVATIONS = (8, 10, 12, 14, 16)
@@ -29,6 +30,9 @@ UNIFORM = (8, 12, 16)
 COSTS = ("cycles_per_step", "multipliers", "weight_memory_bits")
 """Costs of a design, the most important first."""
 
+
+TRIES = 6
+"""Designs that are generated, at the most, to find one that does not crowd the device."""
 
 Evaluate = Callable[[Sequence[Point], str], list[Row]]
 
@@ -66,7 +70,7 @@ class Designs:
         rows: of all designs, each with ``broken``, the bounds that it breaks.
         chosen: index of the design that is proposed.
         runners_up: indices of others that nothing beats, cheapest first.
-        uniform: index of the uniform design; None where it was not trained or has no design.
+        uniform: index of the uniform design; None where its model was not trained or has no design.
         points: of the rows.
     """
 
@@ -82,9 +86,9 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     """The best design of the models that keep the accuracy.
 
     All designs within the limits are accurate enough. Those whose cycles, multipliers and weight bits are at most those
-    of the uniform design come first where that one is within the limits, too; of these the one with the least cycles,
-    then multipliers, then weight bits. It is generated, and where its logic does not fit the device, the next one is
-    taken.
+    of the uniform design come first; of these the one with the least cycles, then multipliers, weight bits and error.
+    It is generated, and where its logic, as it was counted there, does not fit the device, the next one is taken, of
+    up to `TRIES`.
 
     Parameters:
         evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
@@ -100,30 +104,45 @@ def phase_two(models: Models, limits: Limits, *, jobs: Jobs = 1, show: Show = si
     if not legal:
         raise Refusal(_none(rows))
     uniform = next((at for at, point in enumerate(points) if not rows[at]["reason"] and _is_uniform(point)), None)
-    better = [at for at in legal if uniform in legal and _no_worse(rows[at], rows[uniform])]
-    best = [legal[at] for at in front([_figures(rows[at]) for at in legal])]
-    ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _costs(rows[at])))
-    why = ""
+    better = [at for at in legal if uniform is not None and _no_worse(rows[at], rows[uniform])]
+    distinct = list({_figures(rows[at]): at for at in reversed(legal)}.values())  # Of equal ones that of fewest bits.
+    best = [distinct[at] for at in front([_figures(rows[at]) for at in distinct])]
+    ranked = sorted(dict.fromkeys((*better, *best)), key=lambda at: (at not in better, _figures(rows[at])))
+    chosen, why, made = None, "", 0
     for at in ranked:
         generated, = evaluate([points[at]], "verilog")
-        if not generated["reason"]:
-            others = sorted((each for each in best if each != at), key=lambda at: _costs(rows[at]))
-            return Designs(tuple(rows), at, tuple(others), uniform, tuple(points))
-        why = generated["reason"]
-    raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
+        why = generated["reason"] or why
+        made += not generated["reason"]
+        if not generated["reason"] and (not _crowded(generated, points[at]) or chosen is None):
+            chosen = at
+            if not _crowded(generated, points[at]):
+                break
+        if made == TRIES:
+            break
+    if chosen is None:
+        raise Refusal(f"Some design must be generated, but none of {len(ranked)} can: {why}")
+    others = sorted((each for each in best if each != chosen), key=lambda at: _costs(rows[at]))
+    return Designs(tuple(rows), chosen, tuple(others), uniform, tuple(points))
+
+
+def _crowded(row: Row, point: Point) -> bool:
+    """Whether the logic of a generated design, an estimate, is more than the device has."""
+    held = device(point.experiment.board.device)
+    return row.get("luts", 0) > held.luts or row.get("flip_flops", 0) > held.flip_flops
 
 
 def _points(models: Models) -> Iterator[Point]:
-    """All combinations for the chosen model, and the uniform design."""
+    """All combinations for the chosen model, and all bits of weights for the other models with its layers: that shows
+    accuracy by block size and width, and has the uniform design."""
     chosen = models.chosen
     for weights in WEIGHTS:
         for activations in ACTIVATIONS:
             for share in SHARES:
                 yield Point(_label(chosen), _widened(chosen, weights, activations, share))
-    for each in models.trained:
-        point = Point(_label(each), _widened(each, *UNIFORM[1:], 1))
-        if each is not chosen and each.model == chosen.model and _is_uniform(point):
-            yield point
+    for each in (*models.trained, *models.left):
+        if each is not chosen and each.model == chosen.model:
+            for weights in WEIGHTS:
+                yield Point(_label(each), _widened(each, weights, UNIFORM[2], 1))
 
 
 def _widened(experiment: Experiment, weights: int, activations: int, share: int) -> Experiment:
@@ -135,8 +154,6 @@ def _widened(experiment: Experiment, weights: int, activations: int, share: int)
 
 
 def _whole(experiment: Experiment) -> int:
-    from circulant.boards.device import device
-
     return experiment.hardware.multipliers or device(experiment.board.device).dsps
 
 

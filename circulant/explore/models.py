@@ -1,7 +1,8 @@
 """Phase I: few trainings, each decided by those before it (E-RNN, HPCA 2019, section VI-B).
 
 1. A block size to start with: the smallest one that fits, or 8 where smaller ones fit, too.
-2. It is doubled while the accuracy holds; where the first one loses too much, it is halved until the accuracy holds.
+2. It is doubled while the accuracy holds; where the first one loses too much, matrices outside the recurrent layers
+   become dense, and where that does not do, it is halved until the accuracy holds.
 3. Matrices outside the recurrent layers take twice that block size, if the accuracy holds.
 4. A GRU takes the place of an LSTM, if the accuracy holds.
 """
@@ -58,6 +59,7 @@ class Models:
         chosen: the experiment that phase II goes on with.
         decisions: in their order.
         trained: every experiment that was trained and keeps the accuracy, the chosen one last.
+        left: those that were trained and lose more.
         dense: metric of the dense baseline.
         ended: why it ended before its rules did; empty otherwise.
     """
@@ -69,6 +71,7 @@ class Models:
     metric: str
     higher_is_better: bool
     ended: str = ""
+    left: tuple[Experiment, ...] = ()
 
 
 def points_lost(score: float, dense: float, *, higher_is_better: bool) -> float:
@@ -103,20 +106,25 @@ class _PhaseOne:
         self._allowed, self._deadline, self._train = allowed, deadline, train
         self._decisions: list[Decision] = []
         self._kept: list[Experiment] = []
+        self._left: list[Experiment] = []
         self._first: Row = {}
         self._ended = ""
 
     def double(self, experiment: Experiment, limits: Bounds) -> Experiment:
         """Rules 1 and 2."""
-        first = min(max(limits.low, START), limits.high)
-        if self._try(1, sized(experiment, first)):
-            size = 2 * first
-            while size <= limits.high and self._try(2, sized(experiment, size)):
-                size *= 2
-        else:
-            size = first // 2
-            while size >= limits.low and not self._try(2, sized(experiment, size)):
-                size //= 2
+        size = first = min(max(limits.low, START), limits.high)
+        modules = _modules(experiment)
+        while not self._try(1 if size == first else 2, sized(experiment, size)):
+            lost = self._decisions[-1].score is not None
+            if lost and size > 1 and all(modules) and self._try(2, _apart(experiment, modules, size, 1)):
+                break
+            size //= 2
+            if size < limits.low or self._ended:
+                break
+        whole = bool(self._kept) and self._kept[-1].compression.block_size == size
+        while self._kept and first <= size and 2 * size <= limits.high and self._try(
+                2, sized(experiment, 2 * size) if whole else _apart(experiment, modules, 2 * size, 1)):
+            size *= 2
         if not self._kept:
             last = self._decisions[-1]
             raise Refusal(f"Some block size that fits must keep the accuracy, but k = {last.block_size} {last.why}; "
@@ -126,10 +134,9 @@ class _PhaseOne:
     def coarsen(self, chosen: Experiment) -> Experiment:
         """Rule 3."""
         size = chosen.compression.block_size
-        assert isinstance(size, int)
-        recurrent, others = _modules(chosen)
-        if size > 1 and recurrent and others:
-            self._try(3, sized(chosen, dict.fromkeys(recurrent, size) | dict.fromkeys(others, min(64, 2 * size))))
+        modules = _modules(chosen)
+        if isinstance(size, int) and size > 1 and all(modules):
+            self._try(3, _apart(chosen, modules, size, min(64, 2 * size)))
         return self._kept[-1]
 
     def exchange(self, chosen: Experiment) -> Experiment:
@@ -138,16 +145,18 @@ class _PhaseOne:
         if "lstm" not in (model.kind, model.cell if model.kind in ("labeller", "crnn") else ""):
             return chosen
         kind, cell = ("gru", model.cell) if model.kind == "lstm" else (model.kind, "gru")
+        other = replace(chosen, model=replace(model, kind=kind, cell=cell, projection=0, peephole=False))
         size = chosen.compression.block_size
         if not isinstance(size, int):  # Its matrices have other names.
-            size = min(size.values())
-        self._try(4, replace(sized(chosen, size), model=replace(model, kind=kind, cell=cell, projection=0,
-                                                                peephole=False)))
+            recurrent, others = _modules(chosen)
+            other = _apart(other, _modules(other), size[recurrent[0]], size[others[0]])
+        self._try(4, other)
         return self._kept[-1]
 
     def outcome(self, chosen: Experiment) -> Models:
         return Models(chosen, tuple(self._decisions), tuple(self._kept), self._first["dense"],
-                      metric=self._first["metric"], higher_is_better=self._first["higher_is_better"], ended=self._ended)
+                      metric=self._first["metric"], higher_is_better=self._first["higher_is_better"], ended=self._ended,
+                      left=tuple(self._left))
 
     def _try(self, step: int, experiment: Experiment) -> bool:
         """Train an experiment, decide, and say whether it is kept."""
@@ -171,8 +180,7 @@ class _PhaseOne:
             return False
         kept = lost <= self._allowed
         self._decide(step, experiment, score=score, lost=lost, kept=kept, why=compared)
-        if kept:
-            self._kept.append(experiment)
+        (self._kept if kept else self._left).append(experiment)
         return kept
 
     def _decide(self, step: int, experiment: Experiment, *, score: float | None, lost: float | None, kept: bool,
@@ -181,6 +189,12 @@ class _PhaseOne:
         self._decisions.append(Decision(
             step, str(plain(experiment.compression.block_size)), cell=model.cell if model.kind in ("labeller", "crnn")
             else model.kind, score=score, lost=lost, kept=kept, why=why))
+
+
+def _apart(experiment: Experiment, modules: tuple[Sequence[str], Sequence[str]], size: int, other: int) -> Experiment:
+    """The experiment with a block size of recurrent layers, and another one of the other modules."""
+    recurrent, others = modules
+    return sized(experiment, dict.fromkeys(recurrent, size) | dict.fromkeys(others, other))
 
 
 def _modules(experiment: Experiment) -> tuple[Sequence[str], Sequence[str]]:

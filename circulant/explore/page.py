@@ -3,27 +3,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from circulant.boards.device import NAMES, device
+from circulant.boards.device import NAMES, device, rounded
+from circulant.boards.estimate.measured import errors, measured
 from circulant.experiment import Experiment, brief
 from circulant.explore.bounds import Bounds
 from circulant.explore.designs import Designs
 from circulant.explore.fair import Comparison
 from circulant.explore.models import Decision, Models
+from circulant.explore.seeds import said
 from circulant.report.interactive import PALETTE, Choice, Page, Picture, interactive
 from circulant.sim.metrics import PARTS, shown, words
 from circulant.sweep.pictures import pictures
+from circulant.sweep.run import Row
 
 __all__ = ["COSTS_SAID", "page", "tree"]
 
-RULES = {1: "a block size to start with", 2: "doubled, or halved", 3: "larger outside the recurrent layers",
-         4: "a GRU for the LSTM"}
+RULES = {1: "a block size to start with", 2: "doubled; or dense outside the recurrent layers, or halved",
+         3: "larger outside the recurrent layers", 4: "a GRU for the LSTM"}
 
-COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. The "
+COSTS_SAID = ("Cycles, multipliers, DSP blocks, block RAMs and memory bits are predicted exactly from the plan. "
+              "Look-up tables, flip-flops and the clock are estimates, whose errors stand in the last table. The "
               "energy counts products and weights read, at 45 nm, and compares designs alone.")
 
 
-def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, fair: Comparison, command: str) -> str:
-    """The page as HTML."""
+def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, fair: Comparison, command: str,
+         repeated: Sequence[Row] = ()) -> str:
+    """The page as HTML.
+
+    Parameters:
+        repeated: rows of other seeds.
+    """
     rows = [row | {"key": _key(at, designs), "experiment": given.name} for at, row in enumerate(designs.rows)]
     texts = {row["key"]: brief(replace(point.experiment, name=given.name, data=given.data))
              for row, point in zip(rows, designs.points, strict=True) if not row["reason"]}
@@ -36,16 +45,18 @@ def page(given: Experiment, *, found: Bounds, models: Models, designs: Designs, 
     if designs.uniform is not None:
         marks.insert(1, ("k = 8, 12 bits", "square", [rows[designs.uniform]]))
     part = designs.points[designs.chosen].experiment.board.device
-    said = [f"For {part}: k = {chosen['block_size']}, {chosen['weight_bits']}-bit weights, "
+    told = [f"For {part}: k = {chosen['block_size']}, {chosen['weight_bits']}-bit weights, "
             f"{chosen['activation_bits']}-bit activations: {words(models.metric)} "
             f"{shown(models.metric, chosen['quantized'])} held out (dense {shown(models.metric, models.dense)}), "
             f"{chosen['cycles_per_step']:,g} cycles a step, {chosen['multipliers']:,} multipliers, "
-            f"{chosen['weight_memory_bits']:,} weight bits.", " ".join(fair.verdicts), COSTS_SAID]
-    made = [tree(models), *pictures(rows, marks), _resources(part, rows, designs), _bounds(found)]
+            f"{chosen['weight_memory_bits']:,} weight bits.", *said(designs, repeated),
+            " ".join(fair.verdicts), COSTS_SAID]
+    more = [row | {"experiment": given.name} for row in repeated]
+    made = [tree(models), *pictures(rows, marks, more), _resources(part, rows, designs), _bounds(found)]
     if dense:
         made.insert(2, _compared(rows[designs.chosen], dense))
-    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", said, made, [_decided(models)],
-                            experiments=texts))
+    return interactive(Page(f"Exploration of {given.name}", f"written by {command}", told, made,
+                            [_decided(models), _priced(part, given, chosen)], experiments=texts))
 
 
 def _key(at: int, designs: Designs) -> str:
@@ -83,19 +94,21 @@ def tree(models: Models) -> Picture:
                "hovertemplate": "%{hovertext}<extra></extra>", "marker": {
                    "size": 18, "color": colors, "symbol": ["circle", *("circle" if each.kept else "x"
                                                                        for each in models.decisions)]}}]
-    deepest = min(y for _, y in places)
+    lowest, depth = min(y for _, y in places), max(x for x, _ in places)
     hidden = {"visible": False, "fixedrange": True}
     count = len(models.decisions)
     return Picture("tree", f"Phase I: {count + 1} trainings", [Choice("", traces, {
-        "xaxis": hidden | {"range": [-0.6, max(x for x, _ in places) + 0.6]},
-        "yaxis": hidden | {"range": [deepest - 0.9, 0.5]}})],
+        "xaxis": hidden | {"range": [-0.6, depth + 0.6]},
+        "yaxis": hidden | {"range": [lowest - 0.9, 0.5]}})],
         "Green circles were kept, red crosses left; hover over one for its reason."
-        + (f" It ended early: {models.ended}." if models.ended else ""), height=round(170 - 110 * deepest), wide=True)
+        + (f" It ended early: {models.ended}." if models.ended else ""), height=round(170 - 110 * lowest),
+        wide=depth > 2)
 
 
 def _node(models: Models, each: Decision) -> str:
     score = "failed" if each.score is None else shown(models.metric, each.score)
-    return f"{each.block_size.replace(' ', '<br>')}<br>{score}"
+    size = each.block_size.replace(" ", "<br>") if "=" in each.block_size else f"k = {each.block_size}"
+    return f"{size}<br>{score}"
 
 
 def _wrapped(text: str, width: int = 60) -> str:
@@ -113,13 +126,13 @@ def _resources(part: str, rows: Sequence[Mapping[str, Any]], designs: Designs) -
     traces = [{"type": "bar", "name": NAMES[name], "marker": {"color": color},
                "x": [words for words, at in named if name in rows[at]],
                "y": [rows[at][name] / getattr(held, name) for _, at in named if name in rows[at]],
-               "text": [f"{rows[at][name]:,g} of {getattr(held, name):,}" for _, at in named if name in rows[at]],
+               "text": [f"{rows[at][name]:,} of {getattr(held, name):,}" for _, at in named if name in rows[at]],
                "textposition": "none", "hovertemplate": "%{text}<extra>%{fullData.name}</extra>"}
               for name, color in zip(NAMES, PALETTE, strict=False) if any(name in rows[at] for _, at in named)]
     return Picture("resources", f"Share of {part}", [Choice("", traces, {
-        "barmode": "group", "yaxis": {"tickformat": ".0%", "rangemode": "tozero", "title": {"text": "share"}}})],
-        "DSP blocks and block RAMs are exact; look-up tables and flip-flops, where they are shown, are estimates from "
-        "the generated design.", 340)
+        "barmode": "group", "xaxis": {"type": "category"},
+        "yaxis": {"tickformat": ".0%", "rangemode": "tozero", "title": {"text": "share"}}})],
+        "DSP blocks and block RAMs are exact; look-up tables and flip-flops are estimates.", 340)
 
 
 def _compared(chosen: Mapping[str, Any], dense: Sequence[Mapping[str, Any]]) -> Picture:
@@ -157,7 +170,7 @@ def _bounds(found: Bounds) -> Picture:
         "", traces, {"xaxis": {"type": "category", "title": {"text": "block size of every matrix"}},
                      "yaxis": {"title": {"text": "cycles"}, "rangemode": "tozero"},
                      "yaxis2": {"title": {"text": "memory bits"}, "overlaying": "y", "side": "right",
-                                "rangemode": "tozero", "showgrid": False}})],
+                                "rangemode": "tozero", "showgrid": False, "tickmode": "auto"}})],
         f"Below: {found.why[0]}. Above: {found.why[1]}.", 340)
 
 
@@ -165,3 +178,26 @@ def _decided(models: Models) -> tuple[str, list[str], list[list[str]]]:
     return "Decisions of phase I", ["why", "rule", "block size", "cell", "decision"], [
         [each.why, str(each.step), each.block_size, each.cell, "kept" if each.kept else "left"]
         for each in models.decisions]
+
+
+def _priced(part: str, given: Experiment, chosen: Mapping[str, Any]) -> tuple[str, list[str], list[list[str]]]:
+    """The costs of the chosen design, each with the error of its model."""
+    family = device(part).family
+    found, clock = errors(family, recurrent=given.model.kind in ("gru", "lstm", "labeller")), measured()["clock"]
+    rows = [["cycles from step to step", f"{chosen['cycles_per_step']:,g}", "exact", "circulant run counts them"]]
+    for name, title in NAMES.items():
+        if name in chosen:
+            about = "about " if name in ("luts", "flip_flops") else ""
+            rows.append([title, f"{about}{rounded(chosen[name]) if about else chosen[name]:,}", *(
+                ["not known", f"no design of the family {family} was measured"] if found is None else
+                [_error(found[name]), f"Yosys, {found['designs']} designs" + (
+                    f" of {found['of']}" if "of" in found else "")])])
+    if "mhz" in chosen:
+        rows.append(["clock", f"about {chosen['mhz']:.0f} MHz", *(
+            [_error(clock), f"nextpnr, {clock['designs']} designs"] if family == clock["family"] else
+            ["not known", f"no design of the family {family} was routed"])])
+    return "The cost model and its errors", ["figure", "chosen design", "error", "measured against"], rows
+
+
+def _error(found: Mapping[str, float]) -> str:
+    return f"{found['worst']:+.1%} at worst, {found['rms']:.1%} rms" if found["worst"] else "none"

@@ -42,9 +42,8 @@ def levels(experiment: Experiment) -> int:
                       "'none'; name one, or give hardware.levels")
     family = FAMILIES[device(name).family]
     if (found := family.levels(hardware.clock_mhz)) < low:
-        beside, each = family.cycle
         raise Refusal(f"hardware.clock_mhz must leave time for {low} levels of logic, on {name} at most "
-                      f"{int(1000 / (beside + low * each))} MHz, not {hardware.clock_mhz}; lower it")
+                      f"{int(family.mhz(low))} MHz, not {hardware.clock_mhz}; lower it")
     return min(found, high)
 
 

@@ -3,9 +3,11 @@
 A worker needs this very circulant, the data, and a cache folder of its own; files go with the results, so that no
 folder has to be shared. Dask gives what a lost worker had to another one, and each result comes once.
 """
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +25,11 @@ from circulant.sweep.work import Found, evaluate, failure, train
 
 __all__ = ["PATIENCE", "Task", "compute", "connected", "evaluation", "training"]
 
+ANSWER = 6
+"""Seconds within which a scheduler must answer: a command that cannot reach it ends within ten."""
+
 PATIENCE = 10
-"""Seconds within which a scheduler must answer, and after which a cluster without workers is given up."""
+"""Seconds after which a cluster without workers is given up."""
 
 FILES = ("model.pt", "training.json")
 """Files of a training that go with its result."""
@@ -138,10 +143,12 @@ def connected(address: str) -> Iterator[Any]:
     for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # What is lost is said once, below.
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+        with ThreadPoolExecutor(1) as apart:  # A notebook has a loop in this thread.
+            apart.submit(asyncio.run, _greeted(address)).result()
+        client = Client(address, timeout=ANSWER, set_as_default=False)
+    except Exception as error:  # What is no scheduler may answer anything.
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Refusal(f"--cluster must be the address of a Dask scheduler that answers within {PATIENCE} s, but "
+        raise Refusal(f"--cluster must be the address of a Dask scheduler that answers within {ANSWER} s, but "
                       f"{address} does not: {why}; start one by `dask scheduler` and workers by `dask worker ADDRESS`"
                       ) from None
     try:
@@ -149,6 +156,24 @@ def connected(address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close(timeout=2)
+
+
+async def _greeted(address: str) -> None:
+    """Exchange greetings with a scheduler.
+
+    A client that could not do so would wait for itself when it is deleted, and say so.
+
+    Raises:
+        Exception: of any kind, when it does not answer in time, or is something else.
+    """
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    try:
+        comm = await connect(address, timeout=ANSWER, **Security().get_connection_args("client"))
+    except MemoryError:  # A length of bytes that were no length.
+        raise ConnectionError("what answers is no Dask scheduler") from None
+    await comm.close()
 
 
 def _require_same(client: Any, address: str) -> None:

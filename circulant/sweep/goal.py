@@ -69,6 +69,8 @@ FIGURES = {
     "energy": _cost("nJ a step (estimate)", _energy),
     "dsps": _cost("DSP blocks", lambda row: row["dsps"], device=True),
     "block_rams": _cost("block RAMs", lambda row: row["block_rams"], device=True),
+    "luts": _cost("look-up tables (estimate)", lambda row: row["luts"], device=True),
+    "flip_flops": _cost("flip-flops (estimate)", lambda row: row["flip_flops"], device=True),
 }
 """All figures that a search can aim at or bound, by the name in its file."""
 

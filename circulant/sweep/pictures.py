@@ -16,26 +16,28 @@ __all__ = ["COSTS", "Mark", "pictures"]
 Rows = Sequence[Mapping[str, Any]]
 
 COSTS = ("weight_memory_bits", "cycles_per_step", "work", "multipliers", "memory_bits", "energy", "latency", "dsps",
-         "block_rams")
+         "block_rams", "luts", "flip_flops")
 """Figures that accuracy is shown against, where the rows have them."""
 
 Mark = tuple[str, str, Rows]
 """Points that stand out: in words, the symbol of plotly.js, the rows."""
 
 
-def pictures(rows: Rows, marks: Sequence[Mark] = ()) -> list[Picture]:
+def pictures(rows: Rows, marks: Sequence[Mark] = (), repeated: Rows = ()) -> list[Picture]:
     """The pictures of rows; failed ones are left out.
 
     Parameters:
         rows: each with ``key``, that of its experiment.
         marks: shown besides, in every picture of a front.
+        repeated: of other seeds, all with the same activations and budget, for the picture of their spread alone.
     """
     good = [row for row in rows if not row["reason"]]
     found: list[Picture] = []
     for label in dict.fromkeys(row["experiment"] for row in good):
         mine = [row for row in good if row["experiment"] == label]
         its = [(words, symbol, [row for row in some if row["experiment"] == label]) for words, symbol, some in marks]
-        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine)]
+        more = [row for row in repeated if row["experiment"] == label and not row["reason"]]
+        found += [_fronts(label, mine, its), _parallel(label, mine), _widths(label, mine, more)]
     if any("dense_weights" in row for row in good):
         found.append(_papers(good))
     return found
@@ -62,13 +64,19 @@ def _fronts(label: str, rows: Rows, marks: Sequence[Mark]) -> Picture:
                     "line": {"color": "ink", "width": 1.5}}))
         scores = [row["quantized"] for row in mine]
         choices.append(Choice(f"against {figure.words}", traces, {
-            "xaxis": {"type": "log", "title": {"text": figure.words}, "dtick": "D2", "tickformat": ",~r"},
+            "xaxis": {"type": "log", "title": {"text": figure.words}, "tickformat": ",~r",
+                      "dtick": _ticks([figure.value(row) for row in mine])},
             "yaxis": _score_axis(mine[0], scores)}))
     metric = metrics.words(rows[0]["metric"])
     return Picture(f"front-{label}", f"{label}: {metric} and what it costs", choices,
                    f"The {metric} is that of the golden model, which the hardware equals bit for bit. Hover over a "
                    "point for its figures, click it for its experiment file. The axis shows what lies near the best "
                    "points: double-click for all.")
+
+
+def _ticks(values: Sequence[float]) -> str:
+    """Ticks of a logarithmic axis in the words of plotly.js: 1, 2 and 5, or all digits where few would show."""
+    return "D1" if max(values) < 5 * min(values) else "D2"
 
 
 def _dots(rows: Rows, figure: Figure) -> list[dict[str, Any]]:
@@ -101,6 +109,8 @@ def _hover(row: Mapping[str, Any]) -> str:
     for name in COSTS:
         if FIGURES[name].known(row):
             lines += [f"{FIGURES[name].value(row):,.6g} {FIGURES[name].words}"]
+    if "mhz" in row:
+        lines.append(f"{row['cycles_per_step'] / row['mhz']:,.3g} µs at {row['mhz']:.0f} MHz (estimate)")
     if row.get("violates"):
         lines.append(f"beyond a bound: {row['violates']}")
     return "<br>".join(lines)
@@ -120,9 +130,12 @@ def _score_axis(row: Mapping[str, Any], scores: Sequence[float]) -> dict[str, An
 def _parallel(label: str, rows: Rows) -> Picture:
     """A line for each point through an axis for each setting and figure."""
     dimensions = []
-    tables = [dict(part.split("=") for part in row["block_size"].split()) if "=" in row["block_size"] else
-              {"k": row["block_size"]} for row in rows]
-    for name in dict.fromkeys(name for table in tables for name in table):
+    tables = [_table(row["block_size"]) for row in rows]
+    names = [*dict.fromkeys(name for table in tables for name in table)]
+    if len(names) > 1:  # One size for all is that of each.
+        names = [name for name in names if name != "k"]
+        tables = [dict.fromkeys(names, table["k"]) if "k" in table else table for table in tables]
+    for name in names:
         values = sorted({int(table.get(name, 1)) for table in tables})
         dimensions.append({"label": "block size" if name == "k" else f"k of {name}",
                            "values": [math.log2(int(table.get(name, 1))) for table in tables],
@@ -155,8 +168,18 @@ def _parallel(label: str, rows: Rows) -> Picture:
                    height=400, wide=True)
 
 
-def _widths(label: str, rows: Rows) -> Picture:
+def _table(block_size: str) -> dict[str, str]:
+    """A block size by its matrix; "k" stands for all."""
+    return dict(part.split("=") for part in block_size.split()) if "=" in block_size else {"k": block_size}
+
+
+def _widths(label: str, rows: Rows, repeated: Rows = ()) -> Picture:
     """The best score of each block size and width; bars span the seeds."""
+    best = "The best of all activations and budgets"
+    if repeated:  # A best of more points would be no fair one.
+        settings = {name: repeated[0][name] for name in ("activation_bits", "budget")}
+        rows = [*(row for row in rows if {name: row[name] for name in settings} == settings), *repeated]
+        best = f"With {settings['activation_bits']}-bit activations and all multipliers"
     choices, many = [], len({row["block_size"] for row in rows}) > len(PALETTE)
     for over, along, words in (("block_size", "weight_bits", "bits of a weight"),
                                ("weight_bits", "block_size", "block size")):
@@ -182,10 +205,10 @@ def _widths(label: str, rows: Rows) -> Picture:
             "xaxis": {"type": "category", "categoryorder": "array", "categoryarray": order, "title": {"text": words}},
             "yaxis": _score_axis(rows[0], scores)}))
     seeds = len({row.get("seed", 0) for row in rows})
+    about = (f"; the mean of {'up to ' * bool(repeated)}{seeds} seeds, and bars from the worst to the best."
+             if seeds > 1 else ". All are of one seed: differences of a few samples may be chance.")
     return Picture(f"widths-{label}", f"{label}: {metrics.words(rows[0]['metric'])} by block size and width", choices,
-                   "The best of all activations and budgets" + (" and of all other block sizes" if many else "") + (
-                       f"; the mean of {seeds} seeds, and bars from the worst to the best." if seeds > 1 else
-                       ". All are of one seed: differences of a few samples may be chance."))
+                   best + (" and of all other block sizes" if many else "") + about)
 
 
 def _seeds(rows: Rows) -> tuple[float, float, float, int]:
@@ -226,8 +249,8 @@ def _papers(rows: Rows) -> Picture:
                 "hovertemplate": "%{text}: %{y:.2f} points at %{x:.1f} : 1<extra>%{fullData.name}</extra>"}
                for paper in _published()]
     return Picture("papers", "What compression costs, here and in the papers", [Choice("", traces, {
-        "xaxis": {"type": "log", "title": {"text": "numbers of the dense matrices for one that is stored"},
-                  "dtick": "D2"},
+        "xaxis": {"type": "log", "title": {"text": "compression: dense numbers for one stored"},
+                  "dtick": _ticks([x for trace in traces for x in trace["x"]])},
         "yaxis": {"title": {"text": "points of the metric lost against dense"}, "zeroline": True}})],
         "Ours are before quantization, on the samples that the exploration chose by. The papers' are phone error rates "
         "on TIMIT, of larger networks: what can be compared is how the loss grows.")

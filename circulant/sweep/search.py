@@ -109,7 +109,8 @@ def _study(sweep: Sweep, space: Space, url: str) -> Study:
     except Exception as error:  # The exceptions of SQLAlchemy, of a driver that is missing, of a network.
         said = str(error).strip().splitlines()
         raise Refusal(f"search.storage must be a storage that Optuna can open and write to, but {url} cannot be used: "
-                      f"{said[0] if said else type(error).__name__}") from None
+                      f"{(said[0] if said else type(error).__name__).rstrip('.')}; end what holds it, or take another "
+                      "--out or search.storage") from None
     return study
 
 

@@ -230,7 +230,9 @@ def _weights(network: Network) -> Found:
 def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: str) -> Found:
     with extras("circulant sweep"):
         from circulant.hw import generate
+        from circulant.hw.cost_table import logic
         from circulant.hw.emit.inventory import Inventory
+        from circulant.hw.plan.families import FAMILIES
         from circulant.hw.plan.plan import each_step, layer_multiplications
         from circulant.hw.resources import inventory, latency, parts
 
@@ -260,8 +262,15 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         counted = Inventory.from_json(design.manifest["resources"]) if design else inventory(
             network, plans, max_steps=options["max_steps"], reloadable=options["reloadable"],
             profile=options["family"])
-        taken = fits(device(experiment.board.device), counted).taken
+        part = device(experiment.board.device)
+        taken = fits(part, counted).taken
         found |= {name: taken[name].used for name in ("dsps", "block_rams")}
+        found["mhz"] = FAMILIES[part.family].mhz(options["levels"])
+        if design is not None:  # Its logic was counted.
+            found |= {name: taken[name].used for name in ("luts", "flip_flops")}
+        elif not options["reloadable"]:
+            found["luts"], found["flip_flops"] = logic(network, plans, family=part.family, levels=options["levels"],
+                                                       profile=options["family"])
     if measure == "simulate":
         found["cycles_per_step"] = _simulated(
             design, vectors.first(experiment.simulation.samples))

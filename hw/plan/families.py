@@ -78,6 +78,11 @@ class Family:
         beside, each = self.cycle
         return max(0, int((1000 / mhz - beside) / each + 1e-9))
 
+    def mhz(self, levels: int) -> float:
+        """The clock that so many levels of logic between two registers leave, an estimate."""
+        beside, each = self.cycle
+        return 1000 / (beside + each * levels)
+
     def dsps(self, a: int, b: int) -> int:
         """DSP blocks of a product of a and b signed bits."""
         return self.dsp.blocks(a, b)

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw.cost_table import Candidates, CostTable
+from circulant.hw.cost_table import Candidates, CostTable, logic
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import inventory, parts
@@ -62,6 +62,7 @@ def test_drawn_candidates_cost_what_the_planner_says(table):
                 found.weight_bits[at]) == (
             max(each.cycles for each in plans), sum(each.multipliers for each in plans), demand.dsps,
             demand.block_rams, sum(memory.bits for memory in parts(made, plans).memories), weight_bits(made))
+        assert (found.luts[at], found.flip_flops[at]) == pytest.approx(logic(made, plans, family="ecp5"), rel=0.002)
 
 
 def test_each_cost_is_its_own_whatever_stands_beside_it(table):

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from circulant.boards.estimate.estimate import CLOCK_ERROR, ERRORS
-from circulant.boards.estimate.measured import TITLES, measured, words
+from circulant.boards.estimate.measured import TITLES, errors, measured, words
 
-FIGURES = json.loads((Path(__file__).parents[3] / "docs/measured/estimate.json").read_text("utf-8"))
+FOLDER = Path(__file__).parents[3] / "docs/measured"
+FIGURES, COSTS = (json.loads((FOLDER / f"{name}.json").read_text("utf-8")) for name in ("estimate", "explore"))
 
 
 def test_the_errors_are_those_that_were_measured():
@@ -16,6 +17,16 @@ def test_the_errors_are_those_that_were_measured():
         for name in TITLES:
             assert found[name] == pytest.approx(FIGURES["errors"][family][name], abs=5e-4), name
     assert measured()["clock"] == pytest.approx(FIGURES["clock"], abs=5e-4) and FIGURES["clock"]["designs"] >= 4
+
+
+def test_the_errors_of_the_cost_table_are_those_that_were_measured():
+    found, names = measured()["recurrent"], {"dsps": "dsp", "block_rams": "bram", "luts": "lut", "flip_flops": "ff"}
+    for name in TITLES:
+        its = COSTS["model_errors"][names[name]]
+        assert found["designs"] == its["designs"] >= 20
+        assert found[name] == pytest.approx({"rms": its["rms"], "worst": its["worst"]}, abs=5e-4), name
+    assert errors("ecp5", recurrent=True) == found and errors("ecp5", recurrent=False) == measured()["ecp5"]
+    assert errors("gowin", recurrent=True) is None
 
 
 def test_what_an_estimate_says_holds_all_of_them():

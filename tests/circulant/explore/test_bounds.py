@@ -18,7 +18,7 @@ CYCLES = {1: 800, 2: 420, 4: 230, 8: 130, 16: 90, 32: 90, 64: 95}
 def test_below_the_weights_do_not_fit_and_above_no_cycle_is_saved(experiment):
     found = bounds(experiment, price=priced(CYCLES, refused=(1, 2)))
     assert (found.low, found.high) == (4, 16)
-    assert found.why == ("k = 2 does not fit: it needs 32 block RAMs",
+    assert found.why == ("k = 2 is out: it needs 32 block RAMs",
                          "no larger block takes fewer than 90 cycles a step")
     assert [each.block_size for each in found.costs] == list(SIZES)
 
@@ -26,13 +26,26 @@ def test_below_the_weights_do_not_fit_and_above_no_cycle_is_saved(experiment):
 def test_a_bound_of_memory_raises_the_smallest_size(experiment):
     found = bounds(experiment, memory_bits=9000, price=priced(CYCLES))
     assert (found.low, found.high) == (8, 16)
-    assert found.why[0] == "k = 4 does not fit: it needs 16,000 memory bits, and 9,000 are allowed"
+    assert found.why[0] == "k = 4 is out: it needs 16,000 memory bits, and 9,000 are allowed"
 
 
 def test_a_network_that_fits_with_no_block_size(experiment):
     with pytest.raises(Refusal, match="Some block size must give a design that fits LFE5U-25F, but none does; that of "
-                                      "64: it needs 1 block RAMs"):
+                                      "64: it needs 1 block RAMs; take a smaller model, or a larger --device"):
         bounds(experiment, price=priced(CYCLES, refused=SIZES))
+
+
+def test_a_bound_of_cycles_raises_it_too(experiment):
+    assert (found := bounds(experiment, cycles=200, price=priced(CYCLES))).low == 8
+    assert found.why[0] == "k = 4 is out: it takes 230 cycles a step, and 200 are allowed"
+
+
+def test_limits_that_exclude_each_other(experiment):
+    with pytest.raises(Refusal, match="Some block size must give a design that fits LFE5U-25F and keeps the limits, "
+                                      "but none does; that of 64: it needs 1,000 memory bits, and 900 are allowed and "
+                                      "it takes 95 cycles a step, and 80 are allowed; relax a limit, or a larger "
+                                      "--device"):
+        bounds(experiment, memory_bits=900, cycles=80, price=priced(CYCLES))
 
 
 def test_the_cost_of_an_untrained_network_is_that_of_its_plan():

@@ -24,8 +24,8 @@ def explored(monkeypatch):
     """An exploration that is there at once: what its phases were asked."""
     seen = {}
 
-    def bounds(experiment, *, memory_bits):
-        seen["experiment"], seen["memory_bits"] = experiment, memory_bits
+    def bounds(experiment, *, memory_bits, cycles):
+        seen["experiment"], seen["memory_bits"], seen["cycles"] = experiment, memory_bits, cycles
         return Bounds(1, 16, (), ("every block size fits", "no larger block takes fewer than 90 cycles a step"))
 
     def phase_one(experiment, limits, allowed, *, deadline, jobs, show):
@@ -46,7 +46,11 @@ def explored(monkeypatch):
         seen["compared"] = row["weight_bits"], samples
         return Comparison((), (), ("Block-circulant is no wrong choice here.",))
 
-    for name, function in (("bounds", bounds), ("phase_one", phase_one), ("phase_two", phase_two),
+    def repeat(designs, count, *, jobs, show):
+        seen["seeds"] = count
+        return ()
+
+    for name, function in (("bounds", bounds), ("repeat", repeat), ("phase_one", phase_one), ("phase_two", phase_two),
                            ("compare", compare)):
         monkeypatch.setattr(module, name, function)
     return seen
@@ -70,7 +74,22 @@ def test_what_it_writes(call, explored, tmp_path):
     assert (folder / "runner-up-1" / "experiment.toml").is_file()
     assert explored["experiment"].data.held_out == 287, "a fifth of the training samples"
     assert explored["experiment"].hardware.multipliers == 0, "all of the device's"
-    assert (explored["limits"].cycles, explored["limits"].memory_bits, explored["memory_bits"]) == (400, 90000, 90000)
+    assert explored["limits"].cycles == pytest.approx(2 * 1000 / (1.5 + 4 * 1.9)), "at the estimated clock of an ECP5"
+    assert explored["limits"].memory_bits == explored["memory_bits"] == 90000
+
+
+@pytest.mark.parametrize("given", [("--mhz", "50"), ("--set", "hardware.clock_mhz=50")])
+def test_a_clock_that_is_given(call, explored, given):
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--latency-us", "2", *given)[0] == 0
+    assert explored["limits"].cycles == explored["cycles"] == 100
+    assert explored["seeds"] == 1
+
+
+def test_seeds(call, explored, tmp_path):
+    assert call("digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--seeds", "3")[0] == 0
+    assert explored["seeds"] == 3
+    page = (tmp_path / "runs" / "explore-digits-gru" / "explore.html").read_text()
+    assert "circulant explore digits-gru --accuracy-loss 0.5 --device LFE5U-25F --seeds 3" in page
 
 
 def test_json(call, explored):
@@ -85,6 +104,8 @@ def test_json(call, explored):
     (["digits-gru", "--accuracy-loss", "-1", "--device", "LFE5U-25F"], "-1.0 is not in the range 0<=x<=100"),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25"], "did you mean 'LFE5U-25F'?"),
     (["digit-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F"], "did you mean 'digits-gru'?"),
+    (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--cluster", "here"],
+     "--cluster must be the address of a Dask scheduler that answers within 6 s, but here does not"),
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--set", "training.dense=runs/x"],
      "An exploration must train its own dense baseline, as another one has seen the samples held out, but "
      "training.dense names "),

@@ -1,4 +1,7 @@
 """Phase II: which design of a model is chosen, and what is said where none keeps the limits."""
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
 from circulant.explore.bounds import sized
@@ -48,11 +51,29 @@ def test_the_design_with_the_least_cycles_within_the_limits(models):
     assert all(not designs.rows[at]["broken"] for at in designs.runners_up)
 
 
+def test_of_designs_of_equal_cost_the_most_accurate_one(models):
+    """Bits of activations are no cost, so that all of one number of weight bits are equal."""
+    designs = phase_two(models, Limits(2), evaluate=evaluator())
+    chosen = designs.rows[designs.chosen]
+    same = [row for row in designs.rows if all(row[name] == chosen[name] for name in (
+        "cycles_per_step", "multipliers", "weight_memory_bits"))]
+    assert len({row["activation_bits"] for row in same if not row["broken"]}) > 1
+    assert chosen["quantized"] == max(row["quantized"] for row in same)
+
+
 def test_the_uniform_design_is_among_them(models):
     designs = phase_two(models, Limits(0.5), evaluate=evaluator())
     uniform = designs.rows[designs.uniform]
     assert [uniform[name] for name in ("block_size", "weight_bits", "activation_bits", "multipliers")] == [
         "8", 12, 16, 28]
+
+
+def test_of_the_other_models_every_width_is_evaluated(models):
+    """That of the uniform design is there although it loses too much."""
+    models = replace(models, trained=models.trained[1:], left=models.trained[:1])
+    designs = phase_two(models, Limits(0.5), evaluate=evaluator())
+    assert [each["weight_bits"] for each in designs.rows if each["block_size"] == "8"] == [4, 5, 6, 8, 10, 12]
+    assert designs.rows[designs.uniform]["block_size"] == "8"
 
 
 def test_a_design_that_costs_in_nothing_more_than_the_uniform_one_comes_first(models):
@@ -79,6 +100,21 @@ def test_a_design_whose_logic_does_not_fit_gives_way_to_the_next(models):
             refused=[(weights, bits) for weights in range(20) for bits in range(30)]))
 
 
+def test_a_design_that_would_crowd_the_device_gives_way_where_another_does_not(models):
+    """Its logic, as it was counted in what was generated, is an estimate: it may fit, but the other one will."""
+
+    def evaluate(points, measure, full=(14, 16)):
+        return [each | ({"luts": 25000 if each["activation_bits"] in full else 20000, "flip_flops": 10000}
+                        if measure == "verilog" else {}) for each in map(row, points)]
+
+    first = phase_two(models, Limits(2), evaluate=evaluator())
+    assert first.rows[first.chosen]["activation_bits"] == 16
+    second = phase_two(models, Limits(2), evaluate=evaluate)
+    assert second.rows[second.chosen]["activation_bits"] == 12
+    third = phase_two(models, Limits(2), evaluate=partial(evaluate, full=range(20)))
+    assert third.chosen == first.chosen, "where all crowd it, the first one"
+
+
 def test_limits_that_no_design_keeps(models):
     with pytest.raises(Refusal, match=r"Some design must keep all limits, but none of \d+ does; the nearest one, with "
                                       r"12 bits of weights, 16 of activations and 28 multipliers, takes \d+ cycles, "
@@ -87,5 +123,5 @@ def test_limits_that_no_design_keeps(models):
 
 
 def test_no_design_at_all(models):
-    with pytest.raises(Refusal, match="Some design must fit, but none of 121 does: No room"):
+    with pytest.raises(Refusal, match="Some design must fit, but none of 126 does: No room"):
         phase_two(models, Limits(0.5), evaluate=lambda points, measure: [{"reason": "No room"} for _ in points])

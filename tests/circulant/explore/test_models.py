@@ -22,6 +22,7 @@ def test_a_block_size_is_doubled_while_the_accuracy_holds(experiment, trainer):
     assert sizes(models) == [(1, "8", True), (2, "16", True), (2, "32", False), (3, "gru=16 linear=32", False)]
     assert models.chosen.compression.block_size == 16
     assert [each.compression.block_size for each in models.trained] == [8, 16]
+    assert [each.compression.block_size for each in models.left] == [32, {"gru": 16, "linear": 32}]
     assert models.decisions[2].why == ("has accuracy 97.00%, 2.00 points worse than the dense 99.00%, and 0.5 may be "
                                        "lost")
     assert len(seen) == 4
@@ -30,8 +31,24 @@ def test_a_block_size_is_doubled_while_the_accuracy_holds(experiment, trainer):
 def test_it_is_halved_where_the_first_one_loses_too_much(experiment, trainer):
     train = trainer({("gru", 8): 0.97, ("gru", 4): 0.98, ("gru", 2): 0.99, ("gru", (2, 4)): 0.99}, [])
     models = phase_one(experiment, limits(1, 64), 0.5, train=train)
-    assert sizes(models) == [(1, "8", False), (2, "4", False), (2, "2", True), (3, "gru=2 linear=4", True)]
+    assert sizes(models) == [(1, "8", False), (2, "gru=8 linear=1", False), (2, "4", False),
+                             (2, "gru=4 linear=1", False), (2, "2", True), (3, "gru=2 linear=4", True)]
     assert models.chosen.compression.block_size == {"gru": 2, "linear": 4}
+
+
+def test_matrices_outside_the_recurrent_layers_are_dense_where_that_keeps_the_accuracy(experiment, trainer):
+    """Then the block size is doubled with them dense, or is the one behind that which lost too much."""
+    train = trainer({("gru", 8): 0.97, ("gru", (8, 1)): 0.989, ("gru", (16, 1)): 0.986, ("gru", (32, 1)): 0.97}, [])
+    models = phase_one(experiment, limits(1, 64), 0.5, train=train)
+    assert sizes(models) == [(1, "8", False), (2, "gru=8 linear=1", True), (2, "gru=16 linear=1", True),
+                             (2, "gru=32 linear=1", False)]
+    assert models.chosen.compression.block_size == {"gru": 16, "linear": 1}
+    train = trainer({("gru", 8): 0.97, ("gru", (8, 1)): 0.97, ("gru", 4): 0.98, ("gru", (4, 1)): 0.99}, [])
+    models = phase_one(experiment, limits(1, 64), 0.5, train=train)
+    assert sizes(models)[2:] == [(2, "4", False), (2, "gru=4 linear=1", True)]
+    models = phase_one(experiment, limits(1, 64), 0.5, train=trainer({("gru", k): 0.9 for k in (8, 4, 2)} | {
+        ("gru", 1): 0.99}, []))
+    assert sizes(models)[-2:] == [(2, "gru=2 linear=1", False), (2, "1", True)]
 
 
 def test_it_starts_at_the_smallest_size_that_fits(experiment, trainer):
@@ -50,6 +67,9 @@ def test_a_gru_takes_the_place_of_an_lstm_if_the_accuracy_holds(experiment, trai
     assert (chosen.kind, chosen.peephole, chosen.projection) == ("gru", False, 0)
     train = trainer({("lstm", 8): 0.99, ("gru", 8): 0.9}, [])
     assert phase_one(lstm, limits(8, 8), 0.5, train=train).chosen.model.kind == "lstm"
+    train = trainer({("lstm", 8): 0.9, ("lstm", (8, 1)): 0.99, ("gru", (8, 1)): 0.99}, [])
+    chosen = phase_one(lstm, limits(8, 8), 0.5, train=train).chosen
+    assert (chosen.model.kind, chosen.compression.block_size) == ("gru", {"gru": 8, "linear": 1})
 
 
 def test_a_model_without_a_design_is_not_kept(experiment, trainer):
@@ -66,10 +86,10 @@ def test_no_training_begins_after_the_time_is_over(experiment, trainer):
 
 
 def test_an_accuracy_that_no_block_size_keeps(experiment, trainer):
-    with pytest.raises(Refusal, match=r"Some block size that fits must keep the accuracy, but k = 4 has accuracy "
-                                      r"90\.00%, 9\.00 points worse than the dense 99\.00%, and 0\.5 may be lost; "
-                                      "raise --accuracy-loss, or take a larger --device"):
-        phase_one(experiment, limits(4, 8), 0.5, train=trainer({("gru", 8): 0.9, ("gru", 4): 0.9}, []))
+    with pytest.raises(Refusal, match=r"Some block size that fits must keep the accuracy, but k = gru=4 linear=1 has "
+                                      r"accuracy 90\.00%, 9\.00 points worse than the dense 99\.00%, and 0\.5 may "
+                                      "be lost; raise --accuracy-loss, or take a larger --device"):
+        phase_one(experiment, limits(4, 8), 0.5, train=trainer({("gru", k): 0.9 for k in (8, (8, 1), 4, (4, 1))}, []))
 
 
 def test_a_training_that_fails(experiment):

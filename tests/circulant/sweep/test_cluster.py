@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
@@ -158,12 +159,30 @@ def test_a_cluster_that_loses_all_its_workers(tasks, tmp_path):
 
 
 def test_an_address_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    monkeypatch.setattr(cluster, "ANSWER", 1)
     began = time.monotonic()
     with pytest.raises(Refusal, match=r"--cluster must be the address of a Dask scheduler that answers within 1 s, but "
                                       r"tcp://127\.0\.0\.1:1 does not: .*; start one by `dask scheduler`"):
         list(compute("tcp://127.0.0.1:1", {}))
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("answer", "why"), [(b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers is no Dask scheduler"),
+                                              (b"", "")])
+def test_what_answers_is_no_scheduler(monkeypatch, answer, why):
+    """A page of the dashboard, a port that closes at once."""
+    monkeypatch.setattr(cluster, "ANSWER", 1)
+    with socketserver.TCPServer(("127.0.0.1", 0), type("Other", (socketserver.BaseRequestHandler,), {
+            "handle": lambda self: self.request.sendall(answer)})) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(Refusal, match=rf"--cluster must be the address of a Dask scheduler .* does not: {why}"):
+            list(compute(f"tcp://127.0.0.1:{server.server_address[1]}", {}))
+        server.shutdown()
+
+
+def test_an_address_without_a_port():
+    with pytest.raises(Refusal, match="but nonsense does not: missing port number in address 'nonsense'; start one"):
+        list(compute("nonsense", {}))
 
 
 def test_workers_of_another_circulant_are_refused(three, monkeypatch):

@@ -105,10 +105,31 @@ def test_the_spread_of_seeds(rows):
     assert "the mean of 2 seeds" in picture.note
 
 
+def test_a_spread_of_rows_that_were_repeated_is_one_of_like_points(rows):
+    """Of the first seed only points with the same activations and budget count, or the best of more would be better."""
+    some = [row for row in keyed(rows) if row["experiment"] == "two" and not row["reason"]]
+    like = {name: some[0][name] for name in ("activation_bits", "budget")}
+    more = [{**some[0], "seed": 1, "quantized": 0.5}]
+    picture = next(each for each in pictures([*some, {**some[0], "budget": 1, "quantized": 1.0}], (), more)
+                   if each.name == "widths-two")
+    trace = next(each for each in picture.choices[0].traces if each["name"] == f"k = {some[0]['block_size']}")
+    at = trace["x"].index(str(some[0]["weight_bits"]))
+    assert trace["y"][at] == pytest.approx((some[0]["quantized"] + 0.5) / 2)
+    assert f"With {like['activation_bits']}-bit activations and all multipliers; the mean of up to 2" in picture.note
+
+
 def test_the_front_is_drawn_through_what_nothing_beats(rows):
     picture = next(each for each in pictures(keyed(rows)) if each.name == "front-one")
     line = picture.choices[0].traces[-1]
     assert line["name"] == "front" and line["x"] == sorted(line["x"]) and line["y"] == sorted(line["y"])
+
+
+def test_parallel_coordinates_have_an_axis_for_each_matrix(rows):
+    """A row with one block size for all has it for each."""
+    some = [{**rows[0], "reason": "", **rows[-1], "block_size": size} for size in ("8", "gru=4 linear=2")]
+    trace = next(each for each in pictures(keyed(some)) if each.name.startswith("parallel")).choices[0].traces[0]
+    assert [(each["label"], each["values"]) for each in trace["dimensions"][:2]] == [
+        ("k of gru", [3.0, 2.0]), ("k of linear", [3.0, 1.0])]
 
 
 def test_many_block_sizes_are_told_apart_by_colour(rows):

@@ -1,0 +1,52 @@
+"""The spread of seeds: the chosen model and the uniform one, trained again from other random numbers."""
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from circulant.experiment import Experiment
+from circulant.explore.designs import UNIFORM, WEIGHTS, Designs, Evaluate
+from circulant.progress import Show, silent
+from circulant.sim.metrics import shown
+from circulant.sweep.point import Point
+from circulant.sweep.run import Jobs, Row, run
+
+__all__ = ["repeat", "said"]
+
+
+def repeat(designs: Designs, count: int, *, jobs: Jobs = 1, show: Show = silent, evaluate: Evaluate | None = None
+           ) -> tuple[Row, ...]:
+    """The rows of the chosen and the uniform model at all bits of weights, with all multipliers, of each further seed.
+
+    Parameters:
+        count: seeds in all, that of the exploration among them.
+        evaluate: the rows of points by a measure; the default is `circulant.sweep.run.run`.
+    """
+    evaluate = evaluate or (lambda points, measure: run(points, measure=measure, jobs=jobs, show=show))
+    models = [designs.points[at].experiment for at in dict.fromkeys((designs.chosen, designs.uniform))
+              if at is not None]
+    return tuple(evaluate([*_points(models, count)], "plan")) if count > 1 else ()
+
+
+def _points(models: Sequence[Experiment], count: int) -> Iterator[Point]:
+    for model in models:
+        for seed in range(model.training.seed + 1, model.training.seed + count):
+            for bits in WEIGHTS:
+                yield Point(f"{model.name}, seed {seed}", replace(
+                    model, training=replace(model.training, seed=seed), hardware=replace(model.hardware, multipliers=0),
+                    quantization=replace(model.quantization, weight_bits=bits, activation_bits=UNIFORM[2])))
+
+
+def said(designs: Designs, rows: Sequence[Row]) -> list[str]:
+    """A sentence on the scores of each model over the seeds, at the bits of weights that it has as a design."""
+    found = []
+    for words, at in (("The chosen", designs.chosen), ("The uniform", designs.uniform)):
+        its = None if at is None else designs.rows[at]
+        mine = [row for row in rows if its and not row["reason"]
+                and (row["block_size"], row["weight_bits"]) == (its["block_size"], its["weight_bits"])]
+        if its and mine:
+            scores = sorted(row["quantized"] for row in (its, *mine))
+            mean = sum(scores) / len(scores)
+            dense = ", ".join(shown(row["metric"], row["dense"]) for row in (its, *mine))
+            found.append(f"{words} model (k = {its['block_size']}, {its['weight_bits']} bits) has "
+                         f"{shown(its['metric'], scores[0])} to {shown(its['metric'], scores[-1])} over {len(scores)} "
+                         f"seeds, {shown(its['metric'], mean)} on average (dense {dense}).")
+    return found

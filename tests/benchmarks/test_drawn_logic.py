@@ -1,0 +1,36 @@
+"""Candidates whose logic Yosys counted: factors are fitted to some, and show their error on others."""
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from benchmarks import explore
+from benchmarks.drawn_logic import FAMILY, PARTS, candidates, fit, read
+from circulant.hw.cost_table import RECURRENT
+
+
+def test_candidates_are_the_same_each_time_and_others_of_another_seed():
+    first, again, others = (list(islice(candidates(seed), 40)) for seed in (26, 26, 27))
+    assert first == again and not set(first) & set(others)
+
+
+def test_no_candidate_is_fitted_and_held_out():
+    rows = read()
+    assert {name: len(each) for name, each in rows.items()} == {name: count for name, (_, count) in PARTS.items()}
+    assert rows["fitted"] and len(rows["held_out"]) >= 20
+    assert not any(row["candidate"] == other["candidate"] for row in rows["fitted"] for other in rows["held_out"])
+
+
+def test_the_estimate_of_a_candidate_that_was_held_out(monkeypatch):
+    """The worst one; ``python -m benchmarks explore`` has all."""
+    some = {"held_out": read()["held_out"][20:21]}
+    monkeypatch.setattr(explore, "read", lambda: some)
+    errors = explore.errors()
+    assert not errors["dsp"].any() and not errors["bram"].any()
+    assert np.abs([errors["lut"], errors["ff"]]).max() < 0.15
+
+
+@pytest.mark.soak
+def test_factors_are_those_of_the_fit():
+    luts, flip_flops = RECURRENT[FAMILY]
+    assert fit() == {"luts": pytest.approx(luts, abs=2e-3), "flip_flops": pytest.approx(flip_flops, abs=2e-3)}

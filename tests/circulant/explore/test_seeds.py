@@ -1,0 +1,40 @@
+"""The spread of seeds: which points are evaluated again, and what is said of them."""
+from circulant.explore.bounds import sized
+from circulant.explore.designs import Designs
+from circulant.explore.seeds import repeat, said
+from circulant.sweep.point import Point
+
+ROW = {"reason": "", "metric": "accuracy", "higher_is_better": True, "dense": 0.99}
+
+
+def designs(experiment):
+    points = [Point("digits-gru", sized(experiment, k)) for k in (16, 8)]
+    rows = [ROW | {"block_size": "16", "weight_bits": 5, "quantized": 0.98},
+            ROW | {"block_size": "8", "weight_bits": 12, "quantized": 0.97}]
+    return Designs(tuple(rows), 0, (), 1, tuple(points))
+
+
+def test_all_widths_of_the_chosen_and_the_uniform_model_from_each_further_seed(experiment):
+    seen = []
+    repeat(designs(experiment), 3, evaluate=lambda points, measure: seen.extend(points) or [])
+    assert {(point.block_size, point.experiment.training.seed) for point in seen} == {
+        ("16", 1), ("16", 2), ("8", 1), ("8", 2)}
+    assert len(seen) == 4 * 6 and {point.experiment.quantization.activation_bits for point in seen} == {16}
+
+
+def test_of_one_seed_nothing_is_repeated(experiment):
+    assert repeat(designs(experiment), 1, evaluate=lambda points, measure: points) == ()
+
+
+def test_what_is_said(experiment):
+    """Each model at the bits of weights of its design; a training that failed has no score."""
+    rows = [ROW | {"block_size": "16", "weight_bits": 5, "quantized": 0.96, "dense": 0.985},
+            ROW | {"block_size": "16", "weight_bits": 4, "quantized": 0.5},
+            ROW | {"block_size": "8", "weight_bits": 12, "quantized": 0.975},
+            ROW | {"block_size": "8", "weight_bits": 12, "reason": "no memory"}]
+    assert said(designs(experiment), rows) == [
+        "The chosen model (k = 16, 5 bits) has 96.00% to 98.00% over 2 seeds, 97.00% on average (dense 99.00%, "
+        "98.50%).",
+        "The uniform model (k = 8, 12 bits) has 97.00% to 97.50% over 2 seeds, 97.25% on average (dense 99.00%, "
+        "99.00%)."]
+    assert said(designs(experiment), ()) == []
