@@ -45,9 +45,9 @@ OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
 def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic.cells") / "libraries.toml").read_text("utf-8")
-    return {name: Known(entry["title"], tuple(entry["files"]), float(entry["mhz"]), tuple(entry["dont_use"]),
-                        pdk=entry["pdk"], cells=entry["cells"],
-                        fast_sums=entry["fast_sums"], buffered=entry["buffered"]) for name, entry in tomllib.loads(text).items()}
+    return {name: Known(**entry | {"files": tuple(entry["files"]), "mhz": float(entry["mhz"]),
+                                   "dont_use": tuple(entry["dont_use"])})
+            for name, entry in tomllib.loads(text).items()}
 
 
 def library(names: tuple[str, ...]) -> tuple[Library, Known]:
