@@ -127,7 +127,8 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         if not gates:
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
-    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums)
+    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums,
+                        buffered=known.buffered)
     work = out / "work"
     netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
     show("buffering", 0, 0)

@@ -25,8 +25,8 @@ from circulant.boards.tools import YOSYS, find, run
 __all__ = ["Settings", "lean", "mapped", "yosys"]
 
 UNBUFFERED = "Buffering could not be completed"
-"""A line of ABC where its buffers of a whole design grew without an end, as with sg13g2: then it maps without them, and
-sizing is left to `circulant.boards.asic.sizing`."""
+"""A line of ABC where its buffers of a whole design grew without an end: then it maps without them, and sizing is
+left to `circulant.boards.asic.sizing`."""
 
 GATED = 3
 """Flip-flops that one clock gate must serve at least: it is as large as so many multiplexers."""
@@ -45,6 +45,7 @@ class Settings:
         scan: leave room for scan flip-flops.
         dont_use: patterns of cells that are left alone.
         fast_sums: sums of what a memory gives are mapped apart.
+        buffered: ABC buffers and sizes all, not only arithmetic that is apart.
     """
 
     mhz: float
@@ -52,6 +53,7 @@ class Settings:
     scan: bool = False
     dont_use: tuple[str, ...] = ()
     fast_sums: bool = True
+    buffered: bool = True
 
     @property
     def period(self) -> float:
@@ -115,7 +117,7 @@ def mapped(design: Path, described: dict[str, Any], work: Path, library: Library
     (work / "separated.json").write_text(json.dumps(netlist))
     show("mapping", 0, 0, f"to {library.name}")
     libraries = lean(library, work, settings.dont_use)
-    for whole in (True, False):
+    for whole in (settings.buffered, False):
         yosys(work, script(top, libraries, library, settings, memories=memories, apart=bool(apart), whole=whole),
               f"mapping of {design} to {library.name}")
         if UNBUFFERED not in (work / "mapping.log").read_text():

@@ -24,6 +24,7 @@ class Known:
         dont_use: patterns of cells that mapping leaves alone.
         pdk, cells: names of process and cells in LibreLane; empty where it does not know them.
         fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
+        buffered: ABC buffers and sizes a whole design; else its products alone.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Known:
     pdk: str
     cells: str
     fast_sums: bool = True
+    buffered: bool = True
 
 
 OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
@@ -43,9 +45,9 @@ OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")
 def known() -> dict[str, Known]:
     """The libraries that are known by name."""
     text = (resources.files("circulant.boards.asic.cells") / "libraries.toml").read_text("utf-8")
-    return {name: Known(entry["title"], tuple(entry["files"]), float(entry["mhz"]), tuple(entry["dont_use"]),
-                        pdk=entry["pdk"], cells=entry["cells"],
-                        fast_sums=entry["fast_sums"]) for name, entry in tomllib.loads(text).items()}
+    return {name: Known(**entry | {"files": tuple(entry["files"]), "mhz": float(entry["mhz"]),
+                                   "dont_use": tuple(entry["dont_use"])})
+            for name, entry in tomllib.loads(text).items()}
 
 
 def library(names: tuple[str, ...]) -> tuple[Library, Known]:

@@ -73,12 +73,17 @@ def tables(netlist: Netlist, library: Library, memories: list[Memory]) -> Tables
         for name in ready:
             _enable(made, netlist.instances[name], waiting.pop(name), clocks)
     parsed_of: dict[str, Function] = {}
+    for instance in netlist.instances.values():  # What ties a pin high or low is a constant.
+        tie = library.cells.get(instance.cell)
+        if tie is not None and not tie.inputs:
+            made.number |= {instance.pins[pin][0]: int(value) for pin in tie.outputs if instance.pins.get(pin)
+                            and (value := parsed(tie.pins[pin].function).sign) in "01"}
     for name, instance in netlist.instances.items():
         cell = library.cells.get(instance.cell)
         if cell is None:
             memory = next(memory for memory in memories if memory.instance == name)
             made.memories.append(_memory(made, memory, instance))
-        elif not cell.gating:
+        elif not cell.gating and cell.inputs:
             _cell(made, name, instance, cell, clocks=clocks, parsed_of=parsed_of)
     made.ports = [f"{name} {len(nets)} {' '.join(str(made.net(net)) for net in nets)}"
                   for name, (_, nets) in netlist.ports.items()]

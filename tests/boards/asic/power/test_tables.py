@@ -77,6 +77,21 @@ def test_a_macro_gives_its_word_a_cycle_later(player, tmp_path):
     assert outputs[2:] == ["0", "1", "0", "1"]
 
 
+def test_what_is_tied_is_a_constant(tmp_path):
+    library, netlist = tiny.read(tmp_path), made()
+    cell = library.cells["DFF_1"]
+    assert cell.sequential is not None
+    library.cells["DFF_1"] = replace(cell, sequential=replace(cell.sequential, clear="!D"))
+    for name in ("first", "second"):
+        netlist.instances[name].pins["D"] = [20]
+    netlist.instances["tie"] = Instance("HIGH", {"Y": [20]})
+    found = tables(netlist, library, [])
+    assert found.number[20] == 1 and len(found.gates) == 4  # Two states, the inverter, the sum.
+    del netlist.instances["tie"]
+    with pytest.raises(Refusal, match=r"^Asynchronous inputs of a netlist must be constant to be played, but DFF_1 \("):
+        tables(netlist, library, [])
+
+
 def test_what_cannot_be_played_is_refused(tmp_path):
     library, netlist = tiny.read(tmp_path), made()
     netlist.instances["second"].pins["CK"] = [10]
