@@ -291,8 +291,8 @@ class Lowering:
         known = {} if self._judging else {f"{name}.{role}": grid for role, grid in grids.items() if grid is not None}
         sizes = block_sizes(node.module) if node.module is not None else {"": node.options["constraint"].block_size}
         if known and set(sizes.values()) != {1}:
-            raise Refusal(f"A layer whose weights have a quantizer must be dense, as one of blocks stores spectra in "
-                          f"place of weights, but {name!r} has blocks of {max(sizes.values())}; import it without "
+            raise Refusal(f"A layer whose weights have a quantizer must be dense, as one of blocks stores spectra "
+                          f"instead of weights, but {name!r} has blocks of {max(sizes.values())}; import it without "
                           "quantizers: from_onnx(path, x, quantizers=False)")
         self.grids |= known
 

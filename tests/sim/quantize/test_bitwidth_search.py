@@ -143,7 +143,7 @@ def test_refusals(changes, message):
 def test_data_that_never_exercises_a_tensor():
     x = samples.data(GRU)[:, :1]
     with pytest.raises(Refusal, match=r"^Calibration data must exercise every tensor whose width is chosen, but "
-                                      r"gru\.recurrent_product\.input, .* are always zero; give data like the data"):
+                                      r"gru\.recurrent_product\.input, .* are always zero; give representative data$"):
         search_bitwidths(GRU, calibrate(GRU, x), START, judged(GRU, x), budget=5.0)
 
 

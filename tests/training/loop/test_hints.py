@@ -122,7 +122,7 @@ def test_no_layers_to_listen_to_are_refused_before_any_work(kind):
 
 
 def test_hints_need_a_distillation():
-    with pytest.raises(Refusal, match=r"hints must be 0 where training\.distillation is, not 0\.5"):
+    with pytest.raises(Refusal, match=r"hints must be 0 if training\.distillation is 0, not 0\.5"):
         TrainingSettings(hints=0.5)
 
 
