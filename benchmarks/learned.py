@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from circulant.experiment import Experiment, load
 from circulant.report.plots import COLORS, png, style
@@ -90,6 +91,9 @@ def picture(figures: dict[str, Any], path: Path) -> None:
                               for name in ("weight_memory_bits", "quantized")])
             axes.plot(*zip(*sorted(means), strict=True), color=color, label=way)
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         axes.yaxis.set_major_formatter(lambda y, _: shown("accuracy", y, 1))
         axes.set_xlabel("weight bits, 12 bits each", fontsize=8)
         axes.legend(frameon=False, fontsize=8)
