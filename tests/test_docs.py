@@ -115,12 +115,12 @@ def test_commands_parse(line):
         load("digits-gru", context.params.get("overrides", ()))
 
 
-TO_VERILOG = DOCS / "tutorials" / "own-model.md"
-"""Builds a simulator; `make users` runs it."""
+LONGEST = [DOCS / "tutorials" / name for name in ("own-model.md", "choosing-sizes.md")]
+"""Pages whose programs build a simulator or train several models; `make users` runs them."""
 
 
 @pytest.mark.parametrize("page", [
-    pytest.param(page, id=name(page), marks=[pytest.mark.soak] * (page == TO_VERILOG))
+    pytest.param(page, id=name(page), marks=[pytest.mark.soak] * (page in LONGEST))
     for page in (*sorted(DOCS.glob("tutorials/*.md")), DOCS / "training.md") if blocks(page, "python")])
 def test_programs_of_the_pages_run(page, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error", "-c", "\n".join(blocks(page, "python"))], cwd=tmp_path,

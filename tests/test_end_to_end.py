@@ -124,7 +124,7 @@ def test_the_files_belong_together(whole):
     pytest.param("gru_weights_0_0.hex", 0, 0, id="weight of the GRU"),
     pytest.param("linear_weights_0_0.hex", 0, 0, id="weight of the classifier", marks=pytest.mark.soak),
     pytest.param("gru_sigmoid.hex", 15, 20, id="entry of the sigmoid", marks=pytest.mark.soak),
-    pytest.param("gru_tanh.hex", 20, 20, id="entry of the tanh"),
+    pytest.param("gru_tanh.hex", 20, 20, id="entry of the tanh", marks=pytest.mark.soak),
 ])
 def test_one_flipped_bit_of_a_memory_image_is_found(copy, capsys, image, line, bit):
     flip(copy / "hardware" / image, line, bit)

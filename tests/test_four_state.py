@@ -93,8 +93,9 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
     assert found.words >= (2 + 2 + 2) * network.outputs
 
 
-GATED = [("the GRU of digits-gru", {"levels": 6}), ("an LSTM with projection and peepholes", {}),
-         pytest.param("LeNet-5, smaller", {}, marks=pytest.mark.soak)]
+GATED = [("the GRU of digits-gru", {"levels": 6}), *(
+    pytest.param(name, {}, marks=pytest.mark.soak)
+    for name in ("an LSTM with projection and peepholes", "LeNet-5, smaller"))]
 """Networks whose clocks stop: with and without registers in front of products; lines and pools of images."""
 
 

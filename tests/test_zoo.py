@@ -51,8 +51,8 @@ def test_it_exports_exactly(name):
         assert np.array_equal(Emulator(network).run_integers(vectors.inputs), vectors.outputs)
 
 
-@pytest.mark.parametrize("name", [name if name == "dpd_gru" else pytest.param(name, marks=pytest.mark.soak)
-                                  for name in EXAMPLES])
+@pytest.mark.soak
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_exact_under_verilator(name, tmp_path, monkeypatch, capsys):
     """From the model to its end, as a reader would run it; ResNet-8 takes the longest."""
     monkeypatch.chdir(tmp_path)
@@ -89,6 +89,7 @@ def test_a_kind_is_exact_under_verilator(name, tmp_path):
     assert (check.mismatches, check.words) == (0, network.vectors(x.numpy()).outputs.size)
 
 
+@pytest.mark.soak
 def test_activations_under_verilator(tmp_path):
     """Functions of every form behind images and vectors, in one design."""
     torch.manual_seed(0)
