@@ -1,23 +1,28 @@
 """Mutants planted and caught, design by design; survivors proved equivalent, or listed with what is known of them."""
+import hashlib
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from benchmarks.designs import DESIGNS as SHAPES
 from benchmarks.designs import Shape, network
-from benchmarks.mutation import equivalence
-from benchmarks.mutation.mutants import mutants, schemata
-from benchmarks.mutation.play import Checker
+from benchmarks.mutation.extreme import extreme
+from benchmarks.mutation.mutants import Mutant, mutants, schemata
+from benchmarks.mutation.play import Checker, Images
+from benchmarks.mutation.record import FOLDER, Record
 from circulant.hw import generate
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.exercise import exercise
 from circulant.sim.golden.network import Network
+from circulant.sim.vectors import Vectors
 
 __all__ = ["DESIGNS", "measure", "of_design"]
 
@@ -27,96 +32,155 @@ DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 MEMORY = 0.06
 """Share of the mutants that are bits of memory images."""
 
+OTHERS = 2
+"""Networks of extreme weights that have the same Verilog, see `benchmarks.mutation.extreme`."""
+
 SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
 """Sequences of data, their steps, images of data, and drawn sequences; of images as many are drawn as there are."""
 
 
 @dataclass(frozen=True)
-class Survivor:
-    """A mutant that nothing caught, and what is known of it."""
+class Flipped:
+    """An image of a memory with one bit changed.
 
-    mutant: str
-    reason: str
+    Parameters:
+        place: line and digit in the file.
+        text: the changed file.
+    """
+
+    name: str
+    place: str
+    text: str
+
+    @classmethod
+    def drawn(cls, manifest: Manifest, rng: np.random.Generator) -> Self:
+        path = manifest.images[int(rng.integers(len(manifest.images)))]
+        lines = path.read_text().splitlines()
+        at = int(rng.choice([n for n, line in enumerate(lines) if line.strip() and not line.startswith(("//", "@"))]))
+        word = lines[at].strip()
+        digit, bit = int(rng.integers(len(word))), int(rng.integers(4))
+        lines[at] = word[:digit] + f"{int(word[digit], 16) ^ 1 << bit:x}" + word[digit + 1:]
+        return cls(path.name, f"line {at + 1}, digit {digit}, bit {bit}", "\n".join(lines) + "\n")
+
+    def __str__(self) -> str:
+        return f"memory: {self.name}, {self.place}"
 
 
 def measure(names: tuple[str, ...], *, count: int, seed: int = 0, prove: bool = True,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Mutants of some designs: figures of each, and a table.
 
+    What became of each mutant is kept in `FOLDER`: a run that is interrupted goes on where it stopped.
+
     Parameters:
         count: mutants of each design.
-        prove: whether Yosys is asked about survivors.
+        prove: whether survivors are to be proved equivalent.
         note: told each survivor.
     """
     found = {}
     for name in names:
         note(name)
         made = network(name)
-        found[name] = of_design(made, SHAPES[name], count=count, seed=seed, prove=prove, note=note)
+        found[name] = of_design(made, SHAPES[name], count=count, seed=seed, prove=prove, note=note, folder=FOLDER)
     table = {name: f"{row['planted']} planted, {row['caught']} caught, {row['equivalent']} proved equivalent, "
                    f"{len(row['survivors'])} others; {row['seconds']:.0f} s" for name, row in found.items()}
     return {"benchmark": "mutation", "table": table, "designs": found}
 
 
 def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool,
-              note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+              note: Callable[[str], None] = lambda text: None, folder: Path | None = None) -> dict[str, Any]:
     """The figures of one design.
 
     Parameters:
         shape: its hardware options.
+        folder: of the record; None keeps none.
     """
     start, rng = time.perf_counter(), np.random.default_rng(seed)
-    image = made.flow.grid is not None
-    size = (IMAGES if image else SEQUENCES, *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
-    vectors = made.vectors(rng.normal(0, 0.5, size))
-    drawn = exercise(made, IMAGES if image else DRAWN, steps=STEPS).vectors
-    with tempfile.TemporaryDirectory(prefix="circulant-mutation-") as folder:
-        manifest = Manifest.load(generate(made, **shape.options).write(Path(folder) / "design"))
-        verilog = "".join(path.read_text() for path in manifest.verilog)
+    with tempfile.TemporaryDirectory(prefix="circulant-mutation-") as temporary:
+        subject = Subject(made, shape, Path(temporary), seed)
         in_memory = round(count * MEMORY)
-        planted = mutants(verilog, count - in_memory, seed)
-        checker = Checker(manifest, schemata(verilog, planted, manifest.top), vectors, drawn)
-        built = time.perf_counter() - start
-        by, kinds, equal, survivors = Counter[str](), Counter[str](), 0, []
-        try:
-            for mutant in planted:
-                verdict = checker.verdict(mutant.number)
-                if verdict.caught:
-                    by[verdict.caught] += 1
-                    kinds[mutant.kind] += 1
-                elif prove and equivalence.available() and equivalence.equivalent(verilog, mutant):
-                    equal += 1
-                    note(f"equivalent: {mutant}")
-                else:
-                    survivors.append(Survivor(str(mutant), "its value differs, and nothing that is seen depends on it"
-                                              if verdict.infected else "its value never differs in any run"))
-                    note(f"survived: {survivors[-1]}")
-            for _ in range(in_memory):
-                name, text, place = _flipped(manifest, rng)
-                verdict = checker.verdict(0, {name: text})
-                if verdict.caught:
-                    by[verdict.caught] += 1
-                    kinds["memory"] += 1
-                else:
-                    survivors.append(Survivor(f"memory: {name}, {place}", "no word that is seen depends on it"))
-                    note(f"survived: {survivors[-1]}")
-        finally:
-            checker.close()
-    return {"planted": len(planted) + in_memory, "caught": sum(by.values()), "equivalent": equal,
-            "caught_by": dict(by), "caught_of": dict(kinds),
-            "planted_of": dict(Counter(each.kind for each in planted)) | {"memory": in_memory},
-            "survivors": [vars(each) for each in survivors], "seconds_build": built,
+        planted = mutants(subject.verilog, count - in_memory, seed)
+        flipped = [Flipped.drawn(subject.manifest, rng) for _ in range(in_memory)]
+        text = schemata(subject.verilog, planted, subject.manifest.top)
+        record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None)
+        with closing(_Lazy(partial(subject.checker, text))) as lazy:
+            places: list[tuple[Mutant | Flipped, int, Images]] = [
+                *((each, each.number, {}) for each in planted),
+                *((each, 0, {each.name: each.text}) for each in flipped)]
+            verdicts = []
+            for n, (each, number, images) in enumerate(places, 1):
+                verdicts.append(record.get(f"{n}: {each}", partial(lazy.verdict, number, images)))
+                if not verdicts[-1]["caught"]:
+                    note(f"survived: {each}; its value {'differs' if verdicts[-1]['infected'] else 'never differs'}")
+    by = Counter(each["caught"] for each in verdicts if each["caught"])
+    rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
+    survivors = [{"mutant": str(each), "reason": "its value differs, and nothing that is seen depends on it"
+                  if verdict["infected"] else "its value never differs in any run"}
+                 for each, verdict in rows if not verdict["caught"]]
+    return {"planted": len(rows), "caught": sum(by.values()), "equivalent": 0, "caught_by": dict(by),
+            "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict["caught"])),
+            "planted_of": dict(Counter(_kind(each) for each, _ in rows)), "survivors": survivors,
             "seconds": time.perf_counter() - start}
 
 
-def _flipped(manifest: Manifest, rng: np.random.Generator) -> tuple[str, str, str]:
-    """Name and text of an image with one bit changed, and where."""
-    path = manifest.images[int(rng.integers(len(manifest.images)))]
-    lines = path.read_text().splitlines()
-    at = int(rng.choice([n for n, line in enumerate(lines) if line.strip() and not line.startswith(("//", "@"))]))
-    digit, bit = int(rng.integers(len(lines[at].strip()))), int(rng.integers(4))
-    word = lines[at].strip()
-    lines[at] = word[:digit] + f"{int(word[digit], 16) ^ 1 << bit:x}" + word[digit + 1:]
-    return path.name, "\n".join(lines) + "\n", f"line {at + 1}, digit {digit}"
+class Subject:
+    """A design that mutants are planted in, and what is played through it."""
+
+    def __init__(self, made: Network, shape: Shape, folder: Path, seed: int) -> None:
+        self._made, self._shape, self._folder, self._seed = made, shape, folder, seed
+        self.manifest = Manifest.load(generate(made, **shape.options).write(folder / "design"))
+        self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
+
+    def hash(self, text: str) -> str:
+        """Of the Verilog with mutants, and of the images."""
+        whole = hashlib.sha256(text.encode())
+        for path in self.manifest.images:
+            whole.update(path.read_bytes())
+        return whole.hexdigest()[:16]
+
+    def checker(self, text: str) -> Checker:
+        """A simulator of the Verilog with mutants."""
+        made, rng = self._made, np.random.default_rng(self._seed)
+        image = made.flow.grid is not None
+        size = (IMAGES if image else SEQUENCES,
+                *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
+        vectors = made.vectors(rng.normal(0, 0.5, size))
+        return Checker(self.manifest, text, vectors, self._drawn(made), [self._other(n) for n in range(OTHERS)])
+
+    def _drawn(self, made: Network) -> Vectors:
+        return exercise(made, IMAGES if made.flow.grid is not None else DRAWN, steps=STEPS).vectors
+
+    def _other(self, n: int) -> tuple[Manifest, Vectors]:
+        """The design of a network of extreme weights, and samples.
+
+        Raises:
+            AssertionError: when its Verilog is another one.
+        """
+        other = extreme(self._made, n)
+        folder = generate(other, **self._shape.options).write(self._folder / f"other_{n}")
+        manifest = Manifest.load(folder)
+        assert self.verilog == "".join(path.read_text() for path in manifest.verilog), "weights are in images alone"
+        return manifest, self._drawn(other)
 
 
+class _Lazy:
+    """A checker that is made when it is needed first."""
+
+    def __init__(self, make: Callable[[], Checker]) -> None:
+        self._make, self._made = make, False
+
+    def verdict(self, number: int, images: Images) -> dict[str, Any]:
+        return asdict(self._checker.verdict(number, images))
+
+    def close(self) -> None:
+        if self._made:
+            self._checker.close()
+
+    @cached_property
+    def _checker(self) -> Checker:
+        self._made = True
+        return self._make()
+
+
+def _kind(each: Mutant | Flipped) -> str:
+    return each.kind if isinstance(each, Mutant) else "memory"
