@@ -4,14 +4,13 @@ First nothing is told apart; each register that may then differ in the next cycl
 finds, is told apart from then on. It ends where no other register, memory or output differs in any cycle, which is a
 proof, or where an output does.
 """
-import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.formal.aig import FALSE, TRUE, Aig
+from benchmarks.formal.aig import FALSE, Aig
 from benchmarks.formal.check import abc
 from benchmarks.formal.netlist import Bit
 from benchmarks.formal.twin import Machine, Twin
@@ -37,8 +36,7 @@ class Answer:
     apart: int
 
 
-def same(machine: Machine, changed: Mapping[Bit, int], *, seconds: float = 60.0,
-         name: Callable[[Bit], str] = str) -> Answer:
+def same(machine: Machine, changed: Mapping[Bit, int], *, seconds: float = 60.0) -> Answer:
     """Whether the twin in which the nets ``changed`` have those literals is the same as the circuit.
 
     Both begin with the same contents in the registers that are not told apart, with any in the others, and with a
@@ -70,74 +68,116 @@ def _searched(machine: Machine, twin: Twin, own: Mapping[Bit, int], seconds: flo
     """What differs at the end of a path; None where there is none; empty where the time was too short."""
     real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in machine.control | own.keys()}
     real |= {literal: twin.follows[bit] for bit, literal in own.items()}
+    bad = machine.aig.any(twin.differs.values())
     with tempfile.TemporaryDirectory(prefix="circulant-twin-") as temporary:
         folder = Path(temporary)
-        inputs, latches = _write(machine.aig, folder / "twin.aig", machine.aig.any(twin.differs.values()), real,
-                                 machine.begun)
-        said = abc(f"read twin.aig; pdr -T {seconds:.0f}; write_cex -a path.cex", folder, seconds + 10)
-        if "Property proved" in said or re.search(r"proved|UNSAT", said):
+        variables, text = cone(machine.aig, bad, real, machine.begun)
+        (folder / "twin.aig").write_bytes(text)
+        said = abc(f"read twin.aig; pdr -T {seconds:.0f}; write_cex -a path.cex", folder, seconds + 20)
+        if "Property proved" in said:
             return None
         if not (folder / "path.cex").is_file():
             return set()
-        frames = [line for line in (folder / "path.cex").read_text().splitlines() if re.fullmatch(r"[01x]*", line)]
-    return _differs(machine, twin, inputs, latches, frames)
+        lines = (folder / "path.cex").read_text().splitlines()
+    values = _walked(machine, variables, real, [line for line in lines if line and set(line) <= set("01")])
+    return {key for key, literal in twin.differs.items() if values(literal)}
 
 
-def _write(aig: Aig, path: Path, bad: int, real: Mapping[int, int], begun: int) -> tuple[list[int], list[int]]:
-    """The cone of a literal as a binary AIGER file.
+def _walked(machine: Machine, variables: list[int], real: Mapping[int, int], lines: list[str]
+            ) -> Callable[[int], bool]:
+    """The values of literals in the last cycle of a path: the verdict, the state at first, and inputs by cycle."""
+    frames = [line for line in lines if len(line) == len(variables)]
+    held: dict[int, bool] = {}
+    for n, frame in enumerate(frames):
+        known: dict[int, bool] = {0: False, machine.begun >> 1: n > 0}
+        for literal, bit in zip(variables, frame, strict=True):
+            if literal not in real or n == 0:
+                known[literal >> 1] = bit == "1"
+        if n:
+            known |= {literal >> 1: value for literal, value in held.items()}
+        values = _values(machine.aig, known)
+        if n + 1 < len(frames):
+            held = {literal: values(after) for literal, after in real.items() if literal in set(variables)}
+    return values
+
+
+def _values(aig: Aig, known: dict[int, bool]) -> Callable[[int], bool]:
+    """The values of literals where those of some variables are known; of others that are no gates it is false."""
+    def value(literal: int) -> bool:
+        waits = [literal >> 1]
+        while waits:
+            variable = waits[-1]
+            if variable in known:
+                waits.pop()
+                continue
+            sides = aig.sides(2 * variable)
+            if sides is None:
+                known[variable] = False
+            elif missing := [side >> 1 for side in sides if side >> 1 not in known]:
+                waits += missing
+            else:
+                a, b = sides
+                known[variable] = known[a >> 1] ^ bool(a & 1) and known[b >> 1] ^ bool(b & 1)
+        return known[literal >> 1] ^ bool(literal & 1)
+    return value
+
+
+def cone(aig: Aig, bad: int, real: Mapping[int, int], begun: int) -> tuple[list[int], bytes]:
+    """A binary AIGER file of what a literal depends on.
 
     Parameters:
-        real: next values of literals that are registers; all others are free.
+        real: next values of literals that are registers, free in the first cycle; all others without sides are free.
         begun: the literal that is false in the first cycle alone.
 
     Returns:
-        The inputs and the registers in their order. A register is free in the first cycle: it is followed by the input
-        that gives its value then, the same literal with a minus.
+        The literal of each input, that of a register where the input is its value in the first cycle; and the file.
     """
-    seen: dict[int, None] = {}
+    seen: set[int] = set()
     gates: list[int] = []
-    waits = [bad >> 1, *(literal >> 1 for literal in [begun])]
-    while waits:  # Behind a register its next value, before a gate both of its sides.
-        variable = waits.pop()
-        if variable < 0:
-            gates.append(-variable)
-            continue
-        if variable in seen or variable == 0:
-            continue
-        seen[variable] = None
-        if 2 * variable in real:
-            waits.append(real[2 * variable] >> 1)
-        elif (sides := aig.sides(2 * variable)) is not None:
-            waits += [-variable, sides[0] >> 1, sides[1] >> 1]
-    latches = [2 * variable for variable in seen if 2 * variable in real]
-    inputs = [2 * variable for variable in seen
-              if 2 * variable not in real and 2 * variable != begun and aig.sides(2 * variable) is None]
-    order: dict[int, int] = {0: 0}  # By variable a literal of the file.
-    every = [*inputs, *(-literal for literal in latches)]
-    for n, literal in enumerate(inputs, 1):
-        order[literal >> 1] = 2 * n
-    first = {literal: 2 * n for n, literal in enumerate(latches, len(inputs) + 1)}
-    count = len(every)
-    order[begun >> 1] = 2 * (count + 1)
-    held = {literal: 2 * n for n, literal in enumerate(latches, count + 2)}
-    count += 1 + len(latches)
+    done: set[int] = set()
+    roots = [bad >> 1, begun >> 1]
+    while roots:  # Behind a register its next value; a gate behind both of its sides.
+        waits = [roots.pop()]
+        while waits:
+            variable = waits[-1]
+            sides = aig.sides(2 * variable)
+            if variable in done or variable == 0:
+                waits.pop()
+            elif sides is None or variable in seen:
+                waits.pop()
+                seen.add(variable)
+                done.add(variable)
+                if sides is not None:
+                    gates.append(variable)
+                elif 2 * variable in real:
+                    roots.append(real[2 * variable] >> 1)
+            else:
+                seen.add(variable)
+                waits += [side >> 1 for side in sides if side >> 1 not in done]
+    leaves = sorted(seen.difference(gates, [begun >> 1]))
+    latches = [2 * variable for variable in leaves if 2 * variable in real]
+    variables = [2 * variable for variable in leaves]
+    order = {0: 0} | {literal >> 1: 2 * n for n, literal in enumerate(variables, 1)}
+    first = {literal: order[literal >> 1] for literal in latches}
+    now = order[begun >> 1] = 2 * (len(variables) + 1)
+    held = {literal: 2 * n for n, literal in enumerate(latches, len(variables) + 2)}
+    count = len(variables) + 1 + len(latches)
     ands: list[tuple[int, int]] = []
 
     def both(a: int, b: int) -> int:
         ands.append((max(a, b), min(a, b)))
         return 2 * (count + len(ands))
 
-    now = order[begun >> 1]
     for literal in latches:
         order[literal >> 1] = both(both(now, held[literal]) ^ 1, both(now ^ 1, first[literal]) ^ 1) ^ 1
     for variable in gates:
-        a, b = aig.sides(2 * variable) or (0, 0)
+        a, b = aig.sides(2 * variable) or (FALSE, FALSE)
         order[variable] = both(order[a >> 1] ^ a & 1, order[b >> 1] ^ b & 1)
 
     def named(literal: int) -> int:
         return order[literal >> 1] ^ literal & 1
 
-    text = [f"aig {count + len(ands)} {len(every)} {1 + len(latches)} 1 {len(ands)}", "1",
+    text = [f"aig {count + len(ands)} {len(variables)} {1 + len(latches)} 1 {len(ands)}", "1",
             *(str(named(real[literal])) for literal in latches), str(named(bad))]
     body = bytearray()
     for n, (high, low) in enumerate(ands, count + 1):
@@ -146,11 +186,4 @@ def _write(aig: Aig, path: Path, bad: int, real: Mapping[int, int], begun: int) 
                 body.append(delta & 127 | 128)
                 delta >>= 7
             body.append(delta)
-    path.write_bytes("\n".join(text).encode() + b"\n" + bytes(body))
-    return every, latches
-
-
-def _differs(machine: Machine, twin: Twin, inputs: list[int], latches: list[int], frames: list[str]
-             ) -> set[Bit | str]:
-    """What differs at the end of a path that ABC has written: the state, then the inputs of each cycle."""
-    raise NotImplementedError(FALSE, TRUE)
+    return variables, "\n".join(text).encode() + b"\n" + bytes(body)

@@ -32,7 +32,7 @@ DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 MEMORY = 0.06
 """Share of the mutants that are bits of memory images."""
 
-OTHERS = 2
+OTHERS = 4
 """Networks of extreme weights that have the same Verilog, see `benchmarks.mutation.extreme`."""
 
 SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
