@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.formal.aig import FALSE, Aig
 from benchmarks.formal.check import abc
 from benchmarks.formal.netlist import Bit
-from benchmarks.formal.twin import Machine, Twin
+from benchmarks.formal.twin import Contents, Machine, Twin
 
 __all__ = ["Answer", "same"]
 
@@ -36,7 +36,8 @@ class Answer:
     apart: int
 
 
-def same(machine: Machine, changed: Mapping[Bit, int], *, seconds: float = 60.0) -> Answer:
+def same(machine: Machine, changed: Mapping[Bit, int], images: Mapping[int, Contents] | None = None, *,
+         seconds: float = 60.0) -> Answer:
     """Whether the twin in which the nets ``changed`` have those literals is the same as the circuit.
 
     Both begin with the same contents in the registers that are not told apart, with any in the others, and with a
@@ -46,7 +47,7 @@ def same(machine: Machine, changed: Mapping[Bit, int], *, seconds: float = 60.0)
     words = {bit: word for word in machine.circuit.words for bit in word}
     ends = time.monotonic() + seconds
     for _ in range(ROUNDS):
-        twin = machine.twin({**changed, **own})
+        twin = machine.twin({**changed, **own}, images)
         if not twin.differs:
             return Answer(True, "", len(own))
         seen = _searched(machine, twin, own, max(1.0, ends - time.monotonic()))

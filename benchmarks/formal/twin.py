@@ -13,7 +13,15 @@ from benchmarks.formal.aig import FALSE, TRUE, Aig
 from benchmarks.formal.machine import chosen_word
 from benchmarks.formal.netlist import Bit, Box, Cell, Gate, Netlist, sides
 
-__all__ = ["Machine", "Twin"]
+__all__ = ["Contents", "Machine", "Twin"]
+
+
+Contents = tuple[str, ...]
+"""Of a memory, as `benchmarks.formal.netlist.Memory` has them."""
+
+
+NARROW = 8
+"""Bits of a register at the most that is taken for one of the control."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Machine:
         self.at |= {bit: self.aig.input() for bit, _ in circuit.registers}
         self.at |= {bit: FALSE for bits in circuit.choices.values() for bit in bits}
         self.nexts = dict(circuit.registers)
+        self._images: dict[int, Contents] = {}
         self._needs: dict[Bit, list[int]] = {}
         for n, cell in enumerate(circuit.cells):
             needed, driven = sides(cell)
@@ -56,10 +65,17 @@ class Machine:
             self.at |= zip(driven, self._values(cell, self.at), strict=True)
         self.control = self._control()
 
-    def twin(self, changed: Mapping[Bit, int]) -> Twin:
-        """The twin in which some nets, registers or choices, have other literals."""
+    def twin(self, changed: Mapping[Bit, int], images: Mapping[int, Contents] | None = None) -> Twin:
+        """The twin in which some nets, registers or choices, have other literals.
+
+        Parameters:
+            images: other contents of memories that are not written, by their number.
+        """
         at = dict(changed)
-        waits = sorted({n for bit in at for n in self._needs.get(bit, ())})
+        self._images = {id(self.circuit.memories[n]): contents for n, contents in (images or {}).items()}
+        waits = sorted({n for bit in at for n in self._needs.get(bit, ())} | {
+            n for n, cell in enumerate(self.circuit.cells)
+            if self._images and isinstance(cell, tuple) and id(cell[0]) in self._images})
         known = set(waits)
         both = _Both(at, self.at)
         while waits:
@@ -116,7 +132,8 @@ class Machine:
             return [at[cell.a] ^ 1 if cell.b is None else aig.both(at[cell.a], at[cell.b])]
         places, data = sides(cell)
         if not isinstance(cell, Box) and not (memory := cell[0]).writes:
-            words = [[TRUE if value == "1" else FALSE for value in word] for word in memory.contents]
+            contents = self._images.get(id(memory), memory.contents) if twin else memory.contents
+            words = [[TRUE if value == "1" else FALSE for value in word] for word in contents]
             return chosen_word(aig, words, [at[bit] for bit in places])
         if not twin:
             return [aig.input() for _ in data]
@@ -124,7 +141,8 @@ class Machine:
         return [aig.mux(same, self.at[bit], self.at[bit] if same == TRUE else aig.input()) for bit in data]
 
     def _control(self) -> set[Bit]:
-        """Registers that valid and ready of the ports depend on, and what memories are addressed and written by."""
+        """Registers that valid and ready of the ports depend on, and what memories are addressed and written by; and
+        those of few bits, among which are counts and states that choose data."""
         circuit = self.circuit
         drives = {bit: n for n, cell in enumerate(circuit.cells) for bit in sides(cell)[1]}
         waits = [bit for name, bits in circuit.outputs.items() if name.endswith(("valid", "ready")) for bit in bits]
@@ -142,7 +160,8 @@ class Machine:
                 waits.append(self.nexts[bit])
             elif bit in drives and not (isinstance(cell := circuit.cells[drives[bit]], tuple) and cell[0].writes):
                 waits += sides(cell)[0]
-        return {bit for bit in seen if bit in self.nexts}
+        narrow = {bit for word in circuit.words if len(word) <= NARROW for bit in word}
+        return {bit for bit in seen if bit in self.nexts} | narrow
 
 
 class _Both:

@@ -1,30 +1,37 @@
 """Mutants planted and caught, design by design; survivors proved equivalent, or listed with what is known of them."""
 import hashlib
+import inspect
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.designs import DESIGNS as SHAPES
 from benchmarks.designs import Shape, network
 from benchmarks.mutation.extreme import extreme
 from benchmarks.mutation.mutants import Mutant, mutants, schemata
 from benchmarks.mutation.play import Checker, Images
+from benchmarks.mutation.prover import Prover, available
 from benchmarks.mutation.record import FOLDER, Record
-from circulant.hw import generate
+from benchmarks.mutation.selected import selected
+from circulant.hw import generate, writes
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.exercise import exercise
 from circulant.sim.golden.network import Network
 from circulant.sim.vectors import Vectors
 
 __all__ = ["DESIGNS", "measure", "of_design"]
+
+T = TypeVar("T")
 
 DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 """Designs that are measured: a GRU, an LSTM with projection, a CNN, and one with a configuration port."""
@@ -34,6 +41,9 @@ MEMORY = 0.06
 
 OTHERS = 4
 """Networks of extreme weights that have the same Verilog, see `benchmarks.mutation.extreme`."""
+
+EXCHANGED = 4
+"""Sequences that are played between exchanges of networks and states."""
 
 SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
 """Sequences of data, their steps, images of data, and drawn sequences; of images as many are drawn as there are."""
@@ -112,12 +122,16 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
                 verdicts.append(record.get(f"{n}: {each}", partial(lazy.verdict, number, images)))
                 if not verdicts[-1]["caught"]:
                     note(f"survived: {each}; its value {'differs' if verdicts[-1]['infected'] else 'never differs'}")
-    by = Counter(each["caught"] for each in verdicts if each["caught"])
-    rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
-    survivors = [{"mutant": str(each), "reason": "its value differs, and nothing that is seen depends on it"
-                  if verdict["infected"] else "its value never differs in any run"}
-                 for each, verdict in rows if not verdict["caught"]]
-    return {"planted": len(rows), "caught": sum(by.values()), "equivalent": 0, "caught_by": dict(by),
+        by = Counter(each["caught"] for each in verdicts if each["caught"])
+        rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
+        left = [(each, verdict["infected"]) for each, verdict in rows if not verdict["caught"]]
+        proofs = subject.proofs([each for each, _ in left], planted, folder, note) if prove and available() else {}
+    how = Counter(each["proved"].split(",")[0] for each in proofs.values() if each["proved"])
+    survivors = [{"mutant": str(each), "reason": proofs.get(str(each), {}).get("why", ""),
+                  "seen": "its value differs" if infected else "its value never differs in any run"}
+                 for each, infected in left if not proofs.get(str(each), {}).get("proved")]
+    return {"planted": len(rows), "caught": sum(by.values()), "equivalent": len(left) - len(survivors),
+            "caught_by": dict(by), "proved_by": dict(how),
             "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict["caught"])),
             "planted_of": dict(Counter(_kind(each) for each, _ in rows)), "survivors": survivors,
             "seconds": time.perf_counter() - start}
@@ -128,12 +142,13 @@ class Subject:
 
     def __init__(self, made: Network, shape: Shape, folder: Path, seed: int) -> None:
         self._made, self._shape, self._folder, self._seed = made, shape, folder, seed
-        self.manifest = Manifest.load(generate(made, **shape.options).write(folder / "design"))
+        self._design = generate(made, **shape.options)
+        self.manifest = Manifest.load(self._design.write(folder / "design"))
         self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
 
     def hash(self, text: str) -> str:
-        """Of the Verilog with mutants, and of the images."""
-        whole = hashlib.sha256(text.encode())
+        """Of the Verilog with mutants, of the images, and of how other weights are drawn."""
+        whole = hashlib.sha256(text.encode() + f"{OTHERS}".encode() + Path(inspect.getfile(extreme)).read_bytes())
         for path in self.manifest.images:
             whole.update(path.read_bytes())
         return whole.hexdigest()[:16]
@@ -145,10 +160,36 @@ class Subject:
         size = (IMAGES if image else SEQUENCES,
                 *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
         vectors = made.vectors(rng.normal(0, 0.5, size))
-        return Checker(self.manifest, text, vectors, self._drawn(made), [self._other(n) for n in range(OTHERS)])
+        return Checker(self.manifest, text, vectors, self._drawn(made), [self._other(n) for n in range(OTHERS)],
+                       self._session if self.manifest.configuration else None)
+
+    def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
+               note: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+        """How each survivor was proved equivalent, or why not.
+
+        Parameters:
+            folder: of a record of these, and of the netlist.
+        """
+        key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
+        record = Record(folder / f"{key}-proofs.jsonl" if folder else None)
+        lazy = _Once(lambda: Prover(self.manifest, self.verilog, planted, folder and folder / f"{key}.netlist"))
+        images = {path.name: path.read_text() for path in self.manifest.images}
+        found = {}
+        for each in left:
+            found[str(each)] = record.get(str(each), partial(
+                lambda each: lazy.made.mutant(each) if isinstance(each, Mutant)
+                else lazy.made.image(images[each.name], each.text), each))
+            note(f"{found[str(each)]['proved'] or 'not proved'}: {each}")
+        return found
 
     def _drawn(self, made: Network) -> Vectors:
         return exercise(made, IMAGES if made.flow.grid is not None else DRAWN, steps=STEPS).vectors
+
+    def _session(self, patience: int) -> tuple[Session, NDArray[np.int64]]:
+        """Exchanges with a network of extreme weights, and the sequences that are played meanwhile."""
+        other, drawn = extreme(self._made), self._drawn(self._made)
+        return (Session.of(self.manifest, self._made, other, writes(self._design, other), patience=patience),
+                drawn.inputs[:EXCHANGED])
 
     def _other(self, n: int) -> tuple[Manifest, Vectors]:
         """The design of a network of extreme weights, and samples.
@@ -163,23 +204,26 @@ class Subject:
         return manifest, self._drawn(other)
 
 
-class _Lazy:
-    """A checker that is made when it is needed first."""
+class _Once(Generic[T]):
+    """What is made when it is needed first."""
 
-    def __init__(self, make: Callable[[], Checker]) -> None:
-        self._make, self._made = make, False
-
-    def verdict(self, number: int, images: Images) -> dict[str, Any]:
-        return asdict(self._checker.verdict(number, images))
-
-    def close(self) -> None:
-        if self._made:
-            self._checker.close()
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
 
     @cached_property
-    def _checker(self) -> Checker:
-        self._made = True
+    def made(self) -> T:
         return self._make()
+
+
+class _Lazy(_Once[Checker]):
+    """A checker of that kind."""
+
+    def verdict(self, number: int, images: Images) -> dict[str, Any]:
+        return asdict(self.made.verdict(number, images))
+
+    def close(self) -> None:
+        if "made" in vars(self):
+            self.made.close()
 
 
 def _kind(each: Mutant | Flipped) -> str:

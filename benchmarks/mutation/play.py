@@ -2,15 +2,20 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import PLUSARGS, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import SWIFT, planned
@@ -34,7 +39,8 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "stalled", "weights", "disturbed", or nothing: "".
+        caught: what found it: "drawn", "back-to-back", "reset", "stalled", "weights", "exchanged", "disturbed", or
+            nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
     """
@@ -69,13 +75,15 @@ class Checker:
         verilog: with the mutants, see `benchmarks.mutation.mutants.schemata`.
         vectors, drawn: played as `circulant.sim.cosim.verify` plays them.
         others: designs of other networks that have the same Verilog, and samples of each.
+        session: where there is a configuration port, what is played there, and the sequences between.
 
     Raises:
         AssertionError: when the circuit without a mutant is not right.
     """
 
     def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors,
-                 others: Sequence[tuple[Manifest, Vectors]] = ()) -> None:
+                 others: Sequence[tuple[Manifest, Vectors]] = (),
+                 session: Callable[[int], tuple[Session, NDArray[np.int64]]] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="circulant-mutation-"))
         path = self._folder / "mutants.v"
         path.write_text(verilog)
@@ -97,6 +105,7 @@ class Checker:
             played, (run, *_), _ = planned(other, samples, None)
             job = job_of(self._manifest, (run,), played, self._patience)
             self._others.append(self._prepared("weights", replace(run, name=f"weights {n}"), job, played, images))
+        self._exchanged = [] if session is None else self._session(*session(self._patience))
         assert not self.verdict(0).caught, "the circuit itself must be right"
 
     def close(self) -> None:
@@ -120,6 +129,8 @@ class Checker:
             if why:
                 return Verdict(play.name, why)
             elsewhere |= differs
+        if not images and (why := self._exchange(mutant)):
+            return Verdict("exchanged", why)
         if mutant and not infected:  # What never differed under stalls and resets differs under no more of them.
             return Verdict("", "", elsewhere)
         job = replace(self._job, runs=self._runs[1:-SWIFT])
@@ -130,6 +141,23 @@ class Checker:
         if why := self._wrong(job, outcome, self._played):
             return Verdict("disturbed", why)
         return Verdict("", "", infected or elsewhere)
+
+    def _session(self, session: Session, inputs: NDArray[np.int64]) -> list[tuple[Session, Job, Played, list[Any]]]:
+        return [(session, *each) for each in session.jobs(inputs, None)]
+
+    def _exchange(self, mutant: int) -> str:
+        """What is wrong while networks and states are exchanged."""
+        for session, job, played, states in self._exchanged:
+            try:
+                outcome = simulate(self._manifest, self._tools, self._simulator, job, _silent,
+                                   plusargs=(f"+mutant={mutant}",))
+            except ToolError as error:
+                return str(error)
+            if why := self._wrong(job, outcome, played):
+                return why
+            if any((got != golden).any() for got, golden in session.read(outcome, states)):
+                return "a state differs"
+        return ""
 
     def _prepared(self, name: str, run: Run, job: Job, played: Played, images: Images) -> _Play:
         folder = self._folder / run.name
