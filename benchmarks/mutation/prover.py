@@ -19,7 +19,7 @@ from circulant.sim.cosim.manifest import Manifest
 
 __all__ = ["Prover", "available"]
 
-SECONDS = 20.0
+SECONDS = 10.0
 """Of a proof about the whole circuit."""
 
 
