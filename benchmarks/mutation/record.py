@@ -20,9 +20,11 @@ class Record:
     def __init__(self, path: Path | None) -> None:
         self._path, self._found = path, dict[str, dict[str, Any]]()
         if path is not None and path.exists():
-            for line in path.read_text().splitlines(keepends=True):
-                if line.endswith("\n"):  # A run that was killed may have left half a line.
-                    self._found.update(json.loads(line))
+            whole, _, half = path.read_text().rpartition("\n")
+            if half:  # A run that was killed may have left half a line.
+                path.write_text(f"{whole}\n" if whole else "")
+            for line in whole.splitlines():
+                self._found.update(json.loads(line))
 
     def __len__(self) -> int:
         return len(self._found)
@@ -33,8 +35,6 @@ class Record:
             self._found[name] = find()
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                text = self._path.read_text() if self._path.exists() else ""
                 with self._path.open("a") as file:
-                    file.write(("" if not text or text.endswith("\n") else "\n")
-                               + json.dumps({name: self._found[name]}) + "\n")
+                    file.write(json.dumps({name: self._found[name]}) + "\n")
         return self._found[name]
