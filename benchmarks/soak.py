@@ -38,7 +38,7 @@ MOMENTS = 100
 """Moments in such a round."""
 
 EXCHANGES = 5
-"""Of a design with a configuration port one of how many rounds exchanges networks, and takes states away and back."""
+"""One of how many rounds of a design with a configuration port exchanges networks, and takes states away and back."""
 
 
 class Soaked:

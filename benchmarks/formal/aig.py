@@ -35,7 +35,7 @@ class Aig:
         self._next[latch] = value
 
     def sides(self, literal: int) -> tuple[int, int] | None:
-        """What a gate's literal is the AND of; None of an input or a latch."""
+        """The two literals that a gate is the AND of; None of an input or a latch."""
         return self._sides.get(literal >> 1)
 
     def both(self, a: int, b: int) -> int:

@@ -66,7 +66,7 @@ def same(machine: Machine, changed: Mapping[Bit, int], images: Mapping[int, Cont
 
 
 def _searched(machine: Machine, twin: Twin, own: Mapping[Bit, int], seconds: float) -> set[Bit | str] | None:
-    """What differs at the end of a path; None where there is none; empty where the time was too short."""
+    """The keys of what differs at the end of a path; None where no path is; empty where the time was too short."""
     real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in machine.control | own.keys()}
     real |= {literal: twin.follows[bit] for bit, literal in own.items()}
     bad = machine.aig.any(twin.differs.values())

@@ -17,7 +17,7 @@ __all__ = ["Contents", "Machine", "Twin"]
 
 
 Contents = tuple[str, ...]
-"""Of a memory, as `benchmarks.formal.netlist.Memory` has them."""
+"""Contents of a memory, as `benchmarks.formal.netlist.Memory` has them."""
 
 
 NARROW = 8
@@ -103,7 +103,7 @@ class Machine:
                     {q: both[self.nexts[q]] for q in changed if q in self.nexts})
 
     def _outputs(self, at: Mapping[Bit, int]) -> dict[Bit | str, int]:
-        """Of outputs: data of a stream count while they are valid; and nothing does during a reset."""
+        """Whether outputs differ: data of a stream count while they are valid, and nothing does during a reset."""
         aig, found = self.aig, dict[Bit | str, int]()
         outputs = self.circuit.outputs
         for name, bits in outputs.items():

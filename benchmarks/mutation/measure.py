@@ -147,7 +147,7 @@ class Subject:
         self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
 
     def hash(self, text: str) -> str:
-        """Of the Verilog with mutants, of the images, and of how other weights are drawn."""
+        """The hash of the Verilog with mutants, of the images, and of how other weights are drawn."""
         whole = hashlib.sha256(text.encode() + f"{OTHERS}".encode() + Path(inspect.getfile(extreme)).read_bytes())
         for path in self.manifest.images:
             whole.update(path.read_bytes())
@@ -160,8 +160,9 @@ class Subject:
         size = (IMAGES if image else SEQUENCES,
                 *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
         vectors = made.vectors(rng.normal(0, 0.5, size))
-        return Checker(self.manifest, text, vectors, self._drawn(made), [self._other(n) for n in range(OTHERS)],
-                       self._session if self.manifest.configuration else None)
+        return Checker(self.manifest, text, vectors, self._drawn(made),
+                       others=[self._other(n) for n in range(OTHERS)],
+                       session=self._session if self.manifest.configuration else None)
 
     def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
                note: Callable[[str], None]) -> dict[str, dict[str, Any]]:
@@ -205,7 +206,7 @@ class Subject:
 
 
 class _Once(Generic[T]):
-    """What is made when it is needed first."""
+    """A thing that is made when it is needed first."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

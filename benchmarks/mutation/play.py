@@ -146,7 +146,7 @@ class Checker:
         return [(session, *each) for each in session.jobs(inputs, None)]
 
     def _exchange(self, mutant: int) -> str:
-        """What is wrong while networks and states are exchanged."""
+        """The first fault while networks and states are exchanged; empty where there is none."""
         for session, job, played, states in self._exchanged:
             try:
                 outcome = simulate(self._manifest, self._tools, self._simulator, job, _silent,
@@ -167,7 +167,7 @@ class Checker:
         return _Play(name, folder, job, played, images)
 
     def _drive(self, play: _Play, mutant: int, images: Images) -> tuple[str, bool]:
-        """What is wrong, and whether the mutant's value was ever another one."""
+        """The first fault, and whether the mutant's value was ever another one."""
         job, folder, (run,) = play.job, play.folder, play.job.runs
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())

@@ -20,7 +20,7 @@ from circulant.sim.cosim.manifest import Manifest
 __all__ = ["Prover", "available"]
 
 SECONDS = 10.0
-"""Of a proof about the whole circuit."""
+"""Time of a proof about the whole circuit."""
 
 
 class Prover:

@@ -1,4 +1,4 @@
-"""What became of each mutant, line by line in a file: a measurement that is interrupted goes on where it stopped."""
+"""Results of mutants, line by line in a file: a measurement that is interrupted goes on where it stopped."""
 import json
 from collections.abc import Callable
 from pathlib import Path
