@@ -17,7 +17,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["extreme"]
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
-"""Of the weights that become ends of their format; fewer where a sum would leave int64."""
+"""Shares of weights that become ends of their format; fewer where a sum would leave int64."""
 
 
 def extreme(network: Network, seed: int = 0) -> Network:
