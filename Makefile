@@ -44,7 +44,8 @@ mutants: $(STAMP)  ## a sample of 20 faults in a small GRU, and how many of them
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -n 0 -q -m soak tests/benchmarks/mutation/test_measure.py
 
 prove: $(STAMP)  ## proofs of the stream units in every shape of a shipped design: all states that they can reach, under every input
-	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py tests/benchmarks/formal $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "soak or not soak" tests/hw/test_stream_proofs.py \
+		tests/hw/test_bidirectional_proofs.py tests/benchmarks/formal $(ARGS)
 
 # A worker takes a whole file, whose designs and trainings are then made once; the dearest files come first.
 SHARED := --dist loadfile --no-loadscope-reorder

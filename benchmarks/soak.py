@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.designs import DESIGNS, Shape, of_shape
-from circulant.hw import generate
+from benchmarks.mutation.extreme import extreme
+from circulant.hw import generate, writes
 from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
+from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import drive, job_of
+from circulant.sim.cosim.simulate import drive, job_of, simulate
+from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import PULSES, Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import planned
@@ -34,6 +37,9 @@ SHARE = 4
 MOMENTS = 100
 """Moments in such a round."""
 
+EXCHANGES = 5
+"""One of how many rounds of a design with a configuration port exchanges networks, and takes states away and back."""
+
 
 class Soaked:
     """A design in its simulator, and what has been played so far.
@@ -46,16 +52,22 @@ class Soaked:
         network, shape = of_shape(name, SOAKED[name]), SOAKED[name]
         image = network.flow.grid is not None
         drawn = exercise(network, IMAGES if image else SEQUENCES, steps=STEPS, seed=seed)
-        self._manifest = Manifest.load(generate(network, **shape.options).write(folder / name))
+        design = generate(network, **shape.options)
+        self._manifest = Manifest.load(design.write(folder / name))
         self._tools, self._random, self._seed = find(), random.Random(seed), seed
         self._simulator = build(self._manifest, self._tools).folder
         self._played, _, _ = planned(self._manifest, drawn.vectors, None)
-        self.name, self.cycles, self.rounds, self.resets = name, 0, 0, 0
+        self._session, self._inputs = None, drawn.vectors.inputs
+        if self._manifest.configuration:
+            other = extreme(network, seed)
+            self._session = Session.of(self._manifest, network, other, writes(design, other))
+        self.name, self.cycles, self.rounds, self.resets, self.exchanges = name, 0, 0, 0, 0
         self.words = self.mismatches = 0
         self.first, self.coverage, self.seconds = "", drawn.coverage, 0.0
 
     def play(self) -> None:
-        """A round: all samples in any order with stalls at random, or one after resets at random moments.
+        """A round: all samples in any order with stalls at random, or one after resets at random moments, or some
+        between exchanges of networks and states.
 
         Raises:
             circulant.sim.cosim.check.SimulationError: when the circuit breaks a rule of its streams.
@@ -63,6 +75,10 @@ class Soaked:
         start = time.perf_counter()
         self.rounds += 1
         count, rng = len(self._played), self._random
+        if self._session is not None and self.rounds % EXCHANGES == 0:
+            self._exchange(self._session)
+            self.seconds += time.perf_counter() - start
+            return
         if self.rounds % SHARE:
             run = Run(f"stalled, seed {self._seed + self.rounds}", tuple(rng.sample(range(count), count)),
                       seed=self._seed + self.rounds)
@@ -73,21 +89,37 @@ class Soaked:
             self.resets += MOMENTS
         job = job_of(self._manifest, (run,), self._played, None)
         outcome = drive(self._manifest, self._tools, self._simulator, job, lambda stage, done, total: None)
-        check.require_stream_rules(job, outcome, self._manifest.output, self._played)
-        found = check.compare(job, outcome, self._manifest.output, self._played)
+        self._count(job, outcome, self._played)
+        self.seconds += time.perf_counter() - start
+
+    def _exchange(self, session: Session) -> None:
+        """Two drawn sequences under one network, another one and the first again; and in pieces, with states that are
+        read, written back, and compared."""
+        some = self._random.sample(range(len(self._inputs)), 2)
+        for job, played, states in session.jobs(self._inputs[some], None):
+            outcome = simulate(self._manifest, self._tools, self._simulator, job, lambda stage, done, total: None)
+            self._count(job, outcome, played)
+            wrong = sum(int((got != golden).sum()) for got, golden in session.read(outcome, states))
+            self.mismatches += wrong
+            self.first = self.first or ("a state that was read differs" if wrong else "")
+        self.exchanges += 1
+
+    def _count(self, job: Job, outcome: Outcome, played: Played) -> None:
+        check.require_stream_rules(job, outcome, self._manifest.output, played)
+        found = check.compare(job, outcome, self._manifest.output, played)
         self.words += found.words
         self.mismatches += found.mismatches
         self.cycles += outcome.cycles
         self.first = self.first or str(found.first or "")
-        self.seconds += time.perf_counter() - start
 
     def figures(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("words", "mismatches", "first", "cycles", "rounds", "resets",
-                                                       "seconds")} | {"coverage": self.coverage.as_json()}
+                                                       "exchanges", "seconds")} | {"coverage": self.coverage.as_json()}
 
     def __str__(self) -> str:
         reached, points = (sum(each.values()) for each in (self.coverage.reached, self.coverage.points))
-        return (f"{self.words:,} words, {self.mismatches} mismatches, {self.cycles:,} cycles, {self.resets:,} resets; "
+        return (f"{self.words:,} words, {self.mismatches} mismatches, {self.cycles:,} cycles, {self.resets:,} resets"
+                f"{f', {self.exchanges} exchanges of networks and states' if self._session else ''}; "
                 f"{reached} of {points} points; {self.seconds:.0f} s")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks import fuzz, mutation, networks, soak
 from benchmarks.formal import shapes
+from benchmarks.formal.check import prove
 
 __all__ = ["measure", "proofs"]
 
@@ -27,6 +28,11 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
         assert proof.broken is None, f"{name}: {proof.broken}"
         found[name] = "induction"
         note(f"{name}: each of {proof.states:,} states")
+    for name, make in import_module("tests.hw.test_bidirectional_proofs").UNITS.items():
+        proved = prove(make(), seconds=seconds)
+        assert proved.broken is None, f"{name}: {proved.broken}"
+        found[name] = proved.depth
+        note(f"{name}: {proved.depth}")
     return found
 
 

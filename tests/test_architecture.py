@@ -243,6 +243,7 @@ WITHOUT_A_SOURCE = {
     "tests/hw/layers/test_latency.py",  # The latencies of all units over images.
     "tests/hw/c/test_splits.py",  # Whole test splits through the C.
     "tests/hw/test_stream_proofs.py",  # Properties that all units with streams have in common.
+    "tests/hw/test_bidirectional_proofs.py",  # The same of units for both directions, which are several files.
     "tests/hw/test_circuit.py",   # The simulation in which these tests run, beside Amaranth's.
     "tests/hw/test_cnn.py",       # Random networks over images.
     "tests/hw/test_random.py",    # Random layers through all units.

@@ -16,6 +16,7 @@ class Aig:
     def __init__(self) -> None:
         self._count = 1
         self._gates: dict[tuple[int, int], int] = {}
+        self._sides: dict[int, tuple[int, int]] = {}
         self._inputs: list[int] = []
         self._latches: list[int] = []
         self._next: dict[int, int] = {}
@@ -33,6 +34,10 @@ class Aig:
     def follow(self, latch: int, value: int) -> None:
         self._next[latch] = value
 
+    def sides(self, literal: int) -> tuple[int, int] | None:
+        """The two literals that a gate is the AND of; None of an input or a latch."""
+        return self._sides.get(literal >> 1)
+
     def both(self, a: int, b: int) -> int:
         if a > b:
             a, b = b, a
@@ -43,6 +48,7 @@ class Aig:
         gate = self._gates.get((a, b))
         if gate is None:
             gate = self._gates[a, b] = self._new()
+            self._sides[gate >> 1] = a, b
         return gate
 
     def either(self, a: int, b: int) -> int:

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 
 from benchmarks.formal.aig import FALSE, TRUE, Aig
-from benchmarks.formal.netlist import Bit, Gate, Memory, Netlist
+from benchmarks.formal.netlist import Bit, Box, Gate, Memory, Netlist
 
 __all__ = ["Word", "chosen_word", "machine", "start"]
 
@@ -58,6 +58,8 @@ def machine(aig: Aig, circuit: Netlist, inputs: Callable[[str, int], Word]) -> d
     for cell in circuit.cells:
         if isinstance(cell, Gate):
             at[cell.y] = at[cell.a] ^ 1 if cell.b is None else aig.both(at[cell.a], at[cell.b])
+        elif isinstance(cell, Box):
+            raise RuntimeError("A multiplier must be gates here")
         else:
             memory, port = cell
             address, data = memory.reads[port]

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Gate", "Memory", "Netlist", "netlist"]
+__all__ = ["CHOICE", "Box", "Gate", "Memory", "Netlist", "netlist", "sides"]
 
 PROGRAM = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1], libyosys.Design())"
 
@@ -23,12 +23,16 @@ memory_collect
 memory_nordff
 opt -nodffe -nosdff
 dffunmap
-techmap t:* t:$mem_v2 %d t:$dff %d
+techmap t:* t:$mem_v2 %d t:$dff %d {boxes}
+techmap t:$fa t:$lcu
 opt -nodffe -nosdff
 aigmap
 opt_clean
 write_json netlist.json
 """
+
+CHOICE = "circulant_choice_"
+"""Modules without contents, each with an output ``y`` of one bit that is free."""
 
 Bit = int
 """A net of one bit; 0 and 1 are the constants."""
@@ -60,8 +64,16 @@ class Memory:
     contents: tuple[str, ...]
 
 
-Cell = Gate | tuple[Memory, int]
-"""A gate, or one of the reading ports of a memory."""
+@dataclass(frozen=True)
+class Box:
+    """A multiplier that is not looked into: what it gives depends on what it takes, and on nothing else."""
+
+    takes: tuple[Bit, ...]
+    gives: tuple[Bit, ...]
+
+
+Cell = Gate | Box | tuple[Memory, int]
+"""A gate, a multiplier, or one of the reading ports of a memory."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,10 @@ class Netlist:
         inputs, outputs: nets by port.
         registers: what each one holds, and what it holds next.
         cells: in an order in which each comes behind those that it needs.
+        starts: initial values of registers that have one.
+        words: registers that belong together.
+        choices: what the modules `CHOICE` and a name give, of all their instances.
+        names: of nets of registers, with the path.
     """
 
     inputs: dict[str, tuple[Bit, ...]]
@@ -80,21 +96,27 @@ class Netlist:
     memories: tuple[Memory, ...]
     cells: tuple[Cell, ...]
     starts: dict[Bit, str] = field(default_factory=dict)
+    words: tuple[tuple[Bit, ...], ...] = ()
+    choices: dict[str, tuple[Bit, ...]] = field(default_factory=dict)
+    names: dict[Bit, str] = field(default_factory=dict)
 
 
-def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Sequence[Path] = ()) -> Netlist:
+def netlist(text: str, top: str, *, language: str = "verilog -sv", images: Sequence[Path] = (),
+            boxes: bool = False) -> Netlist:
     """The netlist of a circuit.
 
     Parameters:
         language: "verilog -sv" or "rtlil".
         images: of memories, which the text names.
+        boxes: whether multipliers stay whole.
     """
     with tempfile.TemporaryDirectory(prefix="circulant-netlist-") as temporary:
         folder = Path(temporary)
         for image in images:
             (folder / image.name).write_bytes(image.read_bytes())
         (folder / "text").write_text(text)
-        (folder / "script.ys").write_text(SCRIPT.format(language=language, text="text", top=top))
+        (folder / "script.ys").write_text(SCRIPT.format(
+            language=language, text="text", top=top, boxes="t:$mul %d" if boxes else ""))
         done = subprocess.run([sys.executable, "-c", PROGRAM, "script.ys"], cwd=folder, capture_output=True, text=True,
                               check=False)
         if not (folder / "netlist.json").is_file():
@@ -110,6 +132,8 @@ def _read(design: dict[str, Any]) -> Netlist:
     cells: list[Cell] = []
     registers: list[tuple[Bit, Bit]] = []
     memories: list[Memory] = []
+    words: list[tuple[Bit, ...]] = []
+    choices: dict[str, tuple[Bit, ...]] = {}
     for cell in design["cells"].values():
         at = {port: nets(bits) for port, bits in cell["connections"].items()}
         kind = cell["type"]
@@ -119,18 +143,28 @@ def _read(design: dict[str, Any]) -> Netlist:
             cells.append(Gate(at["Y"][0], at["A"][0], None))
         elif kind in ("$dff", "$_DFF_P_"):
             registers += zip(at["Q"], at["D"], strict=True)
+            words.append(at["Q"])
         elif kind == "$mem_v2":
             memories.append(_memory(cell["parameters"], at))
             cells += [(memories[-1], n) for n in range(len(memories[-1].reads))]
+        elif kind == "$mul":
+            cells.append(Box((*at["A"], *at["B"]), at["Y"]))
+        elif kind.startswith(CHOICE):
+            name = kind.removeprefix(CHOICE)
+            choices[name] = (*choices.get(name, ()), *at["y"])
         elif kind != "$scopeinfo":
             raise RuntimeError(f"A cell of the type {kind} has no meaning here yet")
     ports = {name: (port["direction"], nets(port["bits"])) for name, port in design["ports"].items()}
     starts = {bit + 2: value for net in design["netnames"].values()
               for bit, value in zip(net["bits"], reversed(net["attributes"].get("init", "")), strict=False)
               if isinstance(bit, int) and value in "01"}
+    held = {bit for word in words for bit in word}
+    names = {bit + 2: f"{name}[{n}]" for name, net in design["netnames"].items()
+             for n, bit in enumerate(net["bits"]) if isinstance(bit, int) and bit + 2 in held}
     return Netlist({name: bits for name, (way, bits) in ports.items() if way == "input"},
                    {name: bits for name, (way, bits) in ports.items() if way == "output"},
-                   registers=tuple(registers), memories=tuple(memories), cells=_ordered(cells), starts=starts)
+                   registers=tuple(registers), memories=tuple(memories), cells=_ordered(cells), starts=starts,
+                   words=tuple(words), choices=choices, names=names)
 
 
 def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memory:
@@ -146,15 +180,17 @@ def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memor
         tuple(init[n * width:(n + 1) * width] for n in range(depth)))
 
 
-def _sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:
+def sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:
     """Nets that a cell needs, and that it drives."""
     if isinstance(cell, Gate):
         return (cell.a, *(() if cell.b is None else (cell.b,))), (cell.y,)
+    if isinstance(cell, Box):
+        return cell.takes, cell.gives
     memory, port = cell
     return memory.reads[port]
 
 
 def _ordered(cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    drives = {bit: n for n, cell in enumerate(cells) for bit in _sides(cell)[1]}
-    graph = {n: {drives[bit] for bit in _sides(cell)[0] if bit in drives} for n, cell in enumerate(cells)}
+    drives = {bit: n for n, cell in enumerate(cells) for bit in sides(cell)[1]}
+    graph = {n: {drives[bit] for bit in sides(cell)[0] if bit in drives} for n, cell in enumerate(cells)}
     return tuple(cells[n] for n in TopologicalSorter(graph).static_order())

@@ -14,7 +14,7 @@ from benchmarks.mutation.mutants import Mutant
 
 __all__ = ["available", "equivalent"]
 
-SECONDS = 60
+SECONDS = 10
 INSTANCE = re.compile(r"(  \(\* [^\n]*\*\)\n)?^  (\w+) (?:#\([^;]*?\) )?(\w+) \(\n((?:    \.[^\n]*\n)+)  \);\n",
                       re.MULTILINE)
 SCRIPT = """\

@@ -4,12 +4,12 @@ Only the right sides of assignments are changed, and the conditions under which 
 side is assigned to a wire of its target's width, so that widths and signs of the others stay what they are.
 """
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["KINDS", "Mutant", "Statement", "mutants", "schemata", "statements"]
+__all__ = ["KINDS", "Mutant", "Statement", "mutants", "placed", "schemata", "statements"]
 
 KINDS = {"operator": 0.26, "constant": 0.22, "index": 0.16, "choice": 0.1, "register": 0.11, "reset": 0.1,
          "enable": 0.05}
@@ -158,12 +158,31 @@ def _changes(statement: Statement) -> Iterator[tuple[str, str, str]]:
 def schemata(verilog: str, planted: Sequence[Mutant], top: str) -> str:
     """The Verilog with all mutants; ``+mutant=N`` chooses one, and whether its value was ever another one than that of
     the circuit is written to ``infected`` at the end."""
+    text = placed(verilog, planted, alive=lambda mutant: f"{PACKAGE}::chosen == {mutant.number}", infected=True)
+    body = (f"  initial if (!$value$plusargs(\"mutant=%d\", {PACKAGE}::chosen)) {PACKAGE}::chosen = 0;\n"
+            "  final begin : said\n    integer told;\n    told = $fopen(\"infected\", \"w\");\n"
+            f"    $fwrite(told, \"%0d\", {PACKAGE}::infected);\n    $fclose(told);\n  end\n")
+    text = re.sub(rf"(^module {top} \(.*?)(^endmodule)", lambda m: m[1] + body + m[2], text, count=1,
+                  flags=re.MULTILINE | re.DOTALL)
+    return f"package {PACKAGE};\n  int chosen;\n  int infected = 0;\nendpackage\n{text}"
+
+
+def placed(verilog: str, planted: Sequence[Mutant], *, alive: Callable[[Mutant], str],
+           declared: Callable[[Mutant], str] = lambda mutant: "", infected: bool = False) -> str:
+    """The Verilog with all mutants.
+
+    Parameters:
+        alive: an expression that chooses a mutant.
+        declared: what is needed for it before the statement.
+        infected: whether it is noted when a chosen value is another one than that of the circuit.
+    """
     groups: dict[Statement, list[Mutant]] = {}
     for mutant in planted:
         groups.setdefault(mutant.statement, []).append(mutant)
     edits: list[tuple[int, int, str]] = []
     for n, (statement, here) in enumerate(groups.items()):
-        wires = [f"  {line}\n" for line in _versions(n, statement, here)]
+        lines = [*map(declared, here), *_versions(n, statement, here, alive, infected)]
+        wires = [f"  {line}\n" for line in lines if line]
         condition = f"choice_{n}_c" if statement.condition else ""
         operator = "<=" if statement.clocked else "="
         again = f"{statement.target} {operator} choice_{n}_v;"
@@ -176,15 +195,11 @@ def schemata(verilog: str, planted: Sequence[Mutant], top: str) -> str:
     text = verilog
     for start, end, new in sorted(edits, key=lambda edit: edit[0], reverse=True):
         text = text[:start] + new + text[end:]
-    body = (f"  initial if (!$value$plusargs(\"mutant=%d\", {PACKAGE}::chosen)) {PACKAGE}::chosen = 0;\n"
-            "  final begin : said\n    integer told;\n    told = $fopen(\"infected\", \"w\");\n"
-            f"    $fwrite(told, \"%0d\", {PACKAGE}::infected);\n    $fclose(told);\n  end\n")
-    text = re.sub(rf"(^module {top} \(.*?)(^endmodule)", lambda m: m[1] + body + m[2], text, count=1,
-                  flags=re.MULTILINE | re.DOTALL)
-    return f"package {PACKAGE};\n  int chosen;\n  int infected = 0;\nendpackage\n{text}"
+    return text
 
 
-def _versions(n: int, statement: Statement, here: Sequence[Mutant]) -> Iterator[str]:
+def _versions(n: int, statement: Statement, here: Sequence[Mutant], alive: Callable[[Mutant], str], infected: bool
+              ) -> Iterator[str]:
     """Wires of the value and of the condition of a statement, each as it is and as its mutants have it."""
     for letter, width, was, own in (
             ("v", statement.width, statement.value, [each for each in here if each.kind != "enable"]),
@@ -195,7 +210,7 @@ def _versions(n: int, statement: Statement, here: Sequence[Mutant]) -> Iterator[
         yield f"{shape} {name}_0 = {was};"
         for each in own:
             yield f"{shape} {name}_{each.number} = {each.now};"
-        select = "".join(f"{PACKAGE}::chosen == {each.number} ? {name}_{each.number} : " for each in own)
+        select = "".join(f"{alive(each)} ? {name}_{each.number} : " for each in own)
         yield f"{shape} {name} = {select}{name}_0;"
-        if own:
+        if own and infected:
             yield (f"always @(posedge clk) if ({name} != {name}_0) {PACKAGE}::infected = 1;")

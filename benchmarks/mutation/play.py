@@ -2,21 +2,30 @@
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import PLUSARGS, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import SWIFT, planned
 from circulant.sim.refusal import ToolError
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Checker", "Verdict"]
+__all__ = ["Checker", "Images", "Verdict"]
+
+Images = Mapping[str, str]
+"""Texts of memory images by their names."""
 
 PATIENCE = 3000
 """Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
@@ -30,7 +39,8 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "stalled" or "disturbed"; empty where nothing did.
+        caught: what found it: "drawn", "back-to-back", "reset", "stalled", "weights", "exchanged", "disturbed", or
+            nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
     """
@@ -40,6 +50,23 @@ class Verdict:
     infected: bool = False
 
 
+@dataclass(frozen=True)
+class _Play:
+    """A run of the simulator's own program.
+
+    Parameters:
+        name: what it is reported as.
+        folder: its input is there.
+        images: of another network, where the run is of one.
+    """
+
+    name: str
+    folder: Path
+    job: Job
+    played: Played
+    images: Images
+
+
 class Checker:
     """A design with all its mutants in one simulator.
 
@@ -47,12 +74,16 @@ class Checker:
         manifest: of the design as it is.
         verilog: with the mutants, see `benchmarks.mutation.mutants.schemata`.
         vectors, drawn: played as `circulant.sim.cosim.verify` plays them.
+        others: designs of other networks that have the same Verilog, and samples of each.
+        session: where there is a configuration port, what is played there, and the sequences between.
 
     Raises:
         AssertionError: when the circuit without a mutant is not right.
     """
 
-    def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors) -> None:
+    def __init__(self, manifest: Manifest, verilog: str, vectors: Vectors, drawn: Vectors,
+                 others: Sequence[tuple[Manifest, Vectors]] = (),
+                 session: Callable[[int], tuple[Session, NDArray[np.int64]]] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="circulant-mutation-"))
         path = self._folder / "mutants.v"
         path.write_text(verilog)
@@ -62,62 +93,98 @@ class Checker:
         self._played, self._runs, extra = planned(self._manifest, vectors, drawn)
         job = job_of(self._manifest, self._runs, self._played, None)
         whole = drive(self._manifest, self._tools, self._simulator, replace(job, runs=self._runs[:1]), _silent)
-        each = whole.cycles // len(self._runs[0].sequences)
-        self._job = replace(job, patience=PATIENCE + 4 * each)
+        self._patience = PATIENCE + 4 * (whole.cycles // len(self._runs[0].sequences))
+        self._job = replace(job, patience=self._patience)
         every = extra[-1].sequences
-        self._quick = (("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]),
-                       *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))
-        for _, run in self._quick:
-            (self._folder / run.name).mkdir()
-            write_beats(self._folder / run.name, replace(self._job, runs=(run,)))
+        self._quick = [self._prepared(name, run, self._job, self._played, {}) for name, run in (
+            ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]),
+            *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
+        self._others = []
+        for n, (other, samples) in enumerate(others):
+            images = {path.name: path.read_text() for path in other.images}
+            played, (run, *_), _ = planned(other, samples, None)
+            job = job_of(self._manifest, (run,), played, self._patience)
+            self._others.append(self._prepared("weights", replace(run, name=f"weights {n}"), job, played, images))
+        self._exchanged = [] if session is None else self._session(*session(self._patience))
         assert not self.verdict(0).caught, "the circuit itself must be right"
 
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def verdict(self, mutant: int, images: dict[str, str] | None = None) -> Verdict:
+    def verdict(self, mutant: int, images: Images | None = None) -> Verdict:
         """
         Parameters:
             mutant: its number; 0 for none.
             images: texts that take the place of memory images.
         """
         manifest = self._manifest if not images else self._other_images(images)
-        infected = False
-        for name, run in self._quick:
-            job = replace(self._job, runs=(run,))
-            outcome = self._drive(job, mutant, images or {})
-            if why := self._wrong(job, outcome):
-                return Verdict(name, why)
-            infected |= (self._folder / run.name / "infected").read_text().strip() == "1"
+        infected, elsewhere = False, False
+        for play in self._quick:
+            why, differs = self._drive(play, mutant, images or {})
+            if why:
+                return Verdict(play.name, why)
+            infected |= differs
+        for play in self._others if not images else ():
+            why, differs = self._drive(play, mutant, play.images)
+            if why:
+                return Verdict(play.name, why)
+            elsewhere |= differs
+        if not images and (why := self._exchange(mutant)):
+            return Verdict("exchanged", why)
         if mutant and not infected:  # What never differed under stalls and resets differs under no more of them.
-            return Verdict("")
+            return Verdict("", "", elsewhere)
         job = replace(self._job, runs=self._runs[1:-SWIFT])
         try:
             outcome = simulate(manifest, self._tools, self._simulator, job, _silent, plusargs=(f"+mutant={mutant}",))
         except ToolError as error:
             return Verdict("disturbed", str(error))
-        if why := self._wrong(job, outcome):
+        if why := self._wrong(job, outcome, self._played):
             return Verdict("disturbed", why)
-        return Verdict("", "", infected)
+        return Verdict("", "", infected or elsewhere)
 
-    def _drive(self, job: Job, mutant: int, images: dict[str, str]) -> Outcome:
-        (run,) = job.runs
+    def _session(self, session: Session, inputs: NDArray[np.int64]) -> list[tuple[Session, Job, Played, list[Any]]]:
+        return [(session, *each) for each in session.jobs(inputs, None)]
+
+    def _exchange(self, mutant: int) -> str:
+        """The first fault while networks and states are exchanged; empty where there is none."""
+        for session, job, played, states in self._exchanged:
+            try:
+                outcome = simulate(self._manifest, self._tools, self._simulator, job, _silent,
+                                   plusargs=(f"+mutant={mutant}",))
+            except ToolError as error:
+                return str(error)
+            if why := self._wrong(job, outcome, played):
+                return why
+            if any((got != golden).any() for got, golden in session.read(outcome, states)):
+                return "a state differs"
+        return ""
+
+    def _prepared(self, name: str, run: Run, job: Job, played: Played, images: Images) -> _Play:
         folder = self._folder / run.name
+        folder.mkdir()
+        job = replace(job, runs=(run,))
+        write_beats(folder, job)
+        return _Play(name, folder, job, played, images)
+
+    def _drive(self, play: _Play, mutant: int, images: Images) -> tuple[str, bool]:
+        """The first fault, and whether the mutant's value was ever another one."""
+        job, folder, (run,) = play.job, play.folder, play.job.runs
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
         stalls = [f"+stalls={run.seed}"] if run.seed else []
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
         subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers), *PLUSARGS,
                         f"+mutant={mutant}", *stalls], cwd=folder, check=True, capture_output=True, timeout=600)
-        return driven(folder, job)
+        return (self._wrong(job, driven(folder, job), play.played),
+                (folder / "infected").read_text().strip() == "1")
 
-    def _wrong(self, job: Job, outcome: Outcome) -> str:
+    def _wrong(self, job: Job, outcome: Outcome, played: Played) -> str:
         if broken := check.broken_rule(job, outcome, self._manifest.output):
             return broken[0]
-        first = check.compare(job, outcome, self._manifest.output, self._played).first
+        first = check.compare(job, outcome, self._manifest.output, played).first
         return "" if first is None else str(first)
 
-    def _other_images(self, images: dict[str, str]) -> Manifest:
+    def _other_images(self, images: Images) -> Manifest:
         folder = self._folder / "images"
         folder.mkdir(exist_ok=True)
         paths = []

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.shape.sequences import Lengths
 
-__all__ = ["Exchange", "exchange"]
+__all__ = ["Exchange", "Session", "exchange"]
 
 Writes = Sequence[tuple[int, int]]
 
@@ -73,13 +73,11 @@ def exchange(folder: str | Path, network: Network, other: Network, writes: Write
         ToolError: when Verilator, the compiler or the simulator fails.
     """
     manifest = Manifest.load(folder)
-    config = manifest.require_configuration()
+    manifest.require_configuration()
     if manifest.network != network.hash:
         raise Refusal(f"The network must be the one that {manifest.folder / 'manifest.json'} was made from "
                       f"({manifest.network[:12]}…), not {network.hash[:12]}…; generate the design again")
-    own = config.writes({image.stem: _words(image) for image in manifest.images})
-    session = _Session(manifest, config, network=network, other=other, load=config.load(own),
-                       load_other=config.load(writes), patience=patience)
+    session = Session.of(manifest, network, other, writes, patience=patience)
     toolchain, tell = find(), progress or (lambda stage, done, total: None)
     tell("build", 0, 1)
     built = build(manifest, toolchain, poll=lambda: tell("build", 0, 1))
@@ -111,8 +109,8 @@ def _words(image: Path) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Session:
-    """The stimuli, and the answers that have to come."""
+class Session:
+    """The stimuli of `exchange`, and the answers that have to come."""
 
     manifest: Manifest
     config: Configuration
@@ -121,6 +119,18 @@ class _Session:
     load: list[Operation]
     load_other: list[Operation]
     patience: int | None
+
+    @classmethod
+    def of(cls, manifest: Manifest, network: Network, other: Network, writes: Writes, *,
+           patience: int | None = None) -> Self:
+        """
+        Raises:
+            Refusal: when the design is not reloadable, or an image is missing or damaged.
+        """
+        config = manifest.require_configuration()
+        own = config.writes({image.stem: _words(image) for image in manifest.images})
+        return cls(manifest, config, network=network, other=other, load=config.load(own),
+                   load_other=config.load(writes), patience=patience)
 
     def jobs(self, inputs: NDArray[np.int64], lengths: Lengths | None) -> Iterator[tuple[Job, Played, list[Any]]]:
         """Jobs, what they play, and the states that are read in turn."""

@@ -41,3 +41,9 @@ def test_a_design_is_right_under_stalls_and_resets():
     figures = soak.measure(("interleaved",), words=3000)
     assert figures["mismatches"] == 0 and figures["words"] >= 3000
     assert figures["designs"]["interleaved"]["resets"] >= 100
+
+
+@pytest.mark.soak
+def test_networks_and_states_are_exchanged_between_the_rounds():
+    figures = soak.measure(("reloadable",), words=1500)
+    assert figures["mismatches"] == 0 and figures["designs"]["reloadable"]["exchanges"] >= 1

@@ -15,6 +15,7 @@ def test_the_record_has_the_figures_of_all(monkeypatch):
     monkeypatch.setattr(verification, "import_module", lambda name: SimpleNamespace(
         UNITS={"queue": object}, explore=lambda unit: SimpleNamespace(states=50, broken=None)))
     monkeypatch.setattr(verification.shapes, "proofs", lambda *arguments, **options: {"Queue 9": "induction", "a": 12})
+    monkeypatch.setattr(verification, "prove", lambda unit, **options: SimpleNamespace(depth="induction", broken=None))
     figures = verification.measure(drawn=3, hardware=1, files=5, mutants=10, designs=("digits-gru",), simulated=2,
                                    soaked=100)
     assert {name: figures[name] for name in ("fuzz", "hostile", "mutation", "words", "mismatches", "proofs")} == {

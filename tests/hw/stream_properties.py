@@ -13,16 +13,16 @@ from circulant.hw.stream.width_converter import WidthConverter
 
 
 class Pipeline(wiring.Component):
-    """The skeleton of the transforms; ``fault`` plants a bug in it."""
+    """The skeleton of the transforms, with clocks that stop where it is ``gated``; ``fault`` plants a bug in it."""
 
-    def __init__(self, depth, fault=""):
-        self._depth, self._fault = depth, fault
+    def __init__(self, depth, fault="", *, gated=False):
+        self._depth, self._fault, self._gated = depth, fault, gated
         super().__init__({"i": In(stream.Signature(1)), "o": Out(stream.Signature(1))})
 
     def elaborate(self, platform):
         m = Module()
         offered = 1 if self._fault == "no stall" else self.o.ready
-        registers = Registers(m, valid=self.i.valid, ready=offered, count=self._depth)
+        registers = Registers(m, valid=self.i.valid, ready=offered, count=self._depth, gated=self._gated)
         values = [self.i.payload]
         for at in range(1, self._depth + (self._fault != "off by one")):
             values = registers.stage(values, at)

@@ -27,6 +27,8 @@ def butterfly(word):
 
 UNITS = {
     **{f"pipeline of {depth}": lambda depth=depth: Words(Pipeline(depth), holds=depth) for depth in (1, 2, 4)},
+    **{f"gated pipeline of {depth}": lambda depth=depth: Words(Pipeline(depth, gated=True), holds=depth)
+       for depth in (1, 2, 4)},
     "forward transform": lambda: Words(
         ForwardFft(FftShape(2, 1, 4), shift=1, spectrum_width=2), holds=2,
         becomes=lambda word: Cat(saturate(round_shift(value, 1), 2) for value in butterfly(word))),

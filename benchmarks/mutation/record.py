@@ -1,0 +1,40 @@
+"""Results of mutants, line by line in a file: a measurement that is interrupted goes on where it stopped."""
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FOLDER", "Record"]
+
+FOLDER = Path("build") / "mutation"
+"""Where the records are; ``make clean`` removes them."""
+
+
+class Record:
+    """Results by name, which are worked out once.
+
+    Parameters:
+        path: of the file; it and its folder are made when there is something to write. None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._found = path, dict[str, dict[str, Any]]()
+        if path is not None and path.exists():
+            whole, _, half = path.read_text().rpartition("\n")
+            if half:  # A run that was killed may have left half a line.
+                path.write_text(f"{whole}\n" if whole else "")
+            for line in whole.splitlines():
+                self._found.update(json.loads(line))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The result of that name; where there is none yet, the one that ``find`` gives."""
+        if name not in self._found:
+            self._found[name] = find()
+            if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("a") as file:
+                    file.write(json.dumps({name: self._found[name]}) + "\n")
+        return self._found[name]
