@@ -4,8 +4,8 @@ The digits run with trained weights; the others with random ones, drawn as `benc
 of the spread that their formats were fitted to: area and clock hardly depend on them, and energy of random data is
 above that of real ones.
 
-What was measured is kept in a folder, under the hash of the design, its library and the method, so that a call goes
-on where the last one ended.
+What was measured is kept in a folder, under a hash of the circuit, its library, the method and what is played, so that
+a call goes on where the last one ended.
 """
 import hashlib
 import json
@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.designs import DESIGNS, network
 from circulant.boards.asic.cells.catalogue import known, library
-from circulant.boards.asic.flow import FILE, KIND, METHOD, VERSION, asic
+from circulant.boards.asic.flow import FILE, KIND, VERSION, asic, key, settings
 from circulant.boards.asic.macros import model
 from circulant.hw import generate
 from circulant.hw.plan.plan import each_step
@@ -79,18 +79,20 @@ def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
           note: Callable[[str], None]) -> dict[str, Any]:
     """The figures of a design in a library: those of an earlier call where nothing has changed since."""
     found, entry = library((each,))
-    key = hashlib.sha256(json.dumps([design.read(folder)["hash"], each, samples, timed, vectors.network,
-                                     METHOD]).encode()).hexdigest()
+    macros = model(found.gate_area, found.voltage)
+    played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
+    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
+                                        timed, played]).encode()).hexdigest()
     file = out / "measured.json"
-    if file.is_file() and (before := json.loads(file.read_text()))["key"] == key:
+    if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
         return dict(before["figures"])
     try:
         figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
-                       samples=samples, macros=model(found.gate_area, found.voltage)).as_json()
+                       samples=samples, macros=macros).as_json()
     except TimingMissed as missed:
         note(str(missed))
         figures = design_figures(out)
-    artifact.atomic_text(file, json.dumps({"key": key, "figures": figures}))
+    artifact.atomic_text(file, json.dumps({"key": wanted, "figures": figures}))
     return figures
 
 

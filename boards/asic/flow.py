@@ -22,17 +22,19 @@ from circulant.boards.asic.power.activity import Activity, as_design, compiler, 
 from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.sizing import ROUNDS, sized
+from circulant.boards.asic.source import cells as cells_of
+from circulant.boards.asic.source import circuit
 from circulant.boards.asic.timing import Analysis, Timing, found
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
-__all__ = ["METHOD", "Asic", "asic", "lines"]
+__all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 2
+METHOD = 3
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
@@ -127,10 +129,9 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         if not gates:
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
-    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums,
-                        buffered=known.buffered)
     work = out / "work"
-    netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
+    netlist, memories = _mapped(folder, described, work, library=library,
+                                chosen=settings(known, mhz, gating=gating, scan=scan), macros=macros, show=show)
     show("buffering", 0, 0)
     buffer(netlist, library)
     strengthen(netlist, library)
@@ -169,23 +170,31 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     return made
 
 
-def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
+def settings(known: Known, mhz: float, *, gating: bool = True, scan: bool = False) -> Settings:
+    """The choices of a mapping to a library."""
+    return Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums, buffered=known.buffered)
+
+
+def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Settings, macros: Model) -> str:
+    """A hash of all that a mapping follows from: circuit, library, choices and `METHOD`."""
+    return hashlib.sha256(json.dumps([METHOD, circuit(folder, described), cells_of(library), asdict(chosen),
+                                      macros.least, [str(each) for each in macros.table]]).encode()).hexdigest()
+
+
+def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, chosen: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
     """The mapping that Yosys makes, or made here before."""
-    key = hashlib.sha256(json.dumps([METHOD, described["hash"], asdict(settings), [file.stat().st_size for file in
-                                                                           library.files],
-                                     library.name, macros.least, [str(each) for each in macros.table]]).encode()
-                         ).hexdigest()
+    wanted = key(folder, described, library, chosen, macros)
     kept = work / "key"
-    if kept.is_file() and kept.read_text() == key and (work / "mapped.json").is_file():
+    if kept.is_file() and kept.read_text() == wanted and (work / "mapped.json").is_file():
         elaborated = json.loads((work / "elaborated.json").read_text())
         memories = separate(elaborated, described["top"], macros)
         return Netlist.read(work / "mapped.json", described["top"], library, memories), memories
     if work.exists():
         shutil.rmtree(work)
     work.mkdir(parents=True)
-    made = mapped(folder, described, work, library, settings, macro=macros, show=show)
-    artifact.atomic_text(kept, key)
+    made = mapped(folder, described, work, library, chosen, macro=macros, show=show)
+    artifact.atomic_text(kept, wanted)
     return made
 
 

@@ -19,6 +19,7 @@ from circulant.boards.asic.cells.liberty import without
 from circulant.boards.asic.cells.library import Library, read_text
 from circulant.boards.asic.memories import MacroTable, Memory, separate
 from circulant.boards.asic.netlist import Netlist
+from circulant.boards.asic.source import bare
 from circulant.boards.flow import PYOSYS, Show
 from circulant.boards.tools import YOSYS, find, run
 
@@ -104,7 +105,9 @@ def mapped(design: Path, described: dict[str, Any], work: Path, library: Library
         Refusal, ToolError: as `yosys`.
     """
     top = described["top"]
-    for name in (*described["verilog"], *described["images"]):
+    for name in described["verilog"]:
+        (work / name).write_text(bare((design / name).read_text()))
+    for name in described["images"]:
         shutil.copy(design / name, work / name)
     show("elaboration", 0, 0)
     yosys(work, [f"read_verilog -defer {' '.join(described['verilog'])}", f"hierarchy -check -top {top}", "proc",
