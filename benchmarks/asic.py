@@ -82,7 +82,7 @@ def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
     macros = model(found.gate_area, found.voltage)
     played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
     wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
-                                        timed, played]).encode()).hexdigest()
+                                        entry.spared, timed, played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
         return dict(before["figures"])

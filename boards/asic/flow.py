@@ -14,6 +14,7 @@ from circulant.boards.asic.cells.catalogue import Known
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
+from circulant.boards.asic.inversions import spare_inverters, spare_ties
 from circulant.boards.asic.macros import Model
 from circulant.boards.asic.mapping import Settings, lean, mapped
 from circulant.boards.asic.memories import Memory, separate
@@ -133,6 +134,9 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     netlist, memories = _mapped(folder, described, work, library=library,
                                 chosen=settings(known, mhz, gating=gating, scan=scan), macros=macros, show=show)
     show("buffering", 0, 0)
+    if known.spared:
+        spare_inverters(netlist, library)
+        spare_ties(netlist, library)
     buffer(netlist, library)
     strengthen(netlist, library)
     chain = stitch(netlist, library) if scan else 0
