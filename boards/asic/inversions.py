@@ -28,8 +28,7 @@ def spare_inverters(netlist: Netlist, library: Library) -> int:
     before = len(netlist.instances)
     work = _Work(netlist, library)
     work.inverse_data()
-    work.inverse_outputs()
-    while work.inverted_gates():
+    while work.inverse_outputs() + work.inverted_gates():
         """Each may free another one."""
     return before - len(netlist.instances)
 
@@ -144,13 +143,13 @@ class _Work:
         found = self._cells[instance.cell].sequential
         return found.data.strip("() ") if found else ""
 
-    def inverse_outputs(self) -> None:
-        """Inverters of what a flip-flop shows."""
+    def inverse_outputs(self) -> int:
+        """Inverters of what a flip-flop shows; returns how many went."""
         renamed: dict[Net, Net] = {}
         for name in self._inverters():
             read, driven = self._ends(name)
             driver = self._drivers.get(read)
-            flop = self._netlist.instances[driver[0]] if driver else None
+            flop = self._netlist.instances.get(driver[0]) if driver else None  # An inverter may be gone by now.
             both = self._both(flop) if flop else None
             if flop is None or driver is None or both is None:
                 continue
@@ -160,6 +159,7 @@ class _Work:
             del self._netlist.instances[name]
         _rename(self._netlist, renamed)
         self._look()
+        return len(renamed)
 
     def inverted_gates(self) -> int:
         """Inverters whose driver, or whose readers all, have a form that inverts that pin; returns how many went."""
@@ -168,7 +168,7 @@ class _Work:
         for name in self._inverters():
             read, driven = self._ends(name)
             driver = self._drivers.get(read)
-            if driven in self._ports or name in touched or not isinstance(read, int):
+            if name in touched or not isinstance(read, int):
                 continue
             spared = self._cells[self._netlist.instances[name].cell].area
             ends = {sink for sink, _ in self._sinks[driven]}
@@ -176,7 +176,7 @@ class _Work:
                     chosen := self._other(driver[0], frozenset(), inverted=True)) and chosen[2] < spared:
                 self._exchange(driver[0], chosen)
                 renamed[driven] = read
-            elif ends and not ends & touched and (moves := self._readers(driven, spared)):
+            elif ends and not ends & touched and driven not in self._ports and (moves := self._readers(driven, spared)):
                 for sink, each in moves.items():
                     self._exchange(sink, each)
                 renamed[driven] = read

@@ -12,7 +12,7 @@ from circulant.boards.asic.cells.library import Library
 __all__ = ["bare", "circuit", "cells"]
 
 _NOTE = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
-_PLACE = re.compile(r'\bsrc = "[^"]*"(?:, )?')
+_PLACE = re.compile(r'\bsrc = "[^"]*"(?:, )?|, src = "[^"]*"(?= \*\))')
 _EMPTY = re.compile(r"\(\*\s*\*\)")
 
 
@@ -20,7 +20,7 @@ def bare(verilog: str) -> str:
     """Verilog without comments, attributes ``src``, indentation and empty lines. Yosys names cells by the line that
     they come from, so lines must not move either."""
     plain = _NOTE.sub(lambda found: found[1] or " ", verilog)
-    plain = _EMPTY.sub("", _PLACE.sub("", plain)).replace(", *)", " *)")
+    plain = _EMPTY.sub("", _PLACE.sub("", plain))
     return "".join(f"{line.strip()}\n" for line in plain.splitlines() if line.strip())
 
 
