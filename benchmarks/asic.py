@@ -20,6 +20,7 @@ from benchmarks.designs import DESIGNS, network
 from circulant.boards.asic.cells.catalogue import known, library
 from circulant.boards.asic.flow import FILE, KIND, VERSION, asic, key, settings
 from circulant.boards.asic.macros import model
+from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
 from circulant.hw.plan.plan import each_step
 from circulant.sim import artifact, design
@@ -42,7 +43,7 @@ MULTIPLIERS = {"lenet5": 342}
 
 
 def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept: Path, samples: int = 2,
-            levels: int | None = None, gated: bool = True, timed: bool = True,
+            levels: int | None = None, gated: bool = True, timed: bool = True, simulator: str | None = None,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of designs in libraries.
 
@@ -52,6 +53,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
         samples: sequences that each netlist plays; 0 computes no energy.
         levels: of logic between two registers; `LEVELS` where None is given.
         gated: with ``hardware.clock_gating``.
+        simulator: plays each netlist, too; see `circulant.boards.asic.simulation`.
         note: told what is next.
     """
     designs: dict[str, dict[str, Any]] = {}
@@ -64,7 +66,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
                 folder = design_of.write(Path(temporary) / "design")
                 figures = _kept(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
-                                samples=samples, timed=timed, note=note)
+                                samples=samples, timed=timed, simulator=simulator, note=note)
                 described = design.read(folder)
             designs.setdefault(name, {})[each] = figures | {
                 "weights": source, "multipliers": described["multipliers"],
@@ -76,7 +78,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
 
 
 def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool,
-          note: Callable[[str], None]) -> dict[str, Any]:
+          simulator: str | None, note: Callable[[str], None]) -> dict[str, Any]:
     """The figures of a design in a library: those of an earlier call where nothing has changed since."""
     found, entry = library((each,))
     macros = model(found.gate_area, found.voltage)
@@ -85,14 +87,25 @@ def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int,
                                         entry.spared, timed, played]).encode()).hexdigest()
     file = out / "measured.json"
     if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
-        return dict(before["figures"])
+        return _simulated(file, before, out, vectors, samples=samples, simulator=simulator)
     try:
         figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
                        samples=samples, macros=macros).as_json()
     except TimingMissed as missed:
         note(str(missed))
         figures = design_figures(out)
-    artifact.atomic_text(file, json.dumps({"key": wanted, "figures": figures}))
+    found_now = {"key": wanted, "figures": figures}
+    artifact.atomic_text(file, json.dumps(found_now))
+    return _simulated(file, found_now, out, vectors, samples=samples, simulator=simulator)
+
+
+def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors, *, samples: int, simulator: str | None
+               ) -> dict[str, Any]:
+    """The figures, with what a simulator found in the netlist, now or before."""
+    figures: dict[str, Any] = measured["figures"]
+    if simulator and figures.get("simulated", {}).get("simulator") != simulator:
+        figures["simulated"] = simulated(out, vectors, simulator, samples=samples)
+        artifact.atomic_text(file, json.dumps(measured))
     return figures
 
 

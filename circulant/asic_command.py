@@ -33,11 +33,14 @@ __all__ = ["asic"]
               "becomes a macro of the model.  [default: 16384]")
 @click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
               help="Sequences of the test set that are simulated for the energy; 0 computes no energy.")
+@click.option("--simulator", type=click.Choice(["icarus", "verilator"]),
+              metavar="NAME", help="Also play these sequences under icarus or verilator, and compare every output.")
 @click.option("--timing/--no-timing", "timed", default=True, show_default=True,
               help="Analyse the timing with OpenSTA.")
 @JSON
 def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | None, gating: bool, *, scan: bool,
-         table: Path | None, least: int | None, samples: int, timed: bool, as_json: bool) -> int:
+         table: Path | None, least: int | None, samples: int, timed: bool, simulator: str | None,
+         as_json: bool) -> int:
     """Map the design of a run to standard cells with Yosys and ABC, analyse its timing with OpenSTA, simulate the
     netlist on test sequences, and compute its energy from the switching.
 
@@ -62,7 +65,8 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
         made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
                        gating=gating, scan=scan, macros=model(cells.gate_area, cells.voltage, least or LEAST, table),
                        vectors=Vectors.load(run.path("vectors.npz")) if samples else None, samples=samples,
-                       timed=timed, show=bars)
+                       timed=timed, simulator=simulator or "", show=bars)
     figures = made.as_json()
     say(figures, as_json, *lines(figures))
-    return 1 if made.activity and made.activity.mismatches else 0
+    wrong = (made.activity.mismatches if made.activity else 0) + (made.simulated or {}).get("mismatches", 0)
+    return 1 if wrong else 0

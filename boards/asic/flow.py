@@ -16,12 +16,13 @@ from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
 from circulant.boards.asic.inversions import spare_inverters, spare_ties
 from circulant.boards.asic.macros import Model
-from circulant.boards.asic.mapping import Settings, lean, mapped
+from circulant.boards.asic.mapping import Settings, lean, mapped, program
 from circulant.boards.asic.memories import Memory, separate
 from circulant.boards.asic.netlist import Netlist
 from circulant.boards.asic.power.activity import Activity, as_design, compiler, counted
 from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
+from circulant.boards.asic.simulation import able, simulated
 from circulant.boards.asic.sizing import ROUNDS, sized
 from circulant.boards.asic.source import cells as cells_of
 from circulant.boards.asic.source import circuit
@@ -51,6 +52,7 @@ class Asic:
         energy, ungated: of a cycle, with clocks as they are and as if none were gated; None likewise.
         activity: that it was computed from.
         scan: flip-flops in the chain.
+        simulated: see `circulant.boards.asic.simulation.simulated`; None where no simulator was named.
     """
 
     library: str
@@ -66,6 +68,7 @@ class Asic:
     activity: Activity | None
     scan: int
     seconds: float
+    simulated: dict[str, Any] | None = None
 
     @property
     def logic_um2(self) -> float:
@@ -93,12 +96,12 @@ class Asic:
                       "power_mw": round(spent.total * self.mhz * 1e-3, 4),
                       "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
                                    "mismatches": played.mismatches}}
-        return found
+        return found | ({"simulated": self.simulated} if self.simulated else {})
 
 
 def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *, mhz: float, gating: bool = True,
          scan: bool = False, macros: Model, vectors: Vectors | None = None, samples: int = 4, timed: bool = True,
-         show: Show = silent) -> Asic:
+         simulator: str = "", show: Show = silent) -> Asic:
     """Map a design to a library; netlist, models of its cells, figures and files for a full flow come into ``out``.
 
     Yosys' part is kept in the folder, and found there by a second call for the same design, library and settings.
@@ -113,6 +116,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         vectors: sequences whose switching gives the energy; without them none is computed.
         samples: how many of them.
         timed: analyse the timing.
+        simulator: plays the same sequences, too; see `circulant.boards.asic.simulation`. Empty for none.
 
     Raises:
         Refusal: when a tool or a cell is missing.
@@ -121,10 +125,12 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     """
     folder, out, start = Path(folder), Path(out), time.monotonic()
     described = design.read(folder)
+    program()
     if timed:
         found()
     if vectors is not None:
         compiler()
+        able(simulator)
     if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
         gates = [cell for cell in library.clock_gates if cell.pin("test")]
         if not gates:
@@ -157,11 +163,15 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
                            samples=samples)
         spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
         ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
+    replayed = None
+    if vectors is not None and simulator:
+        show(f"simulating with {simulator}", 0, 0)
+        replayed = simulated(out, vectors, simulator, samples=samples)
     areas = area(netlist, library, memories, macros.chosen)
     made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
                 gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
                 cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
-                activity=activity, scan=chain, seconds=time.monotonic() - start)
+                activity=activity, scan=chain, seconds=time.monotonic() - start, simulated=replayed)
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
@@ -246,4 +256,7 @@ def lines(made: Mapping[str, Any]) -> list[str]:
                                                made["energy_pj_per_cycle"].items() if value))
         said.append(f"{made['activity']['words']:,} output words of the netlist compared, "
                     f"{made['activity']['mismatches']} mismatches")
+    if played := made.get("simulated"):
+        said.append(f"{played['simulator']}: {played['words']:,} output words compared, "
+                    f"{played['mismatches']} mismatches")
     return said

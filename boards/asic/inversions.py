@@ -11,7 +11,6 @@ from itertools import permutations
 from circulant.boards.asic.buffers import FANOUT
 from circulant.boards.asic.cells.functions import parsed
 from circulant.boards.asic.cells.library import Cell, Library
-from circulant.boards.asic.memories import INSTANCE
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 
 __all__ = ["spare_inverters", "spare_ties"]
