@@ -192,7 +192,8 @@ def settings(known: Known, mhz: float, *, gating: bool = True, scan: bool = Fals
 def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Settings, macros: Model) -> str:
     """A hash of all that a mapping follows from: circuit, library, choices and `METHOD`."""
     return hashlib.sha256(json.dumps([METHOD, circuit(folder, described), cells_of(library), asdict(chosen),
-                                      macros.least, [str(each) for each in macros.table]]).encode()).hexdigest()
+                                      macros.least, macros.least_rom, [str(each) for each in macros.table]]).encode()
+                          ).hexdigest()
 
 
 def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, chosen: Settings,
