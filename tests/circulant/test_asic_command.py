@@ -3,9 +3,11 @@ import importlib.util
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from circulant.sim.vectors import Vectors
 from tests.boards.asic import tiny
 
 
@@ -80,7 +82,7 @@ def test_a_missing_simulator_is_told_with_its_package(designed, call, monkeypatc
 
 @pytest.mark.skipif(importlib.util.find_spec("pyosys") is None or shutil.which("sta") is None,
                     reason="pyosys (circulant[synthesis]) or OpenSTA (Debian: opensta) is not installed")
-def test_a_clock_that_cannot_be_met_ends_with_4_its_figure_and_the_slowest_path(designed, call):
+def test_a_clock_that_is_missed_ends_with_4_and_a_wrong_netlist_with_1(designed, call):
     code, out, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0", "--mhz", "5000")
     assert (code, out) == (4, "")
     said = re.fullmatch(r"The clock of tiny must be 5000 MHz, but the netlist reaches ([\d.]+) MHz: the slowest path "
@@ -92,3 +94,9 @@ def test_a_clock_that_cannot_be_met_ends_with_4_its_figure_and_the_slowest_path(
     assert (said[2], said[3]) == (kept["critical"]["start"], kept["critical"]["end"])
     netlist = (designed / "asic/tiny/netlist.v").read_text()
     assert said[2] in netlist and f"  {said[5]} " in netlist
+
+    # The same mapping, with vectors of another network: the netlist does not give them.
+    vectors = Vectors.load(designed / "vectors.npz")
+    replace(vectors, outputs=vectors.outputs + 1).save(designed / "vectors.npz")
+    code, out, _ = call("asic", designed, "--library", designed / "tiny.lib", "--mhz", "5000", "--no-timing")
+    assert code == 1 and "16 output words of the netlist compared, 16 mismatches" in out
