@@ -20,12 +20,13 @@ WIDEST = 4
 
 
 def spare_inverters(netlist: Netlist, library: Library) -> int:
-    """Remove inverters without another change of what registers and ports show; returns how many.
+    """Remove inverters, and buffers that few pins need, without another change of what ports show; returns how many.
 
     A register whose data pin an inverter drove keeps the inverse from then on, and its two outputs change places.
     """
     before = len(netlist.instances)
     work = _Work(netlist, library)
+    work.buffers()
     work.inverse_data()
     while work.inverse_outputs() + work.inverted_gates():
         """Each may free another one."""
@@ -117,6 +118,25 @@ class _Work:
         driver = self._drivers.get(net)
         return isinstance(net, str) or (driver is not None and
                                         not self._cells[self._netlist.instances[driver[0]].cell].inputs)
+
+    def buffers(self) -> None:
+        """Buffers without which a net still drives few pins; ABC leaves them between two names of a net."""
+        renamed: dict[Net, Net] = {}
+        pins = {net: len(sinks) for net, sinks in self._sinks.items()}
+        buffering = {cell.name for cell in self._cells.values() if len(cell.inputs) == len(cell.outputs) == 1
+                     and not cell.sequential and parsed(cell.pins[cell.outputs[0]].function).sign == cell.inputs[0]}
+        for name in [name for name, instance in self._netlist.instances.items() if instance.cell in buffering]:
+            read, driven = self._ends(name)
+            while read in renamed:
+                read = renamed[read]
+            together = max(pins.get(read, 0) - 1 + pins.get(driven, 0), 0)
+            if isinstance(read, int) and (together <= FANOUT or pins.get(driven, 0) <= 1) and not (
+                    read in self._ports and driven in self._ports):
+                pins[read] = together
+                renamed[driven] = read
+                del self._netlist.instances[name]
+        _rename(self._netlist, renamed)
+        self._look()
 
     def inverse_data(self) -> None:
         """Inverters that data pins alone read."""

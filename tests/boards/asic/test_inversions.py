@@ -105,13 +105,27 @@ def test_gates_take_other_forms(library, instances, left):
     made.check(library)
 
 
+def test_a_buffer_goes_where_few_pins_are_left_without_it(library):
+    few = {"r": ("DFF_1", {"CK": 2, "D": 3, "Q": 6}), "b": ("BUF_2", {"A": 6, "Y": 7}),
+           "c": ("BUF_2", {"A": 7, "Y": 8}), "x": ("XOR2_1", {"A": 6, "B": 8, "Y": 9})}
+    made = netlist(few, o=9, p=7)
+    before = shown(made, library)
+    assert spare_inverters(made, library) == 2 and cells(made) == ["DFF_1", "XOR2_1"]
+    assert shown(made, library) == before
+    many = few | {f"n{n}": ("NAND2_1", {"A": 7, "B": 5, "Y": 20 + n}) for n in range(16)}
+    made = netlist(many, o=9)
+    spare_inverters(made, library)
+    assert cells(made).count("BUF_2") == 1
+    made.check(library)
+
+
 def test_random_netlists_give_what_they_gave(library):
     spared = 0
     for seed in range(15):
         rng = random.Random(seed)
         nets, instances = list(INPUTS), {}
         for n in range(25):
-            cell = rng.choice(["INV_1", "INV_1", "DFF_1", "XOR2_1", "NAND2_1", "NOR2_1", "NOR2B_1", "XNOR2_1"])
+            cell = rng.choice(["INV_1", "BUF_2", "INV_1", "DFF_1", "XOR2_1", "NAND2_1", "NOR2_1", "NOR2B_1", "XNOR2_1"])
             pins = {pin: rng.choice(nets[-6:]) for pin in ("A", "B")[:len(library.cell(cell).inputs)]}
             if cell == "DFF_1":
                 pins = {"CK": 2, "D": rng.choice(nets[-6:]), "Q": 20 + n}
