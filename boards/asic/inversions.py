@@ -93,7 +93,7 @@ class _Work:
                 and function.of[0].sign == cell.inputs[0]}
 
     def _ends(self, name: str) -> tuple[Net, Net]:
-        """What an inverter reads and drives."""
+        """The net that an inverter reads, and the one that it drives."""
         instance = self._netlist.instances[name]
         cell = self._cells[instance.cell]
         return instance.pins[cell.inputs[0]][0], instance.pins[cell.outputs[0]][0]
