@@ -4,19 +4,15 @@ Yosys maps flip-flops before ABC maps gates, so that ABC sees neither that a fli
 that it may as well keep the inverse of what comes in. Ties, one for each pin in Yosys, are shared here, too.
 """
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import cached_property
-from itertools import permutations
 
 from circulant.boards.asic.buffers import FANOUT
 from circulant.boards.asic.cells.functions import parsed
 from circulant.boards.asic.cells.library import Cell, Library
+from circulant.boards.asic.cells.variants import WIDEST, gates, variant
 from circulant.boards.asic.netlist import Instance, Net, Netlist
 
 __all__ = ["spare_inverters", "spare_ties"]
-
-WIDEST = 4
-"""Inputs of the largest gate whose other forms are looked for."""
 
 
 def spare_inverters(netlist: Netlist, library: Library) -> int:
@@ -68,6 +64,7 @@ class _Work:
     def __init__(self, netlist: Netlist, library: Library) -> None:
         self._netlist, self._library = netlist, library
         self._cells = library.cells
+        self._gates = gates(library)
         self._variants: dict[tuple[str, frozenset[str], bool], tuple[Cell, dict[str, str]] | None] = {}
         self._look()
 
@@ -236,49 +233,12 @@ class _Work:
             return None
         key = cell.name, pins, inverted
         if key not in self._variants:
-            self._variants[key] = _variant(cell, pins, inverted, self._gates)
+            self._variants[key] = variant(cell, pins, inverted, self._gates)
         found = self._variants[key]
         return (*found, found[0].area - cell.area) if found else None
 
-    @cached_property
-    def _gates(self) -> dict[int, list[tuple[Cell, int]]]:
-        """Gates by their number of inputs, with their tables as numbers."""
-        found: dict[int, list[tuple[Cell, int]]] = defaultdict(list)
-        for cell in sorted(self._cells.values(), key=lambda each: each.area):
-            if len(cell.outputs) == 1 and not cell.sequential and not cell.gating and not cell.dont_use and (
-                    1 < len(cell.inputs) <= WIDEST):
-                found[len(cell.inputs)].append((cell, _table(cell, cell.inputs, frozenset())))
-        return found
-
 
 _Exchange = tuple[Cell, dict[str, str], float]
-
-
-def _variant(cell: Cell, pins: frozenset[str], inverted: bool, gates: dict[int, list[tuple[Cell, int]]]
-             ) -> tuple[Cell, dict[str, str]] | None:
-    """The smallest gate that drives no less, and does the same with inverted pins or output; with its name of each
-    pin."""
-    count = len(cell.inputs)
-    wanted = {_table(cell, order, pins) ^ (((1 << (1 << count)) - 1) if inverted else 0): order
-              for order in permutations(cell.inputs)}
-    able = cell.pins[cell.outputs[0]].most
-    for other, table in gates[count]:
-        if table in wanted and other.pins[other.outputs[0]].most >= 0.9 * able:
-            names = dict(zip(wanted[table], other.inputs, strict=True))
-            return other, names | {cell.outputs[0]: other.outputs[0]}
-    return None
-
-
-def _table(cell: Cell, order: Iterable[str], pins: frozenset[str]) -> int:
-    """The truth table of a gate as a number, for an order of its pins, of which some are inverted."""
-    function = parsed(cell.pins[cell.outputs[0]].function)
-    values, order = function.table(), list(order)
-    place = {pin: order.index(pin) for pin in function.pins}
-    found = 0
-    for n in range(1 << len(order)):
-        at = sum(((n >> place[pin] & 1) ^ (pin in pins)) << k for k, pin in enumerate(function.pins))
-        found |= int(values[at]) << n
-    return found
 
 
 def _sinks(netlist: Netlist, library: Library) -> dict[Net, list[tuple[str, str]]]:
