@@ -16,7 +16,7 @@ __all__ = ["spare_inverters", "spare_ties"]
 
 
 def spare_inverters(netlist: Netlist, library: Library) -> int:
-    """Remove inverters, and buffers that few pins need, without another change of what ports show; returns how many.
+    """Remove inverters, and buffers of one pin, without another change of what ports show; returns how many.
 
     A register whose data pin an inverter drove keeps the inverse from then on, and its two outputs change places.
     """
@@ -117,7 +117,7 @@ class _Work:
                                         not self._cells[self._netlist.instances[driver[0]].cell].inputs)
 
     def buffers(self) -> None:
-        """Buffers without which a net still drives few pins; ABC leaves them between two names of a net."""
+        """Buffers of one pin, which ABC leaves between two names of a net; of more pins, they are of use."""
         renamed: dict[Net, Net] = {}
         pins = {net: len(sinks) for net, sinks in self._sinks.items()}
         buffering = {cell.name for cell in self._cells.values() if len(cell.inputs) == len(cell.outputs) == 1
@@ -126,10 +126,8 @@ class _Work:
             read, driven = self._ends(name)
             while read in renamed:
                 read = renamed[read]
-            together = max(pins.get(read, 0) - 1 + pins.get(driven, 0), 0)
-            if isinstance(read, int) and (together <= FANOUT or pins.get(driven, 0) <= 1) and not (
+            if isinstance(read, int) and pins.get(driven, 0) <= 1 and not (
                     read in self._ports and driven in self._ports):
-                pins[read] = together
                 renamed[driven] = read
                 del self._netlist.instances[name]
         _rename(self._netlist, renamed)

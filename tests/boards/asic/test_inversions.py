@@ -105,17 +105,16 @@ def test_gates_take_other_forms(library, instances, left):
     made.check(library)
 
 
-def test_a_buffer_goes_where_few_pins_are_left_without_it(library):
+def test_a_buffer_of_one_pin_goes(library):
     few = {"r": ("DFF_1", {"CK": 2, "D": 3, "Q": 6}), "b": ("BUF_2", {"A": 6, "Y": 7}),
            "c": ("BUF_2", {"A": 7, "Y": 8}), "x": ("XOR2_1", {"A": 6, "B": 8, "Y": 9})}
     made = netlist(few, o=9, p=7)
     before = shown(made, library)
     assert spare_inverters(made, library) == 2 and cells(made) == ["DFF_1", "XOR2_1"]
     assert shown(made, library) == before
-    many = few | {f"n{n}": ("NAND2_1", {"A": 7, "B": 5, "Y": 20 + n}) for n in range(16)}
-    made = netlist(many, o=9)
+    made = netlist(few | {"n": ("NAND2_1", {"A": 7, "B": 5, "Y": 20})}, o=9)
     spare_inverters(made, library)
-    assert cells(made).count("BUF_2") == 1
+    assert cells(made).count("BUF_2") == 1  # That of two pins.
     made.check(library)
 
 
