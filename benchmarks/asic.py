@@ -4,11 +4,12 @@ The digits run with trained weights; the others with random ones, drawn as `benc
 of the spread that their formats were fitted to: area and clock hardly depend on them, and energy of random data is
 above that of real ones.
 
-What was measured is kept in a folder, under the hash of the design, its library and the method, so that a call goes
-on where the last one ended.
+What was measured is kept in a folder, under a hash of the circuit, its library, the method and what is played, so that
+a call goes on where the last one ended; figures of the repository with the same key are taken, too.
 """
 import hashlib
 import json
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ import numpy as np
 
 from benchmarks.designs import DESIGNS, network
 from circulant.boards.asic.cells.catalogue import known, library
-from circulant.boards.asic.flow import FILE, KIND, METHOD, VERSION, asic
+from circulant.boards.asic.flow import FILE, KIND, VERSION, asic, key, settings
 from circulant.boards.asic.macros import model
+from circulant.boards.asic.simulation import simulated
 from circulant.hw import generate
 from circulant.hw.plan.plan import each_step
 from circulant.sim import artifact, design
@@ -37,12 +39,15 @@ LEVELS = {"sky130hd": 9, "sg13g2": 6, "asap7": 6}
 """Levels of logic between two registers: as many as the clock that is asked for leaves time for, as registers are
 large."""
 
+MEASURED = Path(__file__).parents[1] / "docs/measured/asic.json"
+"""Figures that are part of the repository, each with the key of what was measured."""
+
 MULTIPLIERS = {"lenet5": 342}
 """Budgets of multipliers other than 64."""
 
 
 def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept: Path, samples: int = 2,
-            levels: int | None = None, gated: bool = True, timed: bool = True,
+            levels: int | None = None, gated: bool = True, timed: bool = True, simulator: str | None = None,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of designs in libraries.
 
@@ -52,6 +57,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
         samples: sequences that each netlist plays; 0 computes no energy.
         levels: of logic between two registers; `LEVELS` where None is given.
         gated: with ``hardware.clock_gating``.
+        simulator: plays each netlist, too; see `circulant.boards.asic.simulation`.
         note: told what is next.
     """
     designs: dict[str, dict[str, Any]] = {}
@@ -64,7 +70,7 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
                 folder = design_of.write(Path(temporary) / "design")
                 figures = _kept(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,
-                                samples=samples, timed=timed, note=note)
+                                samples=samples, timed=timed, simulator=simulator, note=note)
                 described = design.read(folder)
             designs.setdefault(name, {})[each] = figures | {
                 "weights": source, "multipliers": described["multipliers"],
@@ -76,21 +82,46 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
 
 
 def _kept(folder: Path, out: Path, each: str, *, vectors: Vectors, samples: int, timed: bool,
-          note: Callable[[str], None]) -> dict[str, Any]:
+          simulator: str | None, note: Callable[[str], None]) -> dict[str, Any]:
     """The figures of a design in a library: those of an earlier call where nothing has changed since."""
     found, entry = library((each,))
-    key = hashlib.sha256(json.dumps([design.read(folder)["hash"], each, samples, timed, vectors.network,
-                                     METHOD]).encode()).hexdigest()
+    macros = model(found.gate_area, found.voltage)
+    played = "".join(np.asarray(x).tobytes().hex() for x in vectors.first(samples).inputs) if samples else ""
+    wanted = hashlib.sha256(json.dumps([key(folder, design.read(folder), found, settings(entry, entry.mhz), macros),
+                                        entry.spared, timed, played]).encode()).hexdigest()
     file = out / "measured.json"
-    if file.is_file() and (before := json.loads(file.read_text()))["key"] == key:
-        return dict(before["figures"])
+    if file.is_file() and (before := json.loads(file.read_text()))["key"] == wanted:
+        return _simulated(file, before, out, vectors, samples=samples, simulator=simulator)
+    if not simulator and (shipped := _shipped(wanted)):
+        return shipped
     try:
         figures = asic(folder, out, found, entry, mhz=entry.mhz, timed=timed, vectors=vectors if samples else None,
-                       samples=samples, macros=model(found.gate_area, found.voltage)).as_json()
+                       samples=samples, macros=macros).as_json()
     except TimingMissed as missed:
         note(str(missed))
         figures = design_figures(out)
-    artifact.atomic_text(file, json.dumps({"key": key, "figures": figures}))
+    found_now = {"key": wanted, "figures": figures | {"key": wanted}}
+    artifact.atomic_text(file, json.dumps(found_now))
+    return _simulated(file, found_now, out, vectors, samples=samples, simulator=simulator)
+
+
+def _shipped(wanted: str) -> dict[str, Any] | None:
+    """The figures of `MEASURED` with a key."""
+    if MEASURED.is_file():
+        for found in json.loads(MEASURED.read_text())["designs"].values():
+            for figures in found.values():
+                if figures.get("key") == wanted:
+                    return dict(figures)
+    return None
+
+
+def _simulated(file: Path, measured: dict[str, Any], out: Path, vectors: Vectors, *, samples: int, simulator: str | None
+               ) -> dict[str, Any]:
+    """The figures, with what a simulator found in the netlist, now or before."""
+    figures: dict[str, Any] = measured["figures"]
+    if simulator and figures.get("simulated", {}).get("simulator") != simulator:
+        figures["simulated"] = simulated(out, vectors, simulator, samples=samples)
+        artifact.atomic_text(file, json.dumps(measured))
     return figures
 
 
@@ -101,16 +132,15 @@ def design_figures(out: Path) -> dict[str, Any]:
 
 
 def _operations(described: dict[str, Any], made: Network, vectors: Vectors, figures: dict[str, Any]) -> dict[str, Any]:
-    """Operations of an inference, two for each multiplication: those of the circuit, and for networks over sequences
-    those of the same matrices without blocks, padding included, as CirCNN counts; with the energy of each in pJ."""
-    steps = float(vectors.steps.mean())
+    """Operations of an inference, two for each multiplication: those of the circuit, and those of the same matrices
+    without blocks, padding included, as CirCNN counts; with the energy of each in pJ."""
+    steps = 1.0 if made.flow.grid else float(vectors.steps.mean())
     counts = described["multiplications"]
     found = {"operations": 2 * (counts["per_step"] * steps + counts["per_sequence"])}
-    if made.flow.grid is None:
-        found["dense_operations"] = sum(
-            2 * product.weights.size * product.block_size * (steps if in_steps else 1)
-            for layer, in_steps in zip(made.layers, each_step(made), strict=True)
-            for product in matrices(layer).values())
+    found["dense_operations"] = sum(
+        2 * product.weights.size * product.block_size * (steps if in_steps else 1)
+        * math.prod(getattr(layer, "output_grid", ()))  # A convolution multiplies once for each pixel that it gives.
+        for layer, in_steps in zip(made.layers, each_step(made), strict=True) for product in matrices(layer).values())
     if "energy_nj_total" in figures:
         found |= {f"pj_per_{name[:-1]}": round(1e3 * figures["energy_nj_total"] / count, 4)
                   for name, count in list(found.items())}

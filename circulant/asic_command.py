@@ -31,13 +31,18 @@ __all__ = ["asic"]
               help="TOML table of memory macros.  [default: a model of OpenRAM's]")
 @click.option("--macro-bits", "least", type=click.IntRange(1), metavar="N", help="Number of bits from which a memory "
               "becomes a macro of the model.  [default: 16384]")
+@click.option("--rom-macro-bits", "least_rom", type=click.IntRange(1), metavar="N", help="The same of memories with "
+              "fixed contents, which are gates below.  [default: 131072]")
 @click.option("--samples", type=click.IntRange(0), default=4, show_default=True, metavar="N",
               help="Sequences of the test set that are simulated for the energy; 0 computes no energy.")
+@click.option("--simulator", type=click.Choice(["icarus", "verilator"]),
+              metavar="NAME", help="Also play these sequences under icarus or verilator, and compare every output.")
 @click.option("--timing/--no-timing", "timed", default=True, show_default=True,
               help="Analyse the timing with OpenSTA.")
 @JSON
 def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | None, gating: bool, *, scan: bool,
-         table: Path | None, least: int | None, samples: int, timed: bool, as_json: bool) -> int:
+         table: Path | None, least: int | None, least_rom: int | None, samples: int, timed: bool, simulator: str | None,
+         as_json: bool) -> int:
     """Map the design of a run to standard cells with Yosys and ABC, analyse its timing with OpenSTA, simulate the
     netlist on test sequences, and compute its energy from the switching.
 
@@ -53,16 +58,18 @@ def asic(folder: Path, names: tuple[str, ...], out: Path | None, mhz: float | No
         from circulant.boards.asic.cells.catalogue import library
         from circulant.boards.asic.flow import asic as made_of
         from circulant.boards.asic.flow import lines
-        from circulant.boards.asic.macros import LEAST, model
+        from circulant.boards.asic.macros import LEAST, LEAST_ROM, model
 
     run = Run(folder, load(folder))
     require(run, "generate")
     cells, known = library(names)
     with Bars(Console(stderr=True)) as bars:
         made = made_of(run.path("hardware"), out or run.path(f"asic/{cells.name}"), cells, known, mhz=mhz or known.mhz,
-                       gating=gating, scan=scan, macros=model(cells.gate_area, cells.voltage, least or LEAST, table),
+                       gating=gating, scan=scan, macros=model(
+                           cells.gate_area, cells.voltage, least or LEAST, table, least_rom or LEAST_ROM),
                        vectors=Vectors.load(run.path("vectors.npz")) if samples else None, samples=samples,
-                       timed=timed, show=bars)
+                       timed=timed, simulator=simulator or "", show=bars)
     figures = made.as_json()
     say(figures, as_json, *lines(figures))
-    return 1 if made.activity and made.activity.mismatches else 0
+    wrong = (made.activity.mismatches if made.activity else 0) + (made.simulated or {}).get("mismatches", 0)
+    return 1 if wrong else 0

@@ -9,10 +9,11 @@ from circulant.boards.asic.netlist import Netlist
 
 __all__ = ["AREAS", "LOGIC", "area"]
 
-AREAS = ("logic", "buffers", "registers", "clock_gates", "rom", "ram_registers", "ram_asynchronous", "ram_macros")
+AREAS = ("logic", "buffers", "registers", "clock_gates", "rom", "ram_registers", "ram_asynchronous", "ram_macros",
+         "rom_macros")
 """Kinds: gates; buffers of nets with many pins; flip-flops; clock gates; memories with fixed contents as gates, with
 the flip-flops of their outputs; memories that are written in flip-flops, with what reads and writes them; such that
-are read without a clock edge; macros, by their table or model."""
+are read without a clock edge; macros of both, by their table or model."""
 
 LOGIC = ("logic", "buffers", "registers", "clock_gates", "rom")
 """Kinds that together are what is called logic where memories are black boxes."""
@@ -34,5 +35,7 @@ def area(netlist: Netlist, library: Library, memories: Sequence[Memory], macros:
         else:
             kind = "registers" if cell.sequential else "buffers" if name.startswith(BUFFER) else "logic"
         found[kind] += cell.area
-    found["ram_macros"] += sum(macros[memory.macro].area for memory in memories if memory.macro)
+    for memory in memories:
+        if memory.macro:
+            found["ram_macros" if memory.writes else "rom_macros"] += macros[memory.macro].area
     return {kind: round(found[kind], 4) for kind in AREAS}

@@ -14,25 +14,29 @@ from circulant.boards.asic.cells.catalogue import Known
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.cells.models import models
 from circulant.boards.asic.handover import handover
+from circulant.boards.asic.inversions import spare_inverters, spare_ties
 from circulant.boards.asic.macros import Model
-from circulant.boards.asic.mapping import Settings, lean, mapped
+from circulant.boards.asic.mapping import Settings, lean, mapped, program
 from circulant.boards.asic.memories import Memory, separate
 from circulant.boards.asic.netlist import Netlist
 from circulant.boards.asic.power.activity import Activity, as_design, compiler, counted
 from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
+from circulant.boards.asic.simulation import able, simulated
 from circulant.boards.asic.sizing import ROUNDS, sized
+from circulant.boards.asic.source import cells as cells_of
+from circulant.boards.asic.source import circuit
 from circulant.boards.asic.timing import Analysis, Timing, found
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal, TimingMissed
 from circulant.sim.vectors import Vectors
 
-__all__ = ["METHOD", "Asic", "asic", "lines"]
+__all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 2
+METHOD = 3
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
@@ -48,6 +52,7 @@ class Asic:
         energy, ungated: of a cycle, with clocks as they are and as if none were gated; None likewise.
         activity: that it was computed from.
         scan: flip-flops in the chain.
+        simulated: see `circulant.boards.asic.simulation.simulated`; None where no simulator was named.
     """
 
     library: str
@@ -63,6 +68,7 @@ class Asic:
     activity: Activity | None
     scan: int
     seconds: float
+    simulated: dict[str, Any] | None = None
 
     @property
     def logic_um2(self) -> float:
@@ -90,12 +96,12 @@ class Asic:
                       "power_mw": round(spent.total * self.mhz * 1e-3, 4),
                       "activity": {"cycles": played.cycles, "sequences": played.sequences, "words": played.words,
                                    "mismatches": played.mismatches}}
-        return found
+        return found | ({"simulated": self.simulated} if self.simulated else {})
 
 
 def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *, mhz: float, gating: bool = True,
          scan: bool = False, macros: Model, vectors: Vectors | None = None, samples: int = 4, timed: bool = True,
-         show: Show = silent) -> Asic:
+         simulator: str = "", show: Show = silent) -> Asic:
     """Map a design to a library; netlist, models of its cells, figures and files for a full flow come into ``out``.
 
     Yosys' part is kept in the folder, and found there by a second call for the same design, library and settings.
@@ -110,6 +116,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
         vectors: sequences whose switching gives the energy; without them none is computed.
         samples: how many of them.
         timed: analyse the timing.
+        simulator: plays the same sequences, too; see `circulant.boards.asic.simulation`. Empty for none.
 
     Raises:
         Refusal: when a tool or a cell is missing.
@@ -118,20 +125,24 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     """
     folder, out, start = Path(folder), Path(out), time.monotonic()
     described = design.read(folder)
+    program()
     if timed:
         found()
     if vectors is not None:
         compiler()
+        able(simulator)
     if scan and gating and library.clock_gates and not library.clock_gates[0].pin("test"):
         gates = [cell for cell in library.clock_gates if cell.pin("test")]
         if not gates:
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
-    settings = Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums,
-                        buffered=known.buffered)
     work = out / "work"
-    netlist, memories = _mapped(folder, described, work, library=library, settings=settings, macros=macros, show=show)
+    netlist, memories = _mapped(folder, described, work, library=library,
+                                chosen=settings(known, mhz, gating=gating, scan=scan), macros=macros, show=show)
     show("buffering", 0, 0)
+    if known.spared:
+        spare_inverters(netlist, library)
+        spare_ties(netlist, library)
     buffer(netlist, library)
     strengthen(netlist, library)
     chain = stitch(netlist, library) if scan else 0
@@ -152,11 +163,15 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
                            samples=samples)
         spent = energy(netlist, library, activity, memories, mhz=mhz, macros=macros.chosen)
         ungated = energy(netlist, library, _free(activity), memories, mhz=mhz, macros=macros.chosen)
+    replayed = None
+    if vectors is not None and simulator:
+        show(f"simulating with {simulator}", 0, 0)
+        replayed = simulated(out, vectors, simulator, samples=samples)
     areas = area(netlist, library, memories, macros.chosen)
     made = Asic(library=library.name, corner=library.title, mhz=mhz, area_um2=areas,
                 gate_equivalents=round(sum(areas.values()) / library.gate_area) if library.gate_area else 0,
                 cells=len(netlist.instances), memories=_bits(memories), timing=timed_by, energy=spent, ungated=ungated,
-                activity=activity, scan=chain, seconds=time.monotonic() - start)
+                activity=activity, scan=chain, seconds=time.monotonic() - start, simulated=replayed)
     handover(out, library, known, described["top"], mhz=mhz, areas=areas, memories=memories, macros=macros.chosen)
     artifact.write_json(out / FILE, KIND, VERSION, {"design": described["hash"]} | made.as_json())
     if timed_by and timed_by.slack < 0:
@@ -169,23 +184,32 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     return made
 
 
-def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, settings: Settings,
+def settings(known: Known, mhz: float, *, gating: bool = True, scan: bool = False) -> Settings:
+    """The choices of a mapping to a library."""
+    return Settings(mhz, gating, scan, known.dont_use, fast_sums=known.fast_sums, buffered=known.buffered)
+
+
+def key(folder: Path, described: Mapping[str, Any], library: Library, chosen: Settings, macros: Model) -> str:
+    """A hash of all that a mapping follows from: circuit, library, choices and `METHOD`."""
+    return hashlib.sha256(json.dumps([METHOD, circuit(folder, described), cells_of(library), asdict(chosen),
+                                      macros.least, macros.least_rom, [str(each) for each in macros.table]]).encode()
+                          ).hexdigest()
+
+
+def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Library, chosen: Settings,
             macros: Model, show: Show) -> tuple[Netlist, list[Memory]]:
     """The mapping that Yosys makes, or made here before."""
-    key = hashlib.sha256(json.dumps([METHOD, described["hash"], asdict(settings), [file.stat().st_size for file in
-                                                                           library.files],
-                                     library.name, macros.least, [str(each) for each in macros.table]]).encode()
-                         ).hexdigest()
+    wanted = key(folder, described, library, chosen, macros)
     kept = work / "key"
-    if kept.is_file() and kept.read_text() == key and (work / "mapped.json").is_file():
+    if kept.is_file() and kept.read_text() == wanted and (work / "mapped.json").is_file():
         elaborated = json.loads((work / "elaborated.json").read_text())
         memories = separate(elaborated, described["top"], macros)
         return Netlist.read(work / "mapped.json", described["top"], library, memories), memories
     if work.exists():
         shutil.rmtree(work)
     work.mkdir(parents=True)
-    made = mapped(folder, described, work, library, settings, macro=macros, show=show)
-    artifact.atomic_text(kept, key)
+    made = mapped(folder, described, work, library, chosen, macro=macros, show=show)
+    artifact.atomic_text(kept, wanted)
     return made
 
 
@@ -233,4 +257,7 @@ def lines(made: Mapping[str, Any]) -> list[str]:
                                                made["energy_pj_per_cycle"].items() if value))
         said.append(f"{made['activity']['words']:,} output words of the netlist compared, "
                     f"{made['activity']['mismatches']} mismatches")
+    if played := made.get("simulated"):
+        said.append(f"{played['simulator']}: {played['words']:,} output words compared, "
+                    f"{played['mismatches']} mismatches")
     return said

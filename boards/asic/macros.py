@@ -18,6 +18,10 @@ LEAST = 16_384
 """Bits from which a memory becomes a macro where nobody says otherwise: below, flip-flops behind clock gates are no
 larger than the published macros, and take less energy."""
 
+LEAST_ROM = 131_072
+"""The same of a memory with fixed contents. As gates it is smaller at any size (1.3 µm² per bit in sky130hd, where the
+model of a macro takes 11), but ABC takes too long for larger ones."""
+
 SMALL, LARGE = 479.78 * 397.5, 683.1 * 416.54
 """Area of both, in µm²: 8,192 and 16,384 bits."""
 
@@ -49,6 +53,7 @@ class Macro:
         access: energy of a port in a cycle in which it works, in fJ.
         leakage: in nW.
         source: of these figures.
+        rom: its contents are fixed.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Macro:
     access: float
     leakage: float = 0.0
     source: str = ""
+    rom: bool = False
 
     def cycle(self, ports: int, mhz: float) -> float:
         """Energy of a cycle in which each port is used, in fJ: the most that it can be."""
@@ -69,7 +75,7 @@ class Model:
     """Chooses what a memory becomes, and knows the macros that it chose.
 
     Parameters:
-        least: bits from which a memory that is written becomes a macro.
+        least, least_rom: bits from which a memory that is written becomes a macro, and one with fixed contents.
         table: the user's macros; empty for those of the model.
         factors: of area and energy.
     """
@@ -78,26 +84,30 @@ class Model:
     table: tuple[Macro, ...]
     factors: tuple[float, float]
     chosen: dict[str, Macro]
+    least_rom: int = LEAST_ROM
 
-    def __call__(self, words: int, width: int) -> str:
-        """The name of the macro for a memory; an empty string for flip-flops."""
+    def __call__(self, words: int, width: int, *, rom: bool = False) -> str:
+        """The name of the macro for a memory; an empty string for flip-flops, or for gates where its contents are
+        fixed."""
         for macro in sorted(self.table, key=lambda each: each.area):
-            if macro.words >= words and macro.width == width:
+            if macro.words >= words and macro.width == width and macro.rom == rom:
                 self.chosen[macro.name] = macro
                 return macro.name
-        if self.table or words * width < self.least:
+        if self.table or words * width < (self.least_rom if rom else self.least):
             return ""
         area, energy = self.factors
-        name = f"ram_{words}x{width}"
+        name = f"{'rom' if rom else 'ram'}_{words}x{width}"
         self.chosen[name] = Macro(
             name, words, width, area=(PERIPHERY + words * width * BIT_AREA) * area,
             access=(IDLE + (ACCESS - IDLE) * width / 32) * energy, leakage=LEAKAGE * words * width * energy,
-            source="model of OpenRAM's macros for SkyWater 130 nm")
+            source="model of OpenRAM's macros for SkyWater 130 nm", rom=rom)
         return name
 
 
-def model(gate_area: float, voltage: float, least: int = LEAST, table: Path | None = None) -> Model:
-    """The macros for a library: those of a table, or of the model from ``least`` bits on.
+def model(gate_area: float, voltage: float, least: int = LEAST, table: Path | None = None,
+          least_rom: int = LEAST_ROM) -> Model:
+    """The macros for a library: those of a table, or of the model from ``least`` bits on. A memory with fixed contents
+    is taken to be as large as one that is written, which is the most that it can be.
 
     Parameters:
         gate_area: of the library's smallest NAND of two inputs, in µm²; 0 for that of sky130hd.
@@ -105,11 +115,12 @@ def model(gate_area: float, voltage: float, least: int = LEAST, table: Path | No
     """
     area = (gate_area or NAND) / NAND
     factors = area, math.sqrt(area) * (voltage / VOLTAGE) ** 2
-    return Model(least, () if table is None else read_table(table), factors, {})
+    return Model(least, () if table is None else read_table(table), factors, {}, least_rom)
 
 
 def read_table(file: Path) -> tuple[Macro, ...]:
-    """Macros that a TOML file names: ``[NAME]`` with words, width, area (µm²), access (fJ) and leakage (nW).
+    """Macros that a TOML file names: ``[NAME]`` with words, width, area (µm²), access (fJ) and leakage (nW);
+    ``rom = true`` for one with fixed contents.
 
     Raises:
         Refusal: when the file is missing, or an entry lacks a figure or has one that is not positive.
@@ -128,5 +139,6 @@ def read_table(file: Path) -> tuple[Macro, ...]:
             raise Refusal(f"A macro of {file} must have positive numbers for words, width, area and access, but "
                           f"{name!r} has none for {wrong[0]}; add it")
         found.append(Macro(name, int(entry["words"]), int(entry["width"]), area=float(entry["area"]),
-                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file)))
+                           access=float(entry["access"]), leakage=float(entry.get("leakage", 0.0)), source=str(file),
+                           rom=entry.get("rom") is True))
     return tuple(found)

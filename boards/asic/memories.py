@@ -3,9 +3,9 @@
 A netlist here is what Yosys writes by ``write_json`` after ``memory -nomap``: a memory is a cell ``$mem_v2``.
 """
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 __all__ = ["INSTANCE", "MacroTable", "Memory", "separate"]
 
@@ -16,8 +16,12 @@ Json = dict[str, Any]
 
 _INPUTS = ("RD_CLK", "RD_EN", "RD_ARST", "RD_SRST", "RD_ADDR", "WR_CLK", "WR_EN", "WR_ADDR", "WR_DATA")
 
-MacroTable = Callable[[int, int], str]
-"""The macro that a memory of so many words of so many bits becomes; an empty string for flip-flops."""
+
+class MacroTable(Protocol):
+    """Chooses macros."""
+
+    def __call__(self, words: int, width: int, *, rom: bool = False) -> str:
+        """The macro that a memory of so many words of so many bits becomes; an empty string for flip-flops or gates."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Memory:
         instance: in the top; what becomes of it has names that begin so.
         place: its name in the design.
         words, width: its shape, the width in bits.
-        kind: "rom" for fixed contents, which become logic; "registers" for words in flip-flops; "asynchronous" for
-            such that are read without a clock edge; "macro".
+        kind: "rom" for fixed contents that become gates; "registers" for words in flip-flops; "asynchronous" for such
+            that are read without a clock edge; "macro", for fixed contents, too.
         reads, writes: ports.
         macro: the name of the macro that it is.
         cell, ports: the cell within the module, and the bits of the module's ports, as Yosys has them.
@@ -52,12 +56,18 @@ class Memory:
     def bits(self) -> int:
         return self.words * self.width
 
+    @property
+    def contents(self) -> str:
+        """The bits that it holds at first, those of word 0 in front and the lowest of each first; empty for any."""
+        said = str(self.cell["parameters"].get("INIT", "x"))[::-1]
+        return said[:self.bits].replace("x", "0") if set(said) != {"x"} else ""
+
 
 def separate(netlist: Json, top: str, macro: MacroTable) -> list[Memory]:
     """Move each memory of the module ``top`` into a module of its own, in place; memories in the order of their names.
 
     Parameters:
-        macro: chooses macros for memories that are written and read at clock edges, by words and width.
+        macro: chooses macros for memories that are read at clock edges.
     """
     modules: Json = netlist["modules"]
     cells: Json = modules[top]["cells"]
@@ -85,7 +95,7 @@ def _number(cell: Json, name: str) -> int:
 def _described(name: str, instance: str, place: str, *, cell: Json, module: Json, macro: MacroTable) -> Memory:
     words, width, writes = (_number(cell, name) for name in ("SIZE", "WIDTH", "WR_PORTS"))
     clocked = "0" not in cell["parameters"]["RD_CLK_ENABLE"]
-    chosen = macro(words, width) if writes and clocked else ""
+    chosen = macro(words, width, rom=not writes) if clocked else ""
     kind = "macro" if chosen else "rom" if not writes else "registers" if clocked else "asynchronous"
     return Memory(name, instance, place, words, width, kind=kind, reads=_number(cell, "RD_PORTS"), writes=writes,
                   macro=chosen, cell=module["cells"]["words"],

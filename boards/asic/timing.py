@@ -81,7 +81,7 @@ def found() -> str:
 def constraints(mhz: float) -> str:
     """The SDC of a design: one clock, ports without a delay of their own."""
     return (f"create_clock -name clk -period {1e3 / mhz:.4f} [get_ports clk]\n"
-            "set_input_delay 0 -clock clk [get_ports {rst s_axis_* m_axis_tready}]\n"
+            "set_input_delay 0 -clock clk [get_ports {rst s_axis_tdata* s_axis_tvalid s_axis_tlast m_axis_tready}]\n"
             "set_output_delay 0 -clock clk [all_outputs]\n")
 
 

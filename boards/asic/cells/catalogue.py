@@ -25,6 +25,7 @@ class Known:
         pdk, cells: names of process and cells in LibreLane; empty where it does not know them.
         fast_sums: sums behind memories are mapped for their own speed: they are 3 % of the area more.
         buffered: ABC buffers and sizes a whole design; else its products alone.
+        spared: inverters that inverse outputs of flip-flops make needless are removed, and ties are shared.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Known:
     cells: str
     fast_sums: bool = True
     buffered: bool = True
+    spared: bool = True
 
 
 OWN = Known("a library of your own", (), 100.0, (), pdk="", cells="")

@@ -73,6 +73,10 @@ struct Netlist {
                              &each.write_address, &each.write_data})
                 *of = nets(from);
             each.words.assign(depth, std::vector<uint8_t>(each.width));
+            std::string contents;  // A dash for any.
+            from >> contents;
+            for (std::size_t i = 0; i < depth * each.width && contents != "-"; ++i)
+                each.words[i / each.width][i % each.width] = contents.at(i) == '1';
         }
         from >> count;
         for (std::string name; count--;) {

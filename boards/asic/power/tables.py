@@ -144,4 +144,4 @@ def _memory(made: Tables, memory: Memory, instance: Instance) -> str:
         found.append(f"{len(bits)} {' '.join(str(made.net(at.get(bit, '1' if bit == '1' else '0'))) for bit in bits)}")
     transparent = values.get("RD_TRANSPARENCY_MASK", "")[::-1].ljust(memory.reads * memory.writes, "0") or "0"
     return " ".join([f"{memory.words} {memory.width} {memory.reads} {memory.writes} {int(values['ABITS'], 2)} "
-                     f"1 {transparent}", *found])
+                     f"1 {transparent}", *found, memory.contents or "-"])

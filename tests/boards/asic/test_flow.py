@@ -101,7 +101,7 @@ def test_a_missing_opensta_is_refused_before_any_work(made, monkeypatch, tmp_pat
 @TIMED
 def test_opensta_finds_the_clock_that_the_delays_of_the_cells_allow(made):
     design, _, found, out, _ = made
-    figures = asic(design, out, found, OWN, mhz=1.0, macros=model(found.gate_area, 1.0))
+    figures = asic(design, out, found, OWN, mhz=50.0, macros=model(found.gate_area, 1.0))  # The mapping is kept.
     assert figures.timing is not None
     stages = sum(stage.delay for stage in figures.timing.stages)
     assert figures.timing.stages
@@ -112,10 +112,13 @@ def test_opensta_finds_the_clock_that_the_delays_of_the_cells_allow(made):
 def test_behavioural_macros_equal_golden(tmp_path):
     design, vectors = tiny.design(tmp_path)
     found = tiny.read(tmp_path)
-    figures = asic(design, tmp_path / "out", found, OWN, mhz=50.0, timed=False, macros=model(found.gate_area, 1.0, 60))
-    assert figures.memories["macro"] > 0 and figures.area_um2["ram_macros"] > 0
+    figures = asic(design, tmp_path / "out", found, OWN, mhz=50.0, timed=False, vectors=vectors, samples=6,
+                   simulator="icarus", macros=model(found.gate_area, 1.0, 60, None, 60))
+    assert figures.memories["macro"] > 0 and figures.area_um2["ram_macros"] > 0 and figures.area_um2["rom_macros"] > 0
     assert (tmp_path / "out/macro_placement.cfg").read_text().startswith("circulant_memory_")
-    assert icarus.run(tmp_path / "out/simulation", vectors).mismatches == 0
+    assert "initial" in (tmp_path / "out/simulation/macros.v").read_text()
+    assert figures.activity is not None and (figures.activity.words, figures.activity.mismatches) == (24, 0)
+    assert figures.simulated == {"simulator": "icarus", "sequences": 6, "words": 24, "mismatches": 0}
 
 
 @pytest.mark.soak

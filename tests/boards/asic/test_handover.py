@@ -45,3 +45,10 @@ def test_macros_do_not_overlap_and_the_largest_is_first():
     found = placement(7600.0, MEMORIES, MACROS)
     assert [name for name, _, _ in found] == ["circulant_memory_1", "circulant_memory_0"]
     assert found[1][1] >= 50.0  # Beside the first, which is 50 µm wide.
+
+
+def test_macros_fill_rows_of_the_core():
+    many = [Memory("memory_0", f"circulant_memory_{n}", f"m{n}", 256, 8, kind="macro", reads=1, writes=1,
+                   macro="ram256") for n in range(5)]
+    found = placement(7600.0, many, MACROS)  # A side of 104 µm has room for two macros of 50 µm.
+    assert [(x, y) for _, x, y in found] == [(0, 0), (50, 0), (0, 50), (50, 50), (0, 100)]

@@ -27,12 +27,22 @@ def test_few_bits_stay_flip_flops():
     assert model(0.0, 1.8)(16, 128) == ""
 
 
+def test_fixed_contents_become_a_macro_from_a_size_of_their_own():
+    found = model(0.0, 1.8, 1_000, None, 10_000)
+    assert (found(100, 99, rom=True), found(100, 100, rom=True)) == ("", "rom_100x100")
+    assert found(100, 10) == "ram_100x10" and found.chosen["rom_100x100"].rom
+
+
 def test_a_table_has_the_word(tmp_path):
     file = tmp_path / "macros.toml"
     file.write_text(TABLE)
     found = model(0.0, 1.8, 1, file)
     assert (found(50, 16), found(50, 17), found(65, 16)) == ("ram64", "", "")
     assert found.chosen["ram64"].area == 5000
+    assert found(50, 16, rom=True) == ""
+    file.write_text(TABLE + "rom = true\n")
+    found = model(0.0, 1.8, 1, file)
+    assert (found(50, 16), found(50, 16, rom=True)) == ("", "ram64")
 
 
 @pytest.mark.parametrize(("text", "message"), [

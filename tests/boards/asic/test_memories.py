@@ -19,7 +19,7 @@ def netlist(**cells):
 
 def test_each_net_goes_in_once_and_constants_stay_within():
     made = netlist(ram=cell(words=4, width=3, writes=1))
-    (memory,) = separate(made, "top", lambda words, width: "")
+    (memory,) = separate(made, "top", lambda words, width, rom=False: "")
     instance, module = made["modules"]["top"]["cells"]["circulant_memory_0"], made["modules"]["memory_0"]
     assert (memory.kind, memory.bits, memory.reads, memory.writes, memory.place) == ("registers", 12, 1, 1, "ram")
     assert instance["connections"] == {"rd_clk": [2], "rd_addr": [3, 4], "wr_en": [5], "wr_data": [6],
@@ -33,7 +33,17 @@ def test_each_net_goes_in_once_and_constants_stay_within():
 def test_kinds_and_macros():
     made = netlist(a=cell(words=4, width=3, writes=0), b=cell(words=4, width=3, writes=1, clocked="0"),
                    c=cell(words=64, width=3, writes=1), d=cell(words=64, width=3, writes=1, first=50))
-    found = separate(made, "top", lambda words, width: f"ram{words}" if words >= 4 else "")
+    found = separate(made, "top", lambda words, width, rom=False: f"ram{words}" if words >= 4 and not rom else "")
     assert [(memory.kind, memory.macro) for memory in found] == [
         ("rom", ""), ("asynchronous", ""), ("macro", "ram64"), ("macro", "ram64")]
     assert found[2].module == found[3].module != found[1].module
+
+
+def test_fixed_contents_may_be_a_macro_and_are_kept():
+    fixed = cell(words=4, width=3, writes=0)
+    fixed["parameters"]["INIT"] = "111011001000"
+    (memory,) = separate(netlist(a=fixed), "top", lambda words, width, rom=False: "rom" if rom else "")
+    assert (memory.kind, memory.macro, memory.writes) == ("macro", "rom", 0)
+    assert memory.contents == "000" "100" "110" "111"  # The lowest bit of each word first.
+    (written,) = separate(netlist(a=cell(words=4, width=3, writes=1)), "top", lambda words, width, rom=False: "")
+    assert written.contents == ""

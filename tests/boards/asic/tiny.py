@@ -59,8 +59,9 @@ def liberty(*, flip_flops: bool = True, clock_gates: bool = True) -> str:
             *(["    test_cell () { ff (IQ, IQN) { clocked_on : CK; next_state : D; } pin (SI) { direction : input; "
                "signal_type : test_scan_in; } pin (SE) { direction : input; signal_type : test_scan_enable; } }"]
               if scan else []),
-            '    pin (Q) { direction : output; function : "IQ"; max_capacitance : 0.08;',
-            f"      {_arc('CK', 'timing_type : rising_edge;')}", _power(0.003), "    }", "  }"]))
+            *(line for pin, shown in (("Q", "IQ"), ("QN", "IQN")) for line in (
+                f'    pin ({pin}) {{ direction : output; function : "{shown}"; max_capacitance : 0.08;',
+                f"      {_arc('CK', 'timing_type : rising_edge;')}", _power(0.003), "    }")), "  }"]))
     if clock_gates:
         cells.append("\n".join([
             "  cell (GATE_1) {", '    area : 4; clock_gating_integrated_cell : "latch_posedge_precontrol";',

@@ -77,6 +77,19 @@ def test_a_macro_gives_its_word_a_cycle_later(player, tmp_path):
     assert outputs[2:] == ["0", "1", "0", "1"]
 
 
+def test_a_macro_with_fixed_contents_gives_them(player, tmp_path):
+    memory = Memory("memory_0", "circulant_memory_0", "rom", words=2, width=2, kind="macro", reads=1, writes=0,
+                    macro="m", ports={"rd_addr": [2], "rd_data": [3, 4]}, cell={
+                        "parameters": {"ABITS": "1", "INIT": "0110"},
+                        "connections": {"RD_EN": ["1"], "RD_ADDR": [2], "RD_DATA": [3, 4]}})
+    netlist = made()
+    netlist.ports["m_axis_tdata"] = ("output", [12, 13])
+    netlist.instances = {"circulant_memory_0": Instance("memory_0", {"rd_addr": [6], "rd_data": [12, 13]})}
+    text = tables(netlist, tiny.read(tmp_path), [memory]).text()
+    outputs, *_ = played(player, tmp_path, text, ["00", "10", "00", "10"], 4)
+    assert outputs[1:] == ["01", "10", "01"]  # Word 0 is 2 and word 1 is 1, the lowest bit first.
+
+
 def test_what_is_tied_is_a_constant(tmp_path):
     library, netlist = tiny.read(tmp_path), made()
     cell = library.cells["DFF_1"]
