@@ -18,7 +18,7 @@ from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import AHEAD, MAIN
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import layer_multiplications, plan
-from circulant.hw.plan.shared_cost import sample_issues
+from circulant.hw.plan.shared.cost import sample_issues
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated

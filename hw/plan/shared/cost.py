@@ -2,16 +2,18 @@
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
-simulated hardware by its tests.
+simulated hardware by its tests. The two directions of a bidirectional layer are played as if both went forward: that is
+the pace of long sequences which follow each other, whose ends take some cycles more.
 """
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
-from circulant.hw.plan.links import Direct, link
-from circulant.hw.plan.shared_layer import SharedLayer
+from circulant.hw.plan.shared.directions import SharedPair
+from circulant.hw.plan.shared.layer_counters import SharedLayer
+from circulant.hw.plan.shared.links import Direct, link
 
 __all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
 
@@ -110,14 +112,15 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
               for layer, program in zip(each.layers, each.programs, strict=True)]
     if not closed:
         served = served[:_working(groups)]
-    chain = [SharedLayer(layer, program, count, eager=each.eager)
-             for (layer, program, each), count in zip(served, elements, strict=False)]
-    chain[-1].skips = not closed and getattr(served[-1][0], "returns", "") == "last"
-    members = [[layer for layer, (_, _, own) in zip(chain, served, strict=True) if own is each] for each in groups]
+    single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
+              for (layer, program, each), count in zip(served, elements, strict=False)]
+    skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+    members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
     arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
-    sizes_of = [program.matrices[0].product.block_size for _, program, _ in served]
-    links = [Direct(), *(link(served[n][0].outputs, k_in, k_out) for n, (k_in, k_out) in enumerate(pairwise(sizes_of))),
-             Direct()]
+    chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
+    for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
+        each.skips = skips
+    links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
     steps = 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
@@ -149,17 +152,28 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
         for array, found in arrays:
             granted, free = array.grant()
             if issues is not None and granted is not None:
-                issues.append((cycle, chain.index(granted), granted.command))
+                issues.append((cycle, single.index(granted), granted.command))
             for each in found:
                 each.edge(cycle, granted is each, free)
         cycle += 1
     return taken, given[-sizes[1]:], inside
 
 
+def _paired(sharing: Sharing, layers: Sequence[SharedLayer]) -> Iterator[SharedLayer | SharedPair]:
+    """The layers, those of two directions side by side."""
+    for n, layer in enumerate(layers):
+        if n in sharing.pairs:
+            yield SharedPair(layer, layers[n + 1])
+        elif n - 1 not in sharing.pairs:
+            yield layer
+
+
 def _working(groups: Sequence[Sharing]) -> int:
-    """How many of the layers work at every step: those up to the first one that gives its last state."""
-    layers = [layer for each in groups for layer in each.layers]
-    return next((n + 1 for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+    """How many of the layers work at every step: those up to the first one that gives its last state, or up to both
+    directions that do."""
+    layers = [(layer, n in each.pairs) for each in groups for n, layer in enumerate(each.layers)]
+    return next((n + 1 + paired for n, (layer, paired) in enumerate(layers)
+                 if getattr(layer, "returns", "") == "last"), len(layers))
 
 
 class _Array:
