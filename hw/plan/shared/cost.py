@@ -20,6 +20,9 @@ __all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", 
 MOST_STEPS = 96
 """Steps that are played for a period at the most."""
 
+STILL = 64
+"""Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
+
 SETTLED = 6
 """Steps that must have repeated those before, at the least."""
 
@@ -125,14 +128,15 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
     taken: list[int] = []
     given: list[int] = []
     inside: list[int] = []
-    offered, cycle, quiet = 0, 0, 0
+    offered, cycle, quiet, still = 0, 0, 0, 0
+    joints = list(zip([None, *chain], links, [*chain, None], strict=True))
     sizes = chain[0].x_blocks, chain[-1].blocks
     quiet_cycles = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
     while len(given) < steps * sizes[1] if closed else len(taken) < steps:
         waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
                                                         (offered and quiet < quiet_cycles))
         came = not waits and offered < steps * sizes[0]
-        for before, between, behind in zip([None, *chain], links, [*chain, None], strict=True):
+        for before, between, behind in joints:
             leaves, accepts = between.step(came if before is None else before.offers,
                                            True if behind is None else behind.takes)
             if before is not None:
@@ -149,6 +153,9 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
+        if waits:  # Where nothing has moved for long, nothing will.
+            still = still + 1 if all(each.idle for each in single) else 0
+            quiet = quiet_cycles if still > STILL + max(array.slots for array, _ in arrays) else quiet
         for array, found in arrays:
             granted, free = array.grant()
             if issues is not None and granted is not None:
@@ -185,20 +192,18 @@ class _Array:
 
     def __init__(self, sharing: Sharing, members: Sequence[SharedLayer]) -> None:
         self._in_turn, self._members, self._last = sharing.in_turn, members, -1
-        self._drain = _Drain(sharing.programs[0])
+        self._drain, self.slots, self._folded = _Drain(sharing.programs[0]), sharing.shape.slots, sharing.shape.fold > 1
 
     def grant(self) -> tuple[SharedLayer | None, bool]:
         """Who gets the array in this cycle, and whether an issue of the next one that ends a pass finds the drain free.
 
         Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
         """
-        asking = ([n for n, each in enumerate(self._members) if each.phase]
-                  or [n for n, each in enumerate(self._members) if each.asks])
-        if self._in_turn:
-            asking.sort(key=lambda n: (n <= self._last, n), reverse=True)
+        inside = [n for n, each in enumerate(self._members) if each.phase] if self._folded else []
+        asking = inside or [n for n, each in enumerate(self._members) if each.asks]
         if not asking:
             return None, self._drain.next(False)
-        self._last = asking[-1]
+        self._last = asking[-1] if not self._in_turn else next((n for n in asking if n > self._last), asking[0])
         granted = self._members[self._last]
         return granted, self._drain.next(granted.ending)
 

@@ -121,6 +121,13 @@ class SharedLayer:
         return self._active and (self.phase != 0 or self._clear)
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is under way in the layer but what waits for a block of the input."""
+        return not (self._active and self._clear) and not self._results and not self._seconds and not (
+            self._own.events or self._soon.events or self._queued or self.offers or any(self._pipe)
+            or any(self._ready))
+
+    @property
     def ending(self) -> bool:
         """Whether the issue ends a pass in this cycle."""
         return self.phase == self._fold - 1 and self._ends(self.command, self._at, self._leads)
