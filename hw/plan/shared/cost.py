@@ -2,8 +2,8 @@
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
-simulated hardware by its tests. The two directions of a bidirectional layer are played as if both went forward: that is
-the pace of long sequences which follow each other, whose ends take some cycles more.
+simulated hardware by its tests. The two directions of a bidirectional layer are played as if both went forward: an
+estimate, as the cycles by which they are apart depend on the length of sequences.
 """
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

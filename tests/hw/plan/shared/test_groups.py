@@ -41,7 +41,7 @@ def drawn(seed, weights=0):
         kind = str(rng.choice(["gru", "before", "lstm", "projected"]))
         each = [recurrent(np.random.default_rng((seed, n)), 100 * weights + 10 * n + way, kind, k=k, inputs=size,
                           hidden=outputs) for way in range(1 + pair)]
-        if n == count - 1 and rng.random() < 0.4:
+        if n == count - 1 and rng.random() < (0.8 if pair else 0.4):
             each = [replace(one, returns="last") for one in each]
         elif n == count - 1 and not pair and rng.random() < 0.5:
             each = [layers.linear(100 * weights + 10 * n, k=k, inputs=size, outputs=outputs)]
