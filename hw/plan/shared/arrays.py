@@ -163,8 +163,8 @@ def _plans(layers: Sequence[Simple], chosen: Choice, elements: Sequence[int]) ->
 
 
 def _sharing(layers: Sequence[Simple], chosen: Choice) -> Sharing:
-    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), chosen.in_turn,
-                   chosen.eager, chosen.group.streams, chosen.group.pairs)
+    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), in_turn=chosen.in_turn,
+                   eager=chosen.eager, streams=chosen.group.streams, pairs=chosen.group.pairs)
 
 
 def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:

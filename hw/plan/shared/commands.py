@@ -39,7 +39,7 @@ def commands_of(program: Program, *, streams: int, eager: bool) -> Commands:
 
 
 class Early:
-    """What has come whole leads; see `EarlyDispatch`."""
+    """Order in which what has come whole leads; see `EarlyDispatch`."""
 
     def __init__(self, program: Program, *, eager: bool) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
@@ -87,7 +87,7 @@ class Early:
 
 
 class InTurn:
-    """A step of each stream in turn, whose whole input leads; see `Dispatch`."""
+    """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
 
     def __init__(self, program: Program, *, streams: int) -> None:
         ahead, main, second = map(bool, program.commands)

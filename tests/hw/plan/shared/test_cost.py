@@ -46,7 +46,7 @@ def layer(rng, number, kind, *, k, inputs, outputs):
 def plans_of(layers, shape, elements, spacings, in_turn=False, streams=1):
     """Plans of layers that share an array of a shape."""
     sharing = Sharing(layers, shape, spacings, in_turn, streams=streams)
-    return [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, streams, sharing)
+    return [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, streams=streams, sharing=sharing)
             for each, spacing in zip(layers, spacings, strict=True)]
 
 
@@ -70,7 +70,8 @@ def stack(seed, streams=1):
         (rows, chains), fold = ((9, 6) if seed % 2 else (3, 3)), 1  # All gates of a GRU are side by side.
     shape = ArrayShape(rows, columns, chains, fold, levels)
     spacings = tuple((shape.slots, int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in layers)
-    plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, seed % 2 == 1, streams)
+    plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1,
+                     streams=streams)
     return network, plans, float(rng.choice([0.0, 0.5]))
 
 
