@@ -2,6 +2,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from circulant.hw.plan.plan import plan
 from circulant.hw.top import Top
@@ -13,6 +14,7 @@ from tests.hw.plan.shared.test_cost import play
 STEPS = 12
 
 
+@pytest.mark.soak
 def test_steps_in_the_middle_of_sequences_take_at_most_the_planned_cycles():
     """Outputs of 7 values each, whose last block begins behind all blocks of both. The directions are some cycles
     apart, which the plan does not know: its cycles are an estimate, here 42 for 40."""

@@ -61,8 +61,8 @@ def vectors(golden, streams, steps, seed):
     return x.swapaxes(0, 1).reshape(-1, golden.inputs), np.arange(streams * steps) >= streams * (steps - 1), wanted
 
 
-@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(seed, marks=pytest.mark.soak)
-                                          for seed in range(COUNT) if seed not in (0, 3))])
+@pytest.mark.parametrize("seed", [5, 13, *(pytest.param(seed, marks=pytest.mark.soak)
+                                           for seed in range(COUNT) if seed not in (5, 13))])
 def test_a_random_network_on_shared_arrays_equals_golden_before_and_after_a_reload(seed):
     golden, streams, reloadable = drawn(seed)
     plans = plan(golden, 40 + 10 * (seed % 4), objective="area", streams=streams, reloadable=reloadable)
