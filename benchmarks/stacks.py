@@ -18,7 +18,7 @@ from circulant.hw.array.plans import LayerPlan
 from circulant.hw.array.program import AHEAD, MAIN
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import layer_multiplications, plan
-from circulant.hw.plan.shared_cost import sample_issues
+from circulant.hw.plan.shared.cost import sample_issues
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
@@ -32,6 +32,7 @@ from circulant.sim.refusal import Refusal
 __all__ = ["SHAPES", "Shape", "gantt", "measure", "network"]
 
 STEPS = 24
+"""Steps of each of the two sequences that are played."""
 
 COLUMNS = 62
 """Characters of a line of a chart."""
@@ -70,7 +71,7 @@ def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits:
 
 
 def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 4,
-            objective: str = "throughput", simulate: bool = True,
+            objective: str = "throughput", simulate: bool = True, steps: int = STEPS,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of each stack and block size, and a table.
 
@@ -79,6 +80,8 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, mult
         levels: of logic between two registers.
         objective: see `circulant.hw.generate`.
         simulate: whether designs are generated, built and simulated, or planned only.
+        steps: of each of the two sequences that are played; where steps are long and short by turns, four turns of them
+            at the least.
     """
     stacks, table = [], {}
     for shape in [SHAPES[n - 1] for n in shapes] or SHAPES:
@@ -86,7 +89,7 @@ def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, mult
             title = f"{shape.title}, k = {block}"
             note(title)
             stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels,
-                                         objective=objective, simulate=simulate))
+                                         objective=objective, steps=steps if simulate else 0))
             table[title] = _line(found)
     return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
             "stacks": stacks}
@@ -117,7 +120,7 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
 
 
 def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str,
-           simulate: bool) -> dict[str, Any]:
+           steps: int) -> dict[str, Any]:
     made = network(shape, block)
     with unelaborated():
         plans = plan(made, multipliers, levels=levels, objective=objective)
@@ -128,8 +131,8 @@ def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective
         "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "latency_predicted": latency,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
-    if simulate:
-        x = np.random.default_rng(1).normal(0, 0.5, (2, STEPS, shape.hidden))
+    if steps:
+        x = np.random.default_rng(1).normal(0, 0.5, (2, steps, shape.hidden))
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
             design = generate(made, multipliers=multipliers, levels=levels, objective=objective)
             design.write(Path(folder) / "design")

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Parts
-from circulant.hw.array.plans import LayerPlan
+from circulant.hw.array.plans import sharings
 from circulant.hw.array.shared.shared_array import SharedArray
 from circulant.hw.emit.image import texts
 from circulant.hw.emit.target import Platform, separate_module
@@ -95,10 +95,9 @@ class Top(wiring.Component):
         self.max_steps = max_steps if limited else None
         self.units = _units(network, plans, max(2, *repeats(network)) if paired and not limited else self.max_steps,
                              config)
-        sharing = [plan.sharing for plan in plans if isinstance(plan, LayerPlan) and plan.sharing is not None]
         self.shared = [SharedArray(each.programs[0].whole, name=f"shared{n or ''}", count=len(each.layers),
                                    in_turn=each.in_turn, config=config)
-                       for n, each in enumerate(dict.fromkeys(sharing))]
+                       for n, each in enumerate(sharings(plans))]
         first, last = self.units[0].i.payload.shape(), self.units[-1].o.payload.shape()
         self.input_block, self.output_block = first.members["data"].length, last.members["data"].length
         self.pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1
@@ -136,12 +135,13 @@ class Top(wiring.Component):
         between = [*(unit.o for unit in units), *link(m, network.layers, units, None if self.config else platform)]
 
         # The arrays that layers share, each with those that follow each other.
-        sharing = iter([unit for unit in units if hasattr(unit, "array")])
+        asking = iter([getattr(unit, name) for unit in units for name in unit.signature.members
+                       if name.startswith("array")])
         for shared in self.shared:
             m.submodules[shared.name] = separate_module(None if self.config else platform, shared,
                                                         f"circulant_{shared.name}_array")
-            for port, unit in zip(shared.ports, sharing, strict=False):
-                wiring.connect(m, unit.array, port)
+            for port in shared.ports:
+                wiring.connect(m, next(asking), port)
 
         # What guards the way in: sequences that are not too long, frames that end where they may.
         head, tail = units[0].i, units[-1].o

@@ -12,7 +12,7 @@ from functools import singledispatch
 from typing import Protocol, runtime_checkable
 
 from amaranth.hdl import Signal, UnusedElaboratable
-from amaranth.lib import stream
+from amaranth.lib import stream, wiring
 
 from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.parts import Parts
@@ -64,6 +64,10 @@ class Unit(Protocol):
     o: stream.Interface
     busy: Signal
     resuming: Signal
+
+    @property
+    def signature(self) -> wiring.Signature:
+        """Ports; those to an array that is shared begin with "array"."""
 
     @property
     def parts(self) -> Parts:

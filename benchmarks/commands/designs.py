@@ -107,6 +107,7 @@ def _rnn(path: str | None, **options: Any) -> None:
 @click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
               show_default=True, help="An array for each layer, one for all, or whichever is better.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
+@click.option("--steps", default=stacks.STEPS, show_default=True, help="Of each sequence that is played.")
 @click.option("--chart", is_flag=True, help="Only draw when each layer has the array that they share.")
 @as_json
 def _stacks(path: str | None, chart: bool, **options: Any) -> None:

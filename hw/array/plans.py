@@ -12,9 +12,10 @@ from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.shape.kinds import leaves
 
 __all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound"]
+           "StreamPlan", "rebound", "sharings"]
 
 Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
@@ -46,6 +47,9 @@ class Sharing:
         eager: whether products with a state may come before the sample. Not so in a reloadable design, which must stand
             still without one.
         in_turn: whether layers get the array in turn, see `circulant.hw.array.shared.shared_array.SharedArray`.
+        streams: sequences that are interleaved. With several of them the programs are those of arrays of one's own:
+            other streams fill the wait for a state, so that products with it need not come before the sample.
+        pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
     """
 
     layers: tuple[Simple, ...]
@@ -53,6 +57,8 @@ class Sharing:
     spacings: tuple[tuple[int, int, int], ...]
     in_turn: bool = False
     eager: bool = True
+    streams: int = 1
+    pairs: tuple[int, ...] = ()
 
     @property
     def limit(self) -> str:
@@ -66,7 +72,7 @@ class Sharing:
         Raises:
             Refusal: as `circulant.hw.array.shared.merged.Merged`.
         """
-        return placed([layer_program(layer, self.shape, spacing, early=True)
+        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 
 
@@ -115,16 +121,25 @@ class LayerPlan:
 
 def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
     """The plans of other layers of the same structure: those of layers that share an array know them."""
-    found: list[Plan] = []
-    own: dict[Sharing, Sharing] = {}
-    for n, plan in enumerate(plans):
-        if isinstance(plan, LayerPlan) and plan.sharing is not None:
-            if plan.sharing not in own:
-                its = tuple(layers[n:n + len(plan.sharing.layers)])
-                own[plan.sharing] = replace(plan.sharing, layers=cast("tuple[Simple, ...]", its))
-            plan = replace(plan, sharing=own[plan.sharing])
-        found.append(plan)
-    return found
+    leaf, own, at = list(leaves(layers)), dict[Sharing, Sharing](), 0
+    for sharing in sharings(plans):
+        its = tuple(leaf[at:at + len(sharing.layers)])
+        own[sharing], at = replace(sharing, layers=cast("tuple[Simple, ...]", its)), at + len(its)
+
+    def other(plan: LayerPlan) -> LayerPlan:
+        return plan if plan.sharing is None else replace(plan, sharing=own[plan.sharing])
+
+    return [other(plan) if isinstance(plan, LayerPlan)
+            else replace(plan, forward=other(plan.forward), backward=other(plan.backward))
+            if isinstance(plan, PairPlan) else plan for plan in plans]
+
+
+def sharings(plans: Sequence[Plan]) -> list[Sharing]:
+    """The arrays that layers share, in the order of the network."""
+    parts = [each for plan in plans for each in (
+        [plan.forward, plan.backward] if isinstance(plan, PairPlan) else [plan])]
+    return list(dict.fromkeys(each.sharing for each in parts
+                              if isinstance(each, LayerPlan) and each.sharing is not None))
 
 
 @dataclass(frozen=True)

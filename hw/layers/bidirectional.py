@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.parts import Memory, Parts
 from circulant.hw.array.plans import PairPlan
+from circulant.hw.array.shared.shared_array import array_port
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform
 from circulant.hw.layers.recurrent import RecurrentLayer
@@ -43,6 +44,7 @@ class BidirectionalLayer(wiring.Component):
     Members:
         i: stream of blocks of x, of the greater block size of the two.
         o: stream of blocks of the outputs, of that block size too, for the last or for every step.
+        array_forward, array_backward: where the array is shared, see `array_port`.
     """
 
     def __init__(self, layer: Bidirectional, *, forward: RecurrentLayer, backward: RecurrentLayer, steps: int) -> None:
@@ -50,8 +52,11 @@ class BidirectionalLayer(wiring.Component):
         self._directions = {"forward": forward, "backward": backward}
         self._k = {name: unit.i.payload.shape().members["data"].length for name, unit in self._directions.items()}
         self._most = k = max(self._k.values())
+        self._arrays = {f"array_{name}": unit for name, unit in self._directions.items()
+                        if unit.program.whole is not unit.program}
         super().__init__({"i": In(stream.Signature(block(k, layer.input_format.width))),
-                          "o": Out(stream.Signature(block(k, layer.output_format.width)))})
+                          "o": Out(stream.Signature(block(k, layer.output_format.width))),
+                          **{name: Out(array_port(unit.program.whole)) for name, unit in self._arrays.items()}})
 
     @property
     def parts(self) -> Parts:
@@ -78,6 +83,8 @@ class BidirectionalLayer(wiring.Component):
         m.submodules.forward, m.submodules.backward = self._directions.values()
         fork(m, wiring.flipped(self.i), [self._into(m, "forward"), turned.i], name="i")
         connect(m, turned.o, self._into(m, "backward"))
+        for name, own in self._arrays.items():
+            wiring.connect(m, own.array, wiring.flipped(getattr(self, name)))
 
         # Their outputs: every step's turned round again, while those of the forward layer wait.
         first, second = self._out_of(m, "forward"), self._out_of(m, "backward")

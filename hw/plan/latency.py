@@ -16,7 +16,7 @@ from circulant.hw.layers.reduce.argmax import argmax_latency
 from circulant.hw.layers.reduce.divider import quotient_bits
 from circulant.hw.layers.scale import LATENCY as SCALE
 from circulant.hw.plan import step_cost
-from circulant.hw.plan.shared_cost import sample_results
+from circulant.hw.plan.shared.cost import sample_results
 from circulant.hw.stream.pipeline import QUEUE
 from circulant.sim.golden.activation import Activation
 from circulant.sim.golden.gru import Gru
@@ -28,6 +28,7 @@ from circulant.sim.golden.reduce.argmax import Argmax
 from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.golden.scale import Scale
+from circulant.sim.shape.kinds import within
 
 __all__ = ["leaving", "reblocked", "sample_latency"]
 
@@ -43,7 +44,7 @@ def sample_latency(network: Network, plans: Sequence[Plan], blocks: Sequence[tup
         plans: of the layers.
         blocks: for each layer the values of a block that comes and of one that leaves.
     """
-    if network.flow.grid is not None:
+    if network.flow.grid is not None or any(within(layer) for layer in network.layers):
         return None
     first = -(-network.inputs // blocks[0][0])
     cycles, k, size = list(range(1 - first, 1)), blocks[0][0], network.inputs

@@ -222,6 +222,8 @@ def _(layer: Gru | Lstm | Rnn, plan: LayerPlan) -> Json:
 
 @layer_entry.register
 def _(layer: Bidirectional, plan: PairPlan) -> Json:
-    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles,
-            "floor": -(-layer_multiplications(layer) // plan.multipliers),
-            **{name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}}
+    entries = {name: layer_entry(each, getattr(plan, name)) for name, each in layer.directions.items()}
+    floor = -(-layer_multiplications(layer) // plan.multipliers)
+    if plan.forward.sharing is not None:  # Both directions have the whole array.
+        floor = sum(entry["floor"] for entry in entries.values())
+    return {"name": layer.name, "kind": layer.kind, "cycles": plan.cycles, "floor": floor, **entries}

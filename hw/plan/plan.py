@@ -11,7 +11,9 @@ from circulant.hw.layers.tile import PIXELS
 from circulant.hw.plan import conv_plan, layer_plan, residual_plan, stream_plan
 from circulant.hw.plan.latency import leaving, reblocked
 from circulant.hw.plan.passes import Ladder, Rung, ladder, layer_multiplications, tiled
-from circulant.hw.plan.shared_plan import least_shared, shareable, shared_plans
+from circulant.hw.plan.shared.arrays import shared_plans
+from circulant.hw.plan.shared.candidates import least_shared
+from circulant.hw.plan.shared.groups import paired, shareable
 from circulant.hw.plan.shares import FULL, shares
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -116,6 +118,9 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
         Refusal: as `plan`; when the layers cannot share an array, unless the objective is "auto".
     """
     ladders = _ladders(network, multipliers, streams, levels, objective)
+    if objective == "latency" and any(layer.kind == "bidirectional" for layer in network.layers):
+        raise Refusal(f"hardware.objective must not be 'latency' where a layer is bidirectional, as network "
+                      f"{network.name!r} has no result before a sequence ends; choose 'throughput', 'auto' or 'area'")
     try:
         groups = shareable(network, streams)
     except Refusal as refusal:
@@ -128,9 +133,11 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     if least <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
-    one, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
+    one = paired(network.layers, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
-    latency = _latency(network, plans, len(one), list(cost.results), matrices(groups[-1][-1])[0].product.block_size)
+    latency = None if len(one) < len(shared) else _latency(
+        network, plans, len(one), list(cost.results), groups[-1].k)
     found.append(Alternative(ONE if len(groups) == 1 else GROUPS, plans, cost.period, latency))
     order = {"auto": lambda each: (each.period, _late(each)), "latency": lambda each: (_late(each), each.period),
              "area": lambda each: (each.engines == EACH, 0)}

@@ -174,7 +174,8 @@ def measure(job: Job, outcome: Outcome) -> Figures:
 
 
 def pace(job: Job, outcome: Outcome) -> float | None:
-    """Median cycles from a step to the next one of the same sequence, of the first run, which is back to back.
+    """Median cycles from a step to the next one of the same sequence, of the first run, which is back to back; where
+    steps are long and short by turns that repeat, their mean over such a turn.
 
     It is seen where vectors are taken, in the second half of each sequence of `LONG` steps or more: there the queue
     before the first layer is full, and no step is the first one of its sequence, which waits for no state. So it is the
@@ -191,7 +192,19 @@ def pace(job: Job, outcome: Outcome) -> float | None:
         taken = outcome.recordings[0].accepted[ends[n] - vectors * job.input_beats:ends[n]]
         taken = taken[job.input_beats - 1::job.input_beats]
         found.append((taken[turn:] - taken[:-turn])[(vectors // turn // 2 - 1) * turn:])
+    turns = [_turn(each) for each in found]
+    if any(len(each) > 1 for each in turns) and all(len(each) for each in turns):
+        return float(np.mean([each.mean() for each in turns])) / turn
     return float(np.median(np.concatenate(found))) / turn if found else None
+
+
+def _turn(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last steps of those that repeat the ones before, `LONG` of them at the least; none where they do not."""
+    for turn in range(1, len(steps) // 2 + 1):
+        count = max(turn, LONG)
+        if len(steps) >= count + turn and (steps[-count:] == steps[-count - turn:-turn]).all():
+            return steps[-turn:]
+    return steps[:0]
 
 
 def _later(job: Job, run: Run) -> int:

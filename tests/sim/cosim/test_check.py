@@ -1,5 +1,7 @@
 """The figures of recordings that an ideal circuit would give, with a queue before it, and a first step that waits for
 nothing."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,15 @@ def test_figures_of_few_short_and_mixed_sequences(lengths: list[int], streams: i
 def test_the_pace_of_steps_is_seen_in_long_sequences_alone(lengths: list[int], seen: bool, streams: int,
                                                            beats: int) -> None:
     assert pace(*played(lengths, streams, beats)) == (STEP if seen else None)
+
+
+def test_the_pace_of_steps_that_are_long_and_short_by_turns_is_their_mean() -> None:
+    """Seven steps of which two are longer, as of a stack whose layers share an array; and one step that differs."""
+    job, outcome = played([48], 1)
+    count = len(outcome.recordings[0].accepted)
+    for cycles, cost in (([10, 10, 17, 10, 10, 10, 24], 13.0), ([10] * 50 + [9], 10.0)):
+        recording = replace(outcome.recordings[0], accepted=np.cumsum(np.resize(cycles, count)))
+        assert pace(job, replace(outcome, recordings=[recording, *outcome.recordings[1:]])) == cost
 
 
 def test_the_latency_is_that_of_the_longest() -> None:

@@ -7,7 +7,7 @@ import pytest
 from circulant.hw.array.plans import LayerPlan, Sharing
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.plan.latency import sample_latency
-from circulant.hw.plan.shared_cost import shared_cost
+from circulant.hw.plan.shared.cost import shared_cost
 from circulant.hw.plan.step_cost import step_timeline
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
@@ -43,14 +43,14 @@ def layer(rng, number, kind, *, k, inputs, outputs):
     return float_model.Lstm(name, outputs=outputs, projection=projection, peephole=peephole, **shared)
 
 
-def plans_of(layers, shape, elements, spacings, in_turn=False):
+def plans_of(layers, shape, elements, spacings, in_turn=False, streams=1):
     """Plans of layers that share an array of a shape."""
-    sharing = Sharing(layers, shape, spacings, in_turn)
-    return [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, sharing=sharing)
+    sharing = Sharing(layers, shape, spacings, in_turn, streams=streams)
+    return [LayerPlan(shape, 0 if each.kind == "linear" else elements, 0, 0, spacing, streams=streams, sharing=sharing)
             for each, spacing in zip(layers, spacings, strict=True)]
 
 
-def stack(seed):
+def stack(seed, streams=1):
     """A quantized stack, its plans, which share an array, and shares of stalls."""
     rng = np.random.default_rng((11, seed))
     k, abreast, uneven = (4, 2, 8)[seed % 3], seed % 5 == 2, seed % 4 == 0
@@ -66,11 +66,12 @@ def stack(seed):
     rows, columns, levels = chains * int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.choice([4, 6, 9]))
     if uneven:
         rows, chains = 6, 4  # Banks of rows that are not full.
-    if abreast:
+    if abreast and streams == 1:
         (rows, chains), fold = ((9, 6) if seed % 2 else (3, 3)), 1  # All gates of a GRU are side by side.
     shape = ArrayShape(rows, columns, chains, fold, levels)
     spacings = tuple((shape.slots, int(rng.choice([1, 3, 1 << 30])), shape.slots) for _ in layers)
-    plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1)
+    plans = plans_of(network.layers, shape, int(rng.choice([1, 2])), spacings, in_turn=seed % 2 == 1,
+                     streams=streams)
     return network, plans, float(rng.choice([0.0, 0.5]))
 
 
@@ -78,20 +79,21 @@ def cost(network, plans):
     return shared_cost(list(dict.fromkeys(plan.sharing for plan in plans)), [plan.elements for plan in plans])
 
 
-def play(network, top, x, *, stall=0.0, silence=0, ends=0):
+def play(network, top, x, *, stall=0.0, silence=0, ends=0, streams=1):
     """A sequence (T, inputs): outputs, the cycles in which its vectors have come, those in which results have left.
 
     Parameters:
         stall: share of cycles without an input, and without an output taken.
         silence: cycles before each vector, from the last result on.
         ends: steps after which a sequence ends; 0 where it is one.
+        streams: whose steps follow each other in turn.
     """
     rng = np.random.default_rng(5)
     (width, size, block), (out_width, outputs, out_block) = (
         (8 * -(-network.input_format.width // 8), network.inputs, top.input_block),
         (8 * -(-network.output_format.width // 8), network.outputs, top.output_block))
     beats, wanted = -(-size // block), -(-outputs // out_block) * len(x)
-    lasts = [(n + 1) % (ends or len(x)) == 0 for n in range(len(x))]
+    lasts = [(n // streams + 1) % (ends or len(x)) == 0 for n in range(len(x))]
     pending = [(sum((int(value) & (1 << width) - 1) << width * j for j, value in
                     enumerate(vector[b * block:(b + 1) * block])), int(last and b == beats - 1))
                for vector, last in zip(x, lasts, strict=True) for b in range(beats)]
@@ -179,6 +181,25 @@ def test_a_random_stack_takes_the_predicted_cycles(seed):
     assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
     blocks = [(values(unit.i), values(unit.o)) for unit in top.units]
     assert sample_latency(network, plans, blocks) == predicted.latency
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak)
+                                       for seed in range(COUNT) if seed != 1)])
+def test_a_random_stack_of_interleaved_streams_equals_golden_and_takes_the_predicted_cycles(seed):
+    """Sequences of some steps each, one after the other in every stream."""
+    streams = 2 + seed % 3
+    network, plans, stall = stack(seed, streams)
+    top, form = Top(network, plans), network.input_format
+    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (2, 3, streams, network.inputs))
+    found, _, _ = play(network, top, x.reshape(-1, network.inputs), stall=stall, ends=3, streams=streams)
+    wanted = network.run_integers(x.swapaxes(1, 2).reshape(2 * streams, 3, -1))
+    assert (found.reshape(2, 3, streams, -1).swapaxes(1, 2) == wanted.reshape(2, streams, 3, -1)).all()
+    predicted = cost(network, plans)
+    x = np.random.default_rng(seed).integers(-99, 99, (len(predicted.steps) + 1, network.inputs))
+    _, came, _ = play(network, top, x, ends=1 << 20)
+    assert np.diff(came).tolist() == list(predicted.steps)
+    _, came, went = play(network, top, x[:3], silence=900, ends=1 << 20)
+    assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
 
 
 def test_sequences_behind_each_other_begin_without_a_state():

@@ -2,21 +2,26 @@
 
 Who issues depends on what the others do, so that no recurrence over one program gives the cycles, as
 `circulant.hw.plan.step_cost` does for a layer with an array of its own; of such a layer both say the same. Held to the
-simulated hardware by its tests.
+simulated hardware by its tests. The two directions of a bidirectional layer are played as if both went forward: an
+estimate, as the cycles by which they are apart depend on the length of sequences.
 """
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from circulant.hw.array.plans import Sharing
 from circulant.hw.array.program import Program
-from circulant.hw.plan.links import Direct, link
-from circulant.hw.plan.shared_layer import SharedLayer
+from circulant.hw.plan.shared.directions import SharedPair
+from circulant.hw.plan.shared.layer_counters import SharedLayer
+from circulant.hw.plan.shared.links import Direct, link
 
 __all__ = ["Cost", "least_period", "period", "sample_issues", "sample_results", "shared_cost"]
 
 MOST_STEPS = 96
 """Steps that are played for a period at the most."""
+
+STILL = 64
+"""Cycles, and those of a drain, in which nothing moves before a sample that waits comes."""
 
 SETTLED = 6
 """Steps that must have repeated those before, at the least."""
@@ -110,26 +115,28 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
               for layer, program in zip(each.layers, each.programs, strict=True)]
     if not closed:
         served = served[:_working(groups)]
-    chain = [SharedLayer(layer, program, count, eager=each.eager)
-             for (layer, program, each), count in zip(served, elements, strict=False)]
-    chain[-1].skips = not closed and getattr(served[-1][0], "returns", "") == "last"
-    members = [[layer for layer, (_, _, own) in zip(chain, served, strict=True) if own is each] for each in groups]
+    single = [SharedLayer(layer, program, count, eager=each.eager, streams=each.streams)
+              for (layer, program, each), count in zip(served, elements, strict=False)]
+    skips = not closed and getattr(served[-1][0], "returns", "") == "last"
+    members = [[layer for layer, (_, _, own) in zip(single, served, strict=True) if own is each] for each in groups]
     arrays = [(_Array(each, found), found) for each, found in zip(groups, members, strict=True) if found]
-    sizes_of = [program.matrices[0].product.block_size for _, program, _ in served]
-    links = [Direct(), *(link(served[n][0].outputs, k_in, k_out) for n, (k_in, k_out) in enumerate(pairwise(sizes_of))),
-             Direct()]
+    chain = [each for own, found in zip(groups, members, strict=True) for each in _paired(own, found)]
+    for each in single[-2:] if chain[-1] is not single[-1] else single[-1:]:
+        each.skips = skips
+    links = [Direct(), *(link(before.outputs, before.k, behind.k) for before, behind in pairwise(chain)), Direct()]
     steps = 3 if closed else MOST_STEPS
     taken: list[int] = []
     given: list[int] = []
     inside: list[int] = []
-    offered, cycle, quiet = 0, 0, 0
+    offered, cycle, quiet, still = 0, 0, 0, 0
+    joints = list(zip([None, *chain], links, [*chain, None], strict=True))
     sizes = chain[0].x_blocks, chain[-1].blocks
     quiet_cycles = sum(program.cycles * program.shape.fold for _, program, _ in served) + 300
     while len(given) < steps * sizes[1] if closed else len(taken) < steps:
         waits = closed and offered % sizes[0] == 0 and (len(given) < offered // sizes[0] * sizes[1] or
                                                         (offered and quiet < quiet_cycles))
         came = not waits and offered < steps * sizes[0]
-        for before, between, behind in zip([None, *chain], links, [*chain, None], strict=True):
+        for before, between, behind in joints:
             leaves, accepts = between.step(came if before is None else before.offers,
                                            True if behind is None else behind.takes)
             if before is not None:
@@ -146,20 +153,34 @@ def _play(groups: Sequence[Sharing], elements: Sequence[int], *, closed: bool,
         if chain[-1].leaves:
             given.append(cycle)
         quiet = 0 if chain[0].accepts or chain[-1].leaves else quiet + 1
+        if waits:  # Where nothing has moved for long, nothing will.
+            still = still + 1 if all(each.idle for each in single) else 0
+            quiet = quiet_cycles if still > STILL + max(array.slots for array, _ in arrays) else quiet
         for array, found in arrays:
             granted, free = array.grant()
             if issues is not None and granted is not None:
-                issues.append((cycle, chain.index(granted), granted.command))
+                issues.append((cycle, single.index(granted), granted.command))
             for each in found:
                 each.edge(cycle, granted is each, free)
         cycle += 1
     return taken, given[-sizes[1]:], inside
 
 
+def _paired(sharing: Sharing, layers: Sequence[SharedLayer]) -> Iterator[SharedLayer | SharedPair]:
+    """The layers, those of two directions side by side."""
+    for n, layer in enumerate(layers):
+        if n in sharing.pairs:
+            yield SharedPair(layer, layers[n + 1])
+        elif n - 1 not in sharing.pairs:
+            yield layer
+
+
 def _working(groups: Sequence[Sharing]) -> int:
-    """How many of the layers work at every step: those up to the first one that gives its last state."""
-    layers = [layer for each in groups for layer in each.layers]
-    return next((n + 1 for n, layer in enumerate(layers) if getattr(layer, "returns", "") == "last"), len(layers))
+    """How many of the layers work at every step: those up to the first one that gives its last state, or up to both
+    directions that do."""
+    layers = [(layer, n in each.pairs) for each in groups for n, layer in enumerate(each.layers)]
+    return next((n + 1 + paired for n, (layer, paired) in enumerate(layers)
+                 if getattr(layer, "returns", "") == "last"), len(layers))
 
 
 class _Array:
@@ -171,20 +192,18 @@ class _Array:
 
     def __init__(self, sharing: Sharing, members: Sequence[SharedLayer]) -> None:
         self._in_turn, self._members, self._last = sharing.in_turn, members, -1
-        self._drain = _Drain(sharing.programs[0])
+        self._drain, self.slots, self._folded = _Drain(sharing.programs[0]), sharing.shape.slots, sharing.shape.fold > 1
 
     def grant(self) -> tuple[SharedLayer | None, bool]:
         """Who gets the array in this cycle, and whether an issue of the next one that ends a pass finds the drain free.
 
         Who is furthest behind goes first, or the next one behind the last; but nobody is interrupted.
         """
-        asking = ([n for n, each in enumerate(self._members) if each.phase]
-                  or [n for n, each in enumerate(self._members) if each.asks])
-        if self._in_turn:
-            asking.sort(key=lambda n: (n <= self._last, n), reverse=True)
+        inside = [n for n, each in enumerate(self._members) if each.phase] if self._folded else []
+        asking = inside or [n for n, each in enumerate(self._members) if each.asks]
         if not asking:
             return None, self._drain.next(False)
-        self._last = asking[-1]
+        self._last = asking[-1] if not self._in_turn else next((n for n in asking if n > self._last), asking[0])
         granted = self._members[self._last]
         return granted, self._drain.next(granted.ending)
 

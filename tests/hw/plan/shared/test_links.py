@@ -2,7 +2,7 @@
 import pytest
 
 from circulant.hw.plan.latency import reblocked
-from circulant.hw.plan.links import link
+from circulant.hw.plan.shared.links import link
 
 
 @pytest.mark.parametrize(("size", "k_in", "k_out"), [(12, 4, 4), (12, 4, 2), (10, 8, 4), (9, 2, 4), (12, 2, 8),

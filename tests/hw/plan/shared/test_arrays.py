@@ -7,13 +7,15 @@ import pytest
 from circulant.hw import generate
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import alternatives, plan
-from circulant.hw.plan.shared_cost import shared_cost
-from circulant.hw.plan.shared_plan import least_shared, shareable
+from circulant.hw.plan.shared.candidates import least_shared
+from circulant.hw.plan.shared.cost import shared_cost
+from circulant.hw.plan.shared.groups import shareable
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.reduce.over_time import OverTime
 from circulant.sim.refusal import Refusal
 from tests.hw.golden import network, recurrent
 
@@ -39,21 +41,49 @@ def test_more_multipliers_make_a_shared_array_faster():
     assert sum(each.multipliers for each in many) <= 60
 
 
+def both(*sizes):
+    """A network of a bidirectional layer, whose directions have these block sizes."""
+    layers = [replace(recurrent("lstm", k=k, inputs=4, hidden=4), name=f"both.{way}")
+              for k, way in zip(sizes, ("forward", "backward"), strict=True)]
+    return Network("both", 4, True, (Bidirectional("both", *layers),))
+
+
+CANNOT = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but "
+
+
 @pytest.mark.parametrize(("made", "options", "rule"), [
-    (network(4, 12, 8, outputs=8, k_out=1), {}, "layer 'out' is dense: an array that is shared has blocks"),
-    (TWO, {"streams": 3}, "3 sequences are interleaved; set hardware.streams to 1")])
+    (network(4, 12, 8, outputs=8, k_out=1), {}, f"{CANNOT}layer 'out' is dense: an array that is shared has blocks"),
+    (replace(TWO, layers=(replace(TWO.layers[0], returns="sequence"), OverTime(
+        "most", 12, "max", TWO.layers[0].output_format, TWO.layers[0].output_format))), {"objective": "area"},
+     f"{CANNOT}layer 'most' is of the kind 'over_time', neither recurrent nor fully connected"),
+    (both(4, 2), {"objective": "area"}, f"{CANNOT}the directions of layer 'both' have two block sizes"),
+    (both(4, 4), {"objective": "area", "streams": 2}, "Sequences can only be interleaved if all layers run forward, "
+     "but layer 'both' is bidirectional; set hardware.streams to 1, not 2"),
+    (both(4, 4), {}, "hardware.objective must not be 'latency' where a layer is bidirectional, as network 'both' has "
+     "no result before a sequence ends; choose 'throughput', 'auto' or 'area'")])
 def test_layers_that_cannot_share_are_refused(made, options, rule):
-    rule = f"hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but {rule}"
     with pytest.raises(Refusal, match=re.escape(rule)):
-        plan(made, 60, objective="latency", **options)
+        plan(made, 60, **({"objective": "latency"} | options))
 
 
-def test_a_bidirectional_layer_does_not_share_an_array():
-    one = recurrent("lstm", k=4, inputs=4, hidden=4)
-    both = Bidirectional("both", *(replace(one, name=f"both.{direction}") for direction in ("forward", "backward")))
-    made = Network("both", 4, True, (both,))
-    with pytest.raises(Refusal, match="but layer 'both' is a bidirectional, and not recurrent or fully connected"):
-        plan(made, 60, objective="latency")
+def test_both_directions_share_an_array_in_turn():
+    """Their pace is that of long sequences, which is one of both; there is no latency of a sample."""
+    made = both(4, 4)
+    (pair,) = plan(made, 40, objective="area")
+    assert pair.forward.sharing is pair.backward.sharing
+    assert (pair.forward.sharing.pairs, pair.forward.sharing.in_turn) == ((0,), True)
+    assert pair.multipliers <= 40 and pair.cycles == pair.forward.cycles == pair.backward.cycles
+    found = alternatives(made, 40, objective="auto")
+    assert [each.latency for each in found] == [None, None]
+    entry = generate(made, multipliers=40, objective="area").manifest["layers"][0]
+    assert entry["floor"] == entry["forward"]["floor"] + entry["backward"]["floor"] <= entry["cycles"]
+
+
+def test_interleaved_streams_share_an_array():
+    """Others fill the wait for a state, so that a step takes less than that of a single stream."""
+    one, three = (plan(TWO, 60, objective="area", streams=streams) for streams in (1, 3))
+    assert three[0].sharing.streams == 3 and three[0].streams == 3
+    assert three[0].cycles < one[0].cycles
 
 
 def test_a_reloadable_design_computes_nothing_before_its_sample():

@@ -1,5 +1,5 @@
 """The counters of a layer that shares an array, cycle by cycle, in Python: banks, dispatch, sequencer, row memories,
-pointwise units and queue, of a single stream whose sequences do not end. The names are those of the units."""
+pointwise units and queue, of sequences that do not end. The names are those of the units."""
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.shared.commands import commands_of
 from circulant.hw.plan.step_cost import stages
 
 __all__ = ["SharedLayer"]
@@ -38,6 +39,7 @@ class SharedLayer:
     """A layer.
 
     Members:
+        k, outputs: values of a block, and of a result.
         takes, offers: a block can come; one waits to leave.
         accepts, leaves: what of that happens in this cycle.
         command: at work.
@@ -46,27 +48,28 @@ class SharedLayer:
         done: steps whose results are there.
     """
 
-    def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True) -> None:
+    def __init__(self, layer: Simple, program: Program, elements: int, *, eager: bool = True,
+                 streams: int = 1) -> None:
         k, shape = program.matrices[0].product.block_size, program.shape
-        self._columns, self._fold, self._eager = shape.columns, shape.fold, eager
+        self.k, self.outputs = k, layer.outputs
+        self._columns, self._fold = shape.columns, shape.fold
         self._issues = program.commands
-        self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
+        self._input_ends = AHEAD if program.early or not program.commands[MAIN] else MAIN
         self._units = stages(layer, elements, shape.levels)
         self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
         self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
-        self._head = -(-self.x_blocks // shape.columns) * shape.columns
+        self._head = -(-self.x_blocks // shape.columns) * shape.columns if program.early else self.x_blocks
         self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // k)
         h_blocks = self.blocks if cells_of(layer) else 0
-        self._sizes = h_blocks, self._hidden_blocks if self._third else 0, self.x_blocks
-        self._room, self._ring = 3 * self.blocks, 2 if h_blocks else 3
+        self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
+        self._room = (streams + 2 if h_blocks else 3) * self.blocks
+        self._ring = 2 * streams if h_blocks else 3
         self._whole_rows = [self._completed(program, number) for number in range(len(program.passes))]
         # The sequencer: command, place in it, phase; whether the next issue may go, whether it leads its step.
-        self.command, self._at, self.phase = 0, 0, 0
+        self.command, self._at, self.phase = AHEAD if program.commands[AHEAD] else MAIN, 0, 0
         self._active = self._clear = self._zero = self._leads = False
-        # The dispatch: a step that has begun, what is due of it; what is being read; steps and blocks under way.
-        self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
-        self._reads, self._there = [False, False, False], False
-        self._fresh, self._unmarked = True, False
+        # The dispatch: the order of commands; steps and blocks under way.
+        self._commands = commands_of(program, streams=streams, eager=eager)
         self._under_way, self._unfetched, self._promised, self._fits = 0, 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         transform = forward_latency(k, shape.levels)
@@ -118,6 +121,13 @@ class SharedLayer:
         return self._active and (self.phase != 0 or self._clear)
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is under way in the layer but what waits for a block of the input."""
+        return not (self._active and self._clear) and not self._results and not self._seconds and not (
+            self._own.events or self._soon.events or self._queued or self.offers or any(self._pipe)
+            or any(self._ready))
+
+    @property
     def ending(self) -> bool:
         """Whether the issue ends a pass in this cycle."""
         return self.phase == self._fold - 1 and self._ends(self.command, self._at, self._leads)
@@ -140,10 +150,9 @@ class SharedLayer:
             issue = self._issues[self.command][self._at]
             stage, blocks = self._whole_rows[issue.number]
             self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
-        pick, leads = self._pick(), not self._begun
-        accepted = pick if not self._active or done else -1
-        zero = accepted == MAIN and (self._fresh if leads else self._kept_zero)
-        clear = self._may_go(accepted, moves, zero, free)
+        accepted = -1 if self._active and not done else self._commands.pick(self._fits, self._inputs)
+        leads, zero = self._commands.leads(accepted), self._commands.zero(accepted)
+        clear = self._may_go(accepted, moves, zero, leads, free)
         fetched, (queued, ends) = self._fetch(cycle), self._give(cycle)
         self._dispatch(accepted, ended, fetched, ends)
         self._banks(cycle, ended)
@@ -163,25 +172,12 @@ class SharedLayer:
         self._queued += queued - reads
         self._now = cycle + 1
 
-    def _pick(self) -> int:
-        """The command that the dispatch offers, the most urgent one; -1 without one."""
-        fits, whole = self._fits and not self._begun, self._inputs > self._reads[AHEAD]
-        if not self._joint:
-            return AHEAD if fits and (whole or self._eager) else -1
-        if fits and whole:
-            return AHEAD
-        if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
-            return MAIN
-        if self._waiting:
-            return SECOND
-        return self._due if self._begun else -1
-
-    def _may_go(self, accepted: int, moves: bool, zero: bool, free: bool) -> bool:
-        """Whether an issue may go in the next cycle."""
+    def _may_go(self, accepted: int, moves: bool, zero: bool, leads: bool, free: bool) -> bool:
+        """Whether an issue may go in the next cycle; that of a command which is accepted, if one is."""
         if accepted >= 0:
             need = self._issues[accepted][0].need
             come = self._have[VECTORS[accepted]] >= need and not (self._active and self.command == accepted)
-            return (zero or come) and (free or not self._ends(accepted, 0, not self._begun))
+            return (zero or come or not need) and (free or not self._ends(accepted, 0, leads))
         issues = self._issues[self.command]
         at = min(self._at + moves, len(issues) - 1)
         enough = (self.command == MAIN and self._zero) or self._have[VECTORS[self.command]] >= issues[at].need
@@ -189,28 +185,13 @@ class SharedLayer:
 
     def _dispatch(self, accepted: int, ended: int, fetched: bool, ends: bool) -> None:
         """The registers of the dispatch."""
-        starts = accepted in (AHEAD, MAIN) and not self._begun
-        follows = accepted in (AHEAD, MAIN) and self._begun
+        starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs)
         n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips)
         self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
                       and self._under_way - ends <= PLACES - 1 - n and self._unfetched - fetched <= 2 - n)
         self._promised += self.blocks * starts - self.leaves - skipped
         self._under_way += starts - ends
         self._unfetched += starts - fetched
-        self._there = self._have[0] >= self._sizes[0] and not self._reads[MAIN]
-        if ended >= 0:
-            self._reads[ended] = False
-        if accepted >= 0:
-            self._reads[accepted] = True
-        if self._third:
-            self._waiting += follows - (accepted == SECOND)
-        if starts:
-            self._kept_zero, self._begun, self._due = self._fresh, self._joint, MAIN if accepted == AHEAD else AHEAD
-        elif follows:
-            self._begun = False
-        if self._unmarked and self._inputs:
-            self._unmarked = self._fresh = False
-        self._unmarked = self._unmarked or starts
 
     def _banks(self, cycle: int, ended: int) -> None:
         """The registers of the banks: blocks that come, and vectors that are read to the end."""
@@ -229,10 +210,11 @@ class SharedLayer:
             self._have[2] += 1
             self._came = (self._came + 1) % self.x_blocks
             self._inputs += self._came == 0
-        if ended == AHEAD:
+        if ended == self._input_ends:
             self._held -= self.x_blocks
             self._inputs -= 1
-        if ended in (AHEAD, SECOND) or (ended == MAIN and not self._zero):
+            self._have[2] -= self.x_blocks
+        if ended == SECOND or (ended == MAIN and not self._zero):
             self._have[VECTORS[ended]] -= self._sizes[VECTORS[ended]]
 
     def _give(self, cycle: int) -> tuple[bool, bool]:

@@ -1,0 +1,1 @@
+"""Arrays that several layers share: which they can be, and their exact cost by playing all counters."""

@@ -1,0 +1,172 @@
+"""One array for all layers of a network, or for each group with one block size: which it is, and its exact cost."""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from circulant.hw.array.layer_programs import ROWS, spacings
+from circulant.hw.array.plans import LayerPlan, Sharing, Simple
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.layer_plan import element_multiplications
+from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, ladder, least_shared
+from circulant.hw.plan.shared.cost import Cost, least_period, period, sample_results, shared_cost
+from circulant.hw.plan.shared.groups import Group, block_size
+from circulant.hw.plan.shares import FULL, shares
+from circulant.sim.refusal import Refusal
+
+__all__ = ["shared_plans"]
+
+EQUAL = 1 / 32
+"""Share by which an exact cost may be above the best one to count as equal."""
+
+SPACED, GROWN = 8, 2
+"""Arrays that are played with all spacings, and those of them that get what is left of the multipliers."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A candidate for a group, the spacing of all layers' passes, and what `Sharing` says of the order."""
+
+    group: Group
+    candidate: Candidate
+    spacing: tuple[int, int, int]
+    in_turn: bool
+    eager: bool
+
+
+def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, objective: str,
+                 eager: bool = True) -> tuple[list[LayerPlan], Cost]:
+    """The plan of each layer, with an array for each group, and their cost. Of several groups the slowest one gets the
+    next multipliers, again and again.
+
+    Parameters:
+        objective: "latency" of a sample, or "area", the shortest period.
+        eager: see `Sharing`.
+
+    Raises:
+        Refusal: when the multipliers are too few for one lane of each group.
+    """
+    ladders = [ladder(list(candidates(group, levels))) for group in groups]
+    shape = 1, len(ladders), max(map(len, ladders))
+    costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
+    for n, each in enumerate(ladders):
+        costs[0, n, :len(each)], cycles[0, n, :len(each)] = [c.multipliers for c in each], [c.period for c in each]
+    chosen, left = shares(costs, cycles, np.array([multipliers]))
+    if left[0] < 0:
+        arrays = "One array for all layers" if len(groups) == 1 else "An array for each of the block sizes in a row"
+        raise Refusal(f"{arrays} needs at least {least_shared(groups, levels)} multipliers, not {multipliers}; raise "
+                      "hardware.multipliers")
+    rungs = [each[at] for each, at in zip(ladders, chosen[0].tolist(), strict=True)]
+    slowest = max(range(len(rungs)), key=lambda n: rungs[n].period)
+    plans: list[LayerPlan] = []
+    for n, (group, rung) in enumerate(zip(groups, rungs, strict=True)):
+        budget = rung.multipliers + (int(left[0]) if n == slowest else 0)
+        found = [each for each in candidates(group, levels) if each.multipliers <= budget
+                 and (each.elements == group.k or each.multipliers + each.elements * sum(
+                     map(element_multiplications, group.layers)) > budget)]  # Twice the elements do not fit, too.
+        plans += _group_plans(group, found, budget, objective=objective, eager=eager)
+    cost = shared_cost(list(dict.fromkeys(plan.sharing for plan in plans if plan.sharing)),
+                       [plan.elements for plan in plans])
+    return [replace(plan, cycles=cost.period) for plan in plans], cost
+
+
+def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, objective: str,
+                 eager: bool) -> list[LayerPlan]:
+    """The plans of layers with one array, from the candidates that fit."""
+    found, layers = finalists(found, objective), group.layers
+    orders = (True,) if group.pairs else (False, True)[:len(layers)]  # Neither direction is behind the other one.
+    plain = [Choice(group, each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
+             for in_turn in orders]
+    near = _search(layers, plain, objective, share=NEARLY)
+    best: dict[tuple[int, bool], Choice] = {}
+    for (_, one), (_, other) in zip(near, sorted(near, key=lambda each: each[0][1::-1]), strict=True):
+        for each in (other, one):
+            best.setdefault((id(each.candidate), each.in_turn), each)
+    spaced = [replace(each, spacing=spacing) for each in list(best.values())[:SPACED]
+              for spacing in (each.spacing, *spacings(each.candidate.shape))]
+    last: dict[tuple[int, bool], Choice] = {}
+    for _, each in _search(layers, spaced, objective, share=EQUAL):
+        last.setdefault((id(each.candidate), each.in_turn), each)
+    grown = [(each, *_grown(layers, each, multipliers)) for each in list(last.values())[:GROWN]]
+    chosen, elements, _ = min(grown, key=lambda each: (
+        (each[2].latency, each[2].period) if objective == "area" else (each[2].period, each[2].latency)))
+    return _plans(layers, chosen, elements)
+
+
+def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
+    """Spacings for a first look: rows first, and columns first in the share that waits, all of them or some."""
+    yield shape.slots, ROWS, shape.slots
+    yield shape.slots, shape.slots, ROWS
+    yield shape.slots, 4 * shape.slots, ROWS
+
+
+def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str, *,
+            share: float) -> list[tuple[tuple[float, ...], Choice]]:
+    """The choices whose exact cost is above the best one by what the objective asks for by such a share at the most,
+    sorted by the other figure, which is said with them. What cannot be as good, as its issues alone take longer, is not
+    played."""
+    played: list[tuple[float, Choice]] = []
+    most = float("inf")
+    for each in choices:
+        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
+        if objective != "latency" and least_period([sharing]) > most:
+            continue
+        first: float = sample_results([sharing], elements)[-1] if objective == "latency" else period(
+            [sharing], elements)[0]
+        most = min(most, first * (1 + share))
+        played.append((first, each))
+    equal = [(first, each) for first, each in played if first <= most]
+
+    def other(first: float, each: Choice) -> tuple[float, ...]:
+        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
+        second: float = period([sharing], elements)[0] if objective == "latency" else sample_results(
+            [sharing], elements)[-1]
+        shape = each.candidate.shape
+        return second, first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
+
+    keyed = [(other(*each), n) for n, each in enumerate(equal)]
+    return [(key, equal[n][1]) for key, n in sorted(keyed)]
+
+
+def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
+    """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
+    and the cost."""
+    best, sharing = chosen.candidate, _sharing(layers, chosen)
+    k = block_size(layers[0])
+    elements, left = [best.elements] * len(layers), multipliers - best.multipliers
+    cost = shared_cost([sharing], _elements(layers, elements))
+    most = cost.period * (1 + EQUAL)
+    while True:
+        tried = []
+        for n, layer in enumerate(layers):
+            more = element_multiplications(layer) * elements[n]
+            if 0 < more <= left and elements[n] < k:
+                grown = [each * 2 if at == n else each for at, each in enumerate(elements)]
+                found = shared_cost([sharing], _elements(layers, grown))
+                if found.latency < cost.latency and found.period <= most:
+                    tried.append((found.latency, more, n, grown, found))
+        if not tried:
+            return elements, cost
+        _, more, _, elements, cost = min(tried)
+        left -= more
+
+
+def _plans(layers: Sequence[Simple], chosen: Choice, elements: Sequence[int]) -> list[LayerPlan]:
+    """The plans of layers, with so many elements in each pointwise unit; their cycles are not known yet."""
+    shape, sharing = chosen.candidate.shape, _sharing(layers, chosen)
+    found = [LayerPlan(shape, own, multipliers=element_multiplications(layer) * each, cycles=0,
+                       spacing=chosen.spacing, streams=chosen.group.streams, sharing=sharing)
+             for layer, each, own in zip(layers, elements, _elements(layers, elements), strict=True)]
+    k = block_size(layers[0])
+    return [replace(found[0], multipliers=found[0].multipliers + shape.multipliers(k)), *found[1:]]
+
+
+def _sharing(layers: Sequence[Simple], chosen: Choice) -> Sharing:
+    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), in_turn=chosen.in_turn,
+                   eager=chosen.eager, streams=chosen.group.streams, pairs=chosen.group.pairs)
+
+
+def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:
+    """The elements of the pointwise units; 0 of a layer without one."""
+    return [elements if cells_of(layer) else 0 for layer, elements in zip(layers, each, strict=True)]

@@ -1,0 +1,112 @@
+"""Arrays that layers can share, with estimates of their cost."""
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from circulant.hw.array.layer_programs import matrices, mixes
+from circulant.hw.array.plans import Simple
+from circulant.hw.array.program import ArrayShape, Matrix
+from circulant.hw.layers.cells import cells_of
+from circulant.hw.plan.layer_plan import array_shapes, element_multiplications
+from circulant.hw.plan.shared.groups import Group
+from circulant.hw.plan.step_cost import chain_latency
+from circulant.sim.golden.layers import Layer
+
+__all__ = ["NEARLY", "Candidate", "candidates", "finalists", "ladder", "least_shared"]
+
+FINALISTS = 5
+"""Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
+
+NEARLY = 1 / 12
+"""Share by which an estimate may be above the best one for a second look."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An array, the elements of each pointwise unit, its multipliers, and estimates of its period and latency."""
+
+    shape: ArrayShape
+    elements: int
+    multipliers: int
+    period: int
+    latency: int
+
+
+def ladder(some: Sequence[Candidate]) -> list[Candidate]:
+    """The useful candidates by their estimates, from the smallest to the fastest."""
+    found: list[Candidate] = []
+    for each in sorted(some, key=lambda each: (each.multipliers, each.period)):
+        if not found or each.period < found[-1].period:
+            found.append(each)
+    return found
+
+
+def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
+    """The candidates with the best estimates of what the objective asks for; and of those that are nearly as good, the
+    best by the other figure."""
+    def figures(each: Candidate) -> tuple[int, int, int]:
+        pair = (each.latency, each.period) if objective == "latency" else (each.period, each.latency)
+        return *pair, each.multipliers
+
+    first = sorted(found, key=figures)
+    most = figures(first[0])[0] * (1 + NEARLY)
+    second = sorted((each for each in first if figures(each)[0] <= most), key=lambda each: figures(each)[1::-1])
+    return [*first[:FINALISTS], *(each for each in second[:FINALISTS] if each not in first[:FINALISTS])]
+
+
+def least_shared(groups: Sequence[Group], levels: int) -> int:
+    """The fewest multipliers with which the layers of each group can share an array."""
+    return sum(min(each.multipliers for each in candidates(group, levels)) for group in groups)
+
+
+def candidates(group: Group, levels: int) -> Iterator[Candidate]:
+    """Arrays and pointwise units, with estimates. Interleaved streams do not wait for their state."""
+    layers, k = group.layers, group.k
+    each = [matrices(layer) for layer in layers]
+    element = sum(map(element_multiplications, layers))
+    shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
+    for shape in (*shapes, *(_abreast_shapes(layers, levels) if group.streams == 1 else ())):
+        issues = [(_issues(layer, some, shape, late=False), _issues(layer, some, shape, late=True))
+                  for layer, some in zip(layers, each, strict=True)]
+        for elements in (2 ** n for n in range(k.bit_length())):
+            ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
+            alone = max(busy if group.streams > 1 else way + max(late, busy)
+                        for (way, busy), (_, late) in zip(ways, issues, strict=True))
+            yield Candidate(shape, elements, shape.multipliers(k) + element * elements,
+                            max(sum(whole for whole, _ in issues), alone),
+                            sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True)))
+
+
+def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
+    """Shapes in whose passes all gates of a GRU are side by side, see `circulant.hw.array.layer_programs.mixes`; none
+    where another layer's gates do not fit them."""
+    found = [matrices(layer) for layer in layers if mixes(layer, ArrayShape(3, 1, 3))]
+    others = [matrix for layer in layers if not mixes(layer, ArrayShape(3, 1, 3)) for matrix in matrices(layer)]
+    if not found or any(len(matrix.kinds) > 1 for matrix in others):
+        return
+    rows = {-(-each[0].rows // n) * 3 for each in found for n in range(1, each[0].rows + 1)}
+    columns = {-(-matrix.columns // n) for each in found for matrix in (each[0], each[2])
+               for n in range(1, matrix.columns + 1)}
+    for chains in (3, 6):
+        for r in (each for each in rows if each >= chains):
+            for c in columns:
+                yield ArrayShape(r, c, chains, levels=levels)
+
+
+def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool) -> int:
+    """Cycles in which an array of a shape issues the block products of a layer once; those that are ``late`` wait for
+    the input, or for what comes of it."""
+    total = 0
+    if mixes(layer, shape):
+        shares = [-(-matrix.columns // shape.columns) for matrix in (found[0], found[2])[:1 if late else 2]]
+        return -(-3 * found[0].rows // shape.rows) * max(sum(shares), shape.slots * len(shares))
+    for matrix in found:
+        parts = [part for part in matrix.parts if not late or part.vector or not part.column]
+        groups = sum(-(-len(part.columns) // shape.columns) for part in parts)
+        total += -(-matrix.rows // shape.rows) * max(groups * shape.fold, shape.slots if groups else 0)
+    return total
+
+
+def _busy(layer: Layer, k: int, elements: int) -> int:
+    """Cycles of the pointwise unit, or of rows that leave."""
+    size = getattr(layer, "hidden", layer.outputs)
+    return -(-size // k) * (k // elements if cells_of(layer) else 1)

@@ -1,0 +1,135 @@
+"""The counters of a layer's dispatch, cycle by cycle, in Python: which command its sequencer gets next. The names are
+those of `circulant.hw.array.dispatch` and `circulant.hw.array.shared.early_dispatch`."""
+from typing import Protocol
+
+from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
+
+__all__ = ["Commands", "commands_of"]
+
+
+class Commands(Protocol):
+    """Order of the commands of a layer whose sequences do not end."""
+
+    def pick(self, fits: bool, inputs: int) -> int:
+        """The command that is offered, the most urgent one; -1 without one.
+
+        Parameters:
+            fits: there is room for all that comes of one more step.
+            inputs: whole inputs that wait.
+        """
+
+    def leads(self, command: int) -> bool:
+        """Whether a command leads its step."""
+
+    def zero(self, command: int) -> bool:
+        """Whether the recurrent part of a command's vector counts as zero."""
+
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+        """One cycle's registers; whether a step starts.
+
+        Parameters:
+            accepted, ended: commands of this cycle; -1 without one.
+            state: the recurrent vector has come as a whole.
+        """
+
+
+def commands_of(program: Program, *, streams: int, eager: bool) -> Commands:
+    """The order of a program's commands; see `circulant.hw.array.plans.Sharing`."""
+    return Early(program, eager=eager) if program.early else InTurn(program, streams=streams)
+
+
+class Early:
+    """Order in which what has come whole leads; see `EarlyDispatch`."""
+
+    def __init__(self, program: Program, *, eager: bool) -> None:
+        self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
+        self._eager = eager
+        self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
+        self._reads, self._there = [False, False, False], False
+        self._fresh, self._unmarked = True, False
+
+    def pick(self, fits: bool, inputs: int) -> int:
+        fits, whole = fits and not self._begun, inputs > self._reads[AHEAD]
+        if not self._joint:
+            return AHEAD if fits and (whole or self._eager) else -1
+        if fits and whole:
+            return AHEAD
+        if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
+            return MAIN
+        if self._waiting:
+            return SECOND
+        return self._due if self._begun else -1
+
+    def leads(self, command: int) -> bool:
+        return not self._begun
+
+    def zero(self, command: int) -> bool:
+        return command == MAIN and (self._kept_zero if self._begun else self._fresh)
+
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+        steps = accepted in (AHEAD, MAIN)
+        starts, follows = steps and not self._begun, steps and self._begun
+        self._there = state and not self._reads[MAIN]
+        if ended >= 0:
+            self._reads[ended] = False
+        if accepted >= 0:
+            self._reads[accepted] = True
+        if self._third:
+            self._waiting += follows - (accepted == SECOND)
+        if starts:
+            self._kept_zero, self._begun, self._due = self._fresh, self._joint, MAIN if accepted == AHEAD else AHEAD
+        elif follows:
+            self._begun = False
+        if self._unmarked and inputs:
+            self._unmarked = self._fresh = False
+        self._unmarked = self._unmarked or starts
+        return starts
+
+
+class InTurn:
+    """Order with a step of each stream in turn, whose whole input leads; see `Dispatch`."""
+
+    def __init__(self, program: Program, *, streams: int) -> None:
+        ahead, main, second = map(bool, program.commands)
+        self._ahead, self._main, self._second = ahead, main, second
+        self._starting, self._ending = AHEAD if ahead else MAIN, MAIN if main else AHEAD
+        self._behind, self._streams = 1 if streams == 1 else 2, streams
+        self._first = bool(program.joined) and streams > 1  # The second vector goes before the next input.
+        self._begun = self._kept_zero = self._reading = False
+        self._waiting, self._started = 0, 0
+
+    def pick(self, fits: bool, inputs: int) -> int:
+        room, due = fits and inputs > self._reading, self._waiting >= self._behind
+        if not self._ahead:
+            starts = room and not due
+            return SECOND if due else MAIN if starts else SECOND if self._waiting else -1
+        starts = room and not self._begun
+        if starts and not (self._first and due):
+            return AHEAD
+        if due and self._second:
+            return SECOND
+        if self._begun:
+            return MAIN
+        return SECOND if self._waiting else -1
+
+    def leads(self, command: int) -> bool:
+        return True
+
+    def zero(self, command: int) -> bool:
+        fresh = self._started < self._streams
+        return command == MAIN and (fresh if self._starting == MAIN else self._kept_zero)
+
+    def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
+        starts = accepted == self._starting
+        if ended == self._ending:
+            self._reading = False
+        if starts:
+            self._reading = True
+        if self._second:
+            self._waiting += (accepted == MAIN) - (accepted == SECOND)
+        if accepted == MAIN:
+            self._begun = False
+        if starts:
+            self._kept_zero, self._begun = self._started < self._streams, self._starting != self._ending
+            self._started += 1
+        return starts

@@ -1,0 +1,71 @@
+"""Which layers of a network can share arrays: groups of those that follow each other and have one block size."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
+
+from circulant.hw.array.layer_programs import matrices
+from circulant.hw.array.plans import LayerPlan, PairPlan, Plan, Simple
+from circulant.sim.golden.layers import Layer
+from circulant.sim.golden.network import Network
+from circulant.sim.refusal import Refusal
+from circulant.sim.shape.kinds import leaves, within
+
+__all__ = ["Group", "block_size", "paired", "shareable"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Layers that can share an array; for ``pairs`` and ``streams`` see `circulant.hw.array.plans.Sharing`."""
+
+    layers: tuple[Simple, ...]
+    pairs: tuple[int, ...] = ()
+    streams: int = 1
+
+    @property
+    def k(self) -> int:
+        """Block size."""
+        return block_size(self.layers[0])
+
+
+def shareable(network: Network, streams: int) -> tuple[Group, ...]:
+    """The layers of a network that can share arrays: groups of those that follow each other and have one block size;
+    the two directions of a bidirectional one follow each other, too.
+
+    Raises:
+        Refusal: when there are others, or they cannot.
+    """
+    why = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but"
+    for layer in network.layers:
+        if layer.kind == "bidirectional" and len({block_size(each) for each in within(layer)}) > 1:
+            raise Refusal(f"{why} the directions of layer {layer.name!r} have two block sizes")
+    alone = [layer for layer in leaves(network.layers) if layer.kind != "argmax"]
+    for layer in alone:
+        if layer.kind not in ("linear", "gru", "lstm", "rnn"):
+            raise Refusal(f"{why} layer {layer.name!r} is of the kind {layer.kind!r}, neither recurrent nor fully "
+                          "connected")
+    simple = cast("list[Simple]", alone)
+    for layer in simple:
+        if block_size(layer) == 1:
+            raise Refusal(f"{why} layer {layer.name!r} is dense: an array that is shared has blocks")
+    forward = {id(within(layer)[0]) for layer in network.layers if layer.kind == "bidirectional"}
+    found = [tuple(group) for _, group in groupby(simple, block_size)]
+    return tuple(Group(group, tuple(n for n, layer in enumerate(group) if id(layer) in forward), streams)
+                 for group in found)
+
+
+def block_size(layer: Simple) -> int:
+    """The block size of a layer with one array."""
+    return matrices(layer)[0].product.block_size
+
+
+def paired(layers: Sequence[Layer], plans: Sequence[LayerPlan]) -> list[Plan]:
+    """The plans of layers from those of the ones that they are made of; there may be more layers than plans."""
+    left, found = list(plans), list[Plan]()
+    for layer in layers:
+        if left and layer.kind == "bidirectional":
+            forward, backward = left.pop(0), left.pop(0)
+            found.append(PairPlan(forward, backward, -(-layer.outputs // block_size(within(layer)[0]))))
+        elif left:
+            found.append(left.pop(0))
+    return found
