@@ -7,8 +7,10 @@ import pytest
 
 from circulant.hw.design import Design
 from circulant.hw.plan.plan import plan
+from circulant.hw.plan.shared.candidates import least_shared
 from circulant.hw.plan.shared.groups import shareable
 from circulant.hw.reload_words import writes
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.hw.top import Top
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.network import Network
@@ -65,7 +67,8 @@ def vectors(golden, streams, steps, seed):
                                            for seed in range(COUNT) if seed not in (5, 13))])
 def test_a_random_network_on_shared_arrays_equals_golden_before_and_after_a_reload(seed):
     golden, streams, reloadable = drawn(seed)
-    plans = plan(golden, 40 + 10 * (seed % 4), objective="area", streams=streams, reloadable=reloadable)
+    budget = max(40 + 10 * (seed % 4), least_shared(shareable(golden, streams), LEVELS))
+    plans = plan(golden, budget, objective="area", streams=streams, reloadable=reloadable)
     top = Top(golden, plans, max_steps=6, reloadable=reloadable)
     assert len(top.shared) == len(shareable(golden, streams))
     games = [(golden, 4), (golden, 2)]
