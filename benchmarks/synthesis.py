@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.rnn import layer
 from circulant.boards.device import device
 from circulant.boards.levels import Netlist
-from circulant.boards.synthesis import synthesize
+from circulant.boards.synthesis import FAMILIES, synthesize
 from circulant.hw import generate
 from circulant.hw.design import TOP
 from circulant.hw.plan.layer_plan import LayerPlan
@@ -145,8 +145,12 @@ def _point(point: Point, levels: bool) -> dict[str, Any]:
 
 def occupied(family: str, found: dict[str, Any]) -> int:
     """Look-up tables that logic and memories occupy; of an ECP5 also those of the slices that carry chains take (two
-    for each cell) and memories (six for 16 × 4 bits, which `circulant.boards.synthesis` counts as two)."""
-    more = 2 * found["carries"] + 3 * found["lut_rams"] if family == "ecp5" else found["lut_rams"]
+    for each cell) and memories (six for 16 × 4 bits, of which two hold the bits)."""
+    more = found["lut_rams"]
+    if family == "ecp5":
+        beside, memories = FAMILIES[family].beside, FAMILIES[family].parts["lut_rams"]
+        more += beside["CCU2C"] * found["carries"] + sum(
+            beside[cell] / held for cell, held in memories.items()) * found["lut_rams"]
     return int(found["luts"] + more)
 
 

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -38,7 +38,8 @@ class Built:
         board, network, design: name; hashes.
         mhz, reached_mhz: clock that it runs at, and the fastest one that its slowest path allows.
         baud: of the UART.
-        used: {"dsps": …, "block_rams": …, "luts": …, "flip_flops": …}, all of the board's circuit, as Yosys counts.
+        used: {"dsps": …, "block_rams": …, "luts": …, "flip_flops": …}, all of the board's circuit, as Yosys counts;
+            "luts" with those whose slices carry chains and memories take.
         critical: the slowest path between two registers.
         cells: by type.
         seconds: that it took.
@@ -91,7 +92,7 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
     commands = json.loads(files["build_top.json"])["commands"][1:]
     key = _key(design.read(folder)["hash"], chosen, files, seed=seed)
     if (kept := _kept(Path(out), key)) is not None and (slow or kept.reached_mhz >= kept.mhz):
-        return kept
+        return replace(kept, used=used(chosen, kept.cells))
     found(chosen, commands)
     with artifact.replaced_folder(Path(out)) as work:
         for each, text in files.items():
@@ -158,9 +159,10 @@ def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:
     Raises:
         Refusal: when the device has fewer.
     """
-    parts, held = FAMILIES[chosen.synthesis].parts, device(chosen.device)
-    used = {name: sum(parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in NAMES}
-    used["luts"] += sum(parts["lut_rams"].get(cell, 0) * count for cell, count in cells.items())
+    family, held = FAMILIES[chosen.synthesis], device(chosen.device)
+    used = {name: sum(family.parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in NAMES}
+    used["luts"] += sum((family.parts["lut_rams"].get(cell, 0) + family.beside.get(cell, 0)) * count
+                        for cell, count in cells.items())
     over = [f"{used[name]:,g} of {getattr(held, name):,} {NAMES[name]}, {used[name] - getattr(held, name):,g} too many"
             for name in NAMES if used[name] > getattr(held, name)]
     if over:

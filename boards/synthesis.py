@@ -4,6 +4,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ class Family:
         command: of Yosys, without the name of the top.
         parts: for each resource the cells and what one of them counts.
         mapping: commands in place of its step ``map_luts``, if any.
+        beside: look-up tables that a cell occupies beyond what ``parts`` counts, since it lies in their slices.
     """
 
     command: str
     parts: dict[str, dict[str, float]]
     mapping: tuple[str, ...] = ()
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     def steps(self, top: str) -> list[str]:
         """Commands that synthesize for a board. Yosys makes another register of one in front of a memory's address, and
@@ -59,7 +62,8 @@ FAMILIES = {
     "xc7": Family("synth_xilinx -family xc7 -noiopad -noclkbuf", _XILINX, _TABLES),
     "ecp5": Family("synth_ecp5", {
         "dsps": {"MULT18X18D": 1}, "block_rams": {"DP16KD": 1, "PDPW16KD": 1}, "luts": {"LUT4": 1},
-        "lut_rams": {"TRELLIS_DPR16X4": 2}, "flip_flops": {"TRELLIS_FF": 1}, "carries": {"CCU2C": 1}}),
+        "lut_rams": {"TRELLIS_DPR16X4": 2}, "flip_flops": {"TRELLIS_FF": 1}, "carries": {"CCU2C": 1}},
+        beside={"CCU2C": 2, "TRELLIS_DPR16X4": 4}),
     "ice40": Family("synth_ice40 -dsp -device u", {
         "dsps": {"SB_MAC16": 1}, "block_rams": {"SB_RAM40_4K": 1}, "luts": {"SB_LUT4": 1}, "lut_rams": {},
         "flip_flops": {f"SB_DFF{kind}": 1 for kind in ("", "E", "ER", "ES", "ESR", "ESS", "R", "S", "SR", "SS")},
@@ -69,7 +73,7 @@ FAMILIES = {
         "block_rams": dict.fromkeys(("SPX9", "SP", "DPX9B", "DPB", "SDPX9B", "SDPB", "pROM", "pROMX9"), 1),
         "luts": {f"LUT{n}": 1 for n in range(1, 5)}, "lut_rams": {"RAM16SDP4": 4, "RAM16S4": 4},
         "flip_flops": {f"DFF{kind}": 1 for kind in ("", "E", "S", "SE", "R", "RE", "P", "PE", "C", "CE")},
-        "carries": {"ALU": 1}}),
+        "carries": {"ALU": 1}}, beside={"ALU": 1}),
     "cyclonev": Family("synth_intel_alm -family cyclonev -noiopad -noclkbuf", {
         "dsps": {"MISTRAL_MUL18X18": 1, "MISTRAL_MUL9X9": 1, "MISTRAL_MUL27X27": 2},
         "block_rams": {"MISTRAL_M10K": 1}, "luts": {f"MISTRAL_ALUT{n}": 1 for n in range(2, 7)},

@@ -52,6 +52,11 @@ def test_a_bitstream_says_what_it_takes_and_what_limits_it(design, tmp_path, too
     assert (tmp_path / "out" / "floorplan.svg").read_text().startswith("<svg")
 
 
+def test_look_up_tables_are_counted_with_those_that_chains_and_memories_take(design, tmp_path, tools):
+    tools["cells"] = {"LUT4": 100, "CCU2C": 10, "TRELLIS_DPR16X4": 3}
+    assert build(design, "ulx3s-85f", tmp_path / "out").used["luts"] == 100 + 2 * 10 + 6 * 3
+
+
 def test_a_second_build_finds_the_first_unless_a_file_is_another_one(design, tmp_path, tools):
     first = build(design, "ulx3s-85f", tmp_path / "out")
     again = build(design, "ulx3s-85f", tmp_path / "out")
