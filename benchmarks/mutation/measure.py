@@ -169,11 +169,11 @@ class Subject:
         """How each survivor was proved equivalent, or why not.
 
         Parameters:
-            folder: of a record of these, and of the netlist.
+            folder: of a record of these.
         """
         key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
         record = Record(folder / f"{key}-proofs.jsonl" if folder else None)
-        lazy = _Once(lambda: Prover(self.manifest, self.verilog, planted, folder and folder / f"{key}.netlist"))
+        lazy = _Once(lambda: Prover(self.manifest, self.verilog, planted))
         images = {path.name: path.read_text() for path in self.manifest.images}
         found = {}
         for each in left:

@@ -3,14 +3,12 @@
 Of three kinds, in this order. Yosys finds that nothing depends on the mutant's value. `benchmarks.formal.induction`
 proves that the whole circuit with the mutant does the same. Yosys proves that the mutant's module by itself does.
 """
-import pickle
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.formal.aig import TRUE
 from benchmarks.formal.check import available
 from benchmarks.formal.induction import same
-from benchmarks.formal.netlist import Netlist, netlist
+from benchmarks.formal.netlist import netlist
 from benchmarks.formal.twin import Machine
 from benchmarks.mutation import equivalence
 from benchmarks.mutation.mutants import Mutant
@@ -28,20 +26,11 @@ class Prover:
 
     Parameters:
         planted: all mutants of the Verilog.
-        kept: a file for the netlist, which takes minutes to make; None keeps none.
     """
 
-    def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant], kept: Path | None) -> None:
+    def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant]) -> None:
         self._verilog = verilog
-        text = selected(verilog, planted)
-        self._circuit: Netlist
-        if kept is not None and kept.exists():
-            self._circuit = pickle.loads(kept.read_bytes())
-        else:
-            self._circuit = netlist(text, manifest.top, images=manifest.images, boxes=True)
-            if kept is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_bytes(pickle.dumps(self._circuit))
+        self._circuit = netlist(selected(verilog, planted), manifest.top, images=manifest.images, boxes=True)
         self._machine = Machine(self._circuit, manifest.reset)
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:

@@ -79,7 +79,7 @@ def prover(tmp_path_factory):
         assert was in value
         planted.append(Mutant(number, "operator", by_target[target], value, value.replace(was, now)))
     manifest = SimpleNamespace(top="top", images=(image,), reset="rst")
-    return Prover(manifest, VERILOG, planted, None), planted
+    return Prover(manifest, VERILOG, planted), planted
 
 
 @pytest.mark.parametrize("name", CASES)

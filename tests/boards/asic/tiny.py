@@ -32,9 +32,9 @@ def _input(name: str, femto: float, more: str = "") -> str:
 
 
 def _setup() -> str:
-    return " ".join(f'timing () {{ related_pin : "CK"; timing_type : {kind}_rising; '
-                    f'rise_constraint (s) {{ values ("0.02"); }} fall_constraint (s) {{ values ("0.02"); }} }}'
-                    for kind in ("setup", "hold"))
+    return " ".join(f'timing () {{ related_pin : "CK"; timing_type : {kind}_rising; rise_constraint (scalar) '
+                    f'{{ values ("{ns}"); }} fall_constraint (scalar) {{ values ("{ns}"); }} }}'
+                    for kind, ns in (("setup", 0.02), ("hold", -0.02)))
 
 
 def liberty(*, flip_flops: bool = True, clock_gates: bool = True) -> str:
@@ -81,6 +81,7 @@ def liberty(*, flip_flops: bool = True, clock_gates: bool = True) -> str:
                       "  output_threshold_pct_rise : 50; output_threshold_pct_fall : 50;",
                       '  lu_table_template (t) { variable_1 : input_net_transition; variable_2 : '
                       'total_output_net_capacitance; index_1 ("0.01, 0.1"); index_2 ("0.001, 0.1"); }',
+                      '  power_lut_template (p) { variable_1 : input_transition_time; index_1 ("0.01, 0.1"); }',
                       *cells, "}", ""])
 
 
