@@ -3,6 +3,7 @@
 A matrix is that of three gates stacked, (3 · hidden, columns). Masks are chosen anew at each step from latent dense
 weights, and the gradient passes them (Zhou et al. 2021, N:M sparsity from scratch); so is the rounding of few bits.
 """
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ class Size(NamedTuple):
         return Size(self.bits + other.bits, self.multiplications + other.multiplications)
 
 
-class Structure(nn.Module):
+class Structure(nn.Module, ABC):
     """A matrix (3 · hidden, columns), which `forward` gives; its entries begin with the deviation ``scale``."""
 
     def __init__(self, hidden: int, columns: int, scale: float) -> None:
@@ -39,9 +40,9 @@ class Structure(nn.Module):
         self.hidden, self.columns, self.scale = hidden, columns, scale
 
     @property
+    @abstractmethod
     def size(self) -> Size:
         """Its cost."""
-        raise NotImplementedError
 
     def normal(self, *shape: int, scale: float = 1.0) -> nn.Parameter:
         """Random numbers of that deviation."""

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from circulant.hw.array.layer_programs import without_hardware
 from circulant.hw.array.plans import Plan
@@ -80,9 +80,22 @@ def layer_entry(layer: Layer, plan: Plan) -> Json:
     raise without_hardware(layer)
 
 
-def useful(plans: Sequence[P]) -> list[P]:
+class Priced(Protocol):
+    """A plan, or an estimate of one: its multipliers, and the cycles of a step."""
+
+    @property
+    def multipliers(self) -> int: ...
+
+    @property
+    def cycles(self) -> float: ...
+
+
+C = TypeVar("C", bound=Priced)
+
+
+def useful(plans: Sequence[C]) -> list[C]:
     """The useful plans, from the smallest to the fastest: each is faster than all that are smaller."""
-    found: list[P] = []
+    found: list[C] = []
     for candidate in sorted(plans, key=lambda c: (c.multipliers, c.cycles)):
         if not found or candidate.cycles < found[-1].cycles:
             found.append(candidate)

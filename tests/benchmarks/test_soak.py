@@ -45,5 +45,5 @@ def test_a_design_is_right_under_stalls_and_resets():
 
 @pytest.mark.soak
 def test_networks_and_states_are_exchanged_between_the_rounds():
-    figures = soak.measure(("reloadable",), words=1500)
+    figures = soak.measure(("reloadable",), words=4000)
     assert figures["mismatches"] == 0 and figures["designs"]["reloadable"]["exchanges"] >= 1

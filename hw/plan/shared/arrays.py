@@ -9,7 +9,8 @@ from circulant.hw.array.plans import LayerPlan, Sharing, Simple
 from circulant.hw.array.program import ArrayShape
 from circulant.hw.layers.cells import cells_of
 from circulant.hw.plan.layer_plan import element_multiplications
-from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, ladder, least_shared
+from circulant.hw.plan.passes import useful
+from circulant.hw.plan.shared.candidates import NEARLY, Candidate, candidates, finalists, least_shared
 from circulant.hw.plan.shared.cost import Cost, least_period, period, sample_results, shared_cost
 from circulant.hw.plan.shared.groups import Group, block_size
 from circulant.hw.plan.shares import FULL, shares
@@ -47,18 +48,18 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
     Raises:
         Refusal: when the multipliers are too few for one lane of each group.
     """
-    ladders = [ladder(list(candidates(group, levels))) for group in groups]
+    ladders = [useful(list(candidates(group, levels))) for group in groups]
     shape = 1, len(ladders), max(map(len, ladders))
     costs, cycles = np.full(shape, FULL), np.zeros(shape, np.int64)
     for n, each in enumerate(ladders):
-        costs[0, n, :len(each)], cycles[0, n, :len(each)] = [c.multipliers for c in each], [c.period for c in each]
+        costs[0, n, :len(each)], cycles[0, n, :len(each)] = [c.multipliers for c in each], [c.cycles for c in each]
     chosen, left = shares(costs, cycles, np.array([multipliers]))
     if left[0] < 0:
         arrays = "One array for all layers" if len(groups) == 1 else "An array for each of the block sizes in a row"
         raise Refusal(f"{arrays} needs at least {least_shared(groups, levels)} multipliers, not {multipliers}; raise "
                       "hardware.multipliers")
     rungs = [each[at] for each, at in zip(ladders, chosen[0].tolist(), strict=True)]
-    slowest = max(range(len(rungs)), key=lambda n: rungs[n].period)
+    slowest = max(range(len(rungs)), key=lambda n: rungs[n].cycles)
     plans: list[LayerPlan] = []
     for n, (group, rung) in enumerate(zip(groups, rungs, strict=True)):
         budget = rung.multipliers + (int(left[0]) if n == slowest else 0)

@@ -11,7 +11,7 @@ from circulant.hw.plan.shared.groups import Group
 from circulant.hw.plan.step_cost import chain_latency
 from circulant.sim.golden.layers import Layer
 
-__all__ = ["NEARLY", "Candidate", "candidates", "finalists", "ladder", "least_shared"]
+__all__ = ["NEARLY", "Candidate", "candidates", "finalists", "least_shared"]
 
 FINALISTS = 5
 """Arrays whose exact cost is computed, those with the best estimates; and as many of those with nearly the best one."""
@@ -22,29 +22,21 @@ NEARLY = 1 / 12
 
 @dataclass(frozen=True)
 class Candidate:
-    """An array, the elements of each pointwise unit, its multipliers, and estimates of its period and latency."""
+    """An array, the elements of each pointwise unit, its multipliers, and estimates of the cycles of a step and of its
+    latency."""
 
     shape: ArrayShape
     elements: int
     multipliers: int
-    period: int
+    cycles: int
     latency: int
-
-
-def ladder(some: Sequence[Candidate]) -> list[Candidate]:
-    """The useful candidates by their estimates, from the smallest to the fastest."""
-    found: list[Candidate] = []
-    for each in sorted(some, key=lambda each: (each.multipliers, each.period)):
-        if not found or each.period < found[-1].period:
-            found.append(each)
-    return found
 
 
 def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
     """The candidates with the best estimates of what the objective asks for; and of those that are nearly as good, the
     best by the other figure."""
     def figures(each: Candidate) -> tuple[int, int, int]:
-        pair = (each.latency, each.period) if objective == "latency" else (each.period, each.latency)
+        pair = (each.latency, each.cycles) if objective == "latency" else (each.cycles, each.latency)
         return *pair, each.multipliers
 
     first = sorted(found, key=figures)
