@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -6,7 +7,9 @@ from circulant.boards import flow
 from circulant.boards.board import board
 from circulant.boards.flow import found, script
 from circulant.boards.synthesis import FAMILIES, KEPT
+from circulant.hw import generate
 from circulant.sim.refusal import Refusal
+from tests.hw import golden
 
 
 def test_the_script_reads_the_design_and_the_board_and_synthesizes_for_its_family():
@@ -49,3 +52,11 @@ def test_each_row_of_an_array_has_its_own_address_of_accumulators(tmp_path):
     addresses = {(name.split(".")[0], *cell["connections"]["RAD"]) for name, cell in cells.items()
                  if cell["type"] == "TRELLIS_DPR16X4"}
     assert len(addresses) == 2 and len({bits for _, *found in addresses for bits in found[:3]}) == 6
+
+
+def test_accumulators_of_a_design_have_the_names_that_its_synthesis_looks_for():
+    design = generate(golden.network(4, 8, 8, outputs=10, weight_bits=8, activation_bits=8), multipliers=12,
+                      family="ecp5")
+    (names,) = re.findall(r"c:\*\.(\w+)\.(\w+)\$rdreg", " ".join(FAMILIES["ecp5"].steps("top")))
+    assert re.search(rf" {names[0]} \($", design.verilog, re.MULTILINE)
+    assert re.search(rf"ram_style = \"distributed\" \*\) reg \[\d+:0\] {names[1]} \[", design.verilog)
