@@ -25,7 +25,7 @@ def spare_inverters(netlist: Netlist, library: Library) -> int:
     work.buffers()
     work.inverse_data()
     while work.inverse_outputs() + work.inverted_gates():
-        """Each may free another one."""
+        continue  # Each may free another one.
     return before - len(netlist.instances)
 
 
