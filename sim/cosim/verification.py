@@ -19,7 +19,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-SWIFT = 2
+SWIFT = 3
 """Runs of drawn samples, the last ones, that the simulator's own program plays."""
 
 __all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
