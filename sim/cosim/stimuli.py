@@ -107,9 +107,10 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
     return tuple(runs)
 
 
-def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, ...]:
-    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; one of
-    them after short resets at many moments; some against a sink that waits until the circuit is full; and all of them
+def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0
+              ) -> tuple[Run, ...]:
+    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; a short
+    one after short resets at many moments; some against a sink that waits until the circuit is full; and all of them
     back to back, after a reset.
 
     The last three are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
@@ -117,6 +118,8 @@ def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, .
     Parameters:
         first: place of the first one.
         cycles: of a sequence, about.
+        short: which of them is short: the moments are then so close that hardly any cycle is left out.
+        span: cycles from its start until all of it is out, about; 0 for one and a half times a sequence's.
     """
     def some(start: int, length: int) -> tuple[int, ...]:
         return tuple(first + (start + i) % count for i in range(min(length, count)))
@@ -130,10 +133,10 @@ def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, .
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
     swept = SWEPT if vectors < LONG else SWEPT_LONG
-    moments = tuple((round((n + draw.random()) * 1.5 * cycles / swept), 1 if n % SWEPT_CYCLES else draw.choice(PULSES))
-                    for n in range(swept))
+    moments = tuple((round((n + draw.random()) * (span or 1.5 * cycles) / swept),
+                     1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(swept))
     filled = max(1, min(FILLED, FILLED_CYCLES // cycles))
-    return (*runs, Run("drawn, after short resets", some(0, 1) * swept, moments=moments),
+    return (*runs, Run("drawn, after short resets", some(short, 1) * swept, moments=moments),
             Run("drawn, held back until the circuit is full", tuple(first + n % count for n in range(filled)),
                 full=min(max(round(FULL * cycles), FULL_LEAST), FULL_MOST)),
             Run("drawn, back-to-back", some(0, count)))

@@ -59,3 +59,10 @@ def test_drawn_sequences_are_played_after_short_resets_and_at_last_back_to_back(
 def test_a_circuit_is_filled_with_as_many_sequences_as_their_time_allows(cycles, sequences, full):
     filled = exercised(0, 4, 8, cycles)[-2]
     assert (len(filled.sequences), filled.full) == (sequences, full)
+
+
+def test_resets_at_many_moments_are_those_of_a_short_sequence():
+    swept = exercised(10, 5, 8, 1000, short=3, span=375)[-3]
+    assert set(swept.sequences) == {13}
+    assert 350 < max(swept.moments)[0] <= 375, "to behind its end"
+    assert len({moment for moment, _ in swept.moments}) > 200, "nearly each cycle of its own"
