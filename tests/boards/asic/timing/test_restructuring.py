@@ -103,7 +103,7 @@ def test_outputs_that_turn_out_to_be_one_net_become_one(tmp_path, monkeypatch):
     made.instances["more"] = Instance("INV_1", {"A": [62], "Y": [100]})
     made.ports["more"] = ("output", [100])
     made.ports["data"] = ("output", [82])
-    used = {f"u{n}": Instance("INV_1", {"A": [2], "Y": [200 + n]}) for n in range(30, 60)}
+    used = {f"u{n}": Instance("INV_1", {"A": [2], "Y": [200 + n]}) for n in range(40, 80)}
     made.instances |= used
     assert restructuring._border(made, library, cone(made, library, ["inv_2"])) == ([30, 31, 32], [62, 82])
     module = {"ports": {"i": {"bits": [2, 3, 4]}, "o": {"bits": [5, 3]}}, "cells": {"a": inverter(3, 5)}}
