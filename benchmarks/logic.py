@@ -39,7 +39,7 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
 
 
 def _recurrent(point: Point) -> Design:
-    return generate(network(point), multipliers=point.multipliers, streams=point.streams)
+    return generate(network(point), multipliers=point.multipliers, streams=point.streams, objective="throughput")
 
 
 def image(seed: int) -> Design:

@@ -94,7 +94,7 @@ class Family:
 
     def demand(self, found: Inventory) -> Demand:
         """The demand of a design; logic only where it was counted."""
-        dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
+        dsps = sum(count * self.dsps(a, b) for each in (found.products, found.pairs) for (a, b), count in each.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
         distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
@@ -117,9 +117,9 @@ class Family:
         sums behind a product of several multipliers."""
         return {**found.logic,
                 "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic"),
-                "operands": sum(count * (a + b) for (a, b), count in found.products.items()),
+                "operands": sum(count * (a + b) for (a, b), count in (found.products + found.pairs).items()),
                 "partial": sum(count * (a + b) * max(0, self.dsps(a, b) - 1)
-                               for (a, b), count in found.products.items())}
+                               for (a, b), count in (found.products + found.pairs).items())}
 
 
 def _least(forms: Sequence[tuple[int, int, float]], words: int, width: int) -> float:
