@@ -67,7 +67,7 @@ def _own(family: str) -> Iterator[tuple[str, str, Callable[[], Design]]]:
 
 def _recurrent(point: Point, family: str = "") -> Design:
     return generate(network(point), multipliers=point.multipliers, streams=point.streams, levels=point.levels,
-                    family=FAMILIES[family].profile.name if family else "generic")
+                    family=FAMILIES[family].profile.name if family else "generic", objective="throughput")
 
 
 def image(seed: int) -> Design:

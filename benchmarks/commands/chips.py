@@ -33,10 +33,12 @@ def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> 
 @click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
               help="Only this one, by its number; may be given several times.")
 @click.option("--fewer", is_flag=True, help="Two designs with fewer and fewer registers instead (hardware.levels).")
+@click.option("--packed", is_flag=True, help="Three designs without and with two products in a DSP block instead.")
 @as_json
-def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], fewer: bool) -> None:
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], *, fewer: bool, packed: bool) -> None:
     """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
-    points = synthesis.FEWER if fewer else [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = synthesis.FEWER if fewer else synthesis.PACKED if packed else points
     show(synthesis.measure(points, levels=levels, note=note), path)
 
 

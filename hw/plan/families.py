@@ -94,7 +94,7 @@ class Family:
 
     def demand(self, found: Inventory) -> Demand:
         """The demand of a design; logic only where it was counted."""
-        dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
+        dsps = sum(count * self.dsps(a, b) for each in (found.products, found.pairs) for (a, b), count in each.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
         distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
@@ -117,9 +117,9 @@ class Family:
         sums behind a product of several multipliers."""
         return {**found.logic,
                 "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic"),
-                "operands": sum(count * (a + b) for (a, b), count in found.products.items()),
+                "operands": sum(count * (a + b) for (a, b), count in (found.products + found.pairs).items()),
                 "partial": sum(count * (a + b) * max(0, self.dsps(a, b) - 1)
-                               for (a, b), count in found.products.items())}
+                               for (a, b), count in (found.products + found.pairs).items())}
 
 
 def _least(forms: Sequence[tuple[int, int, float]], words: int, width: int) -> float:
@@ -161,6 +161,6 @@ FAMILIES = {
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),
 }
 """By the names that Yosys gives them. UltraScale, ECP5 and iCE40 were measured; the others have the factors of the one
-that is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz with
-four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
+that is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz
+with four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
 three slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""
