@@ -180,7 +180,7 @@ class LineBuffer(wiring.Component):
     """
 
     def __init__(self, shape: LineShape) -> None:
-        self._shape = shape
+        self._shape, self._ahead = shape, shape.cycles > 1
         super().__init__({
             "i": In(stream.Signature(shape.block)),
             "room": In(1), "starts": Out(1),
@@ -191,8 +191,9 @@ class LineBuffer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last block that an output pixel needs, out of the transform, to its first issue: it is
-        written and counted, the pixel starts, and the register in front of the array."""
-        return 3
+        written and counted, the pixel starts, and the register in front of the array. Pixels of several cycles leave
+        time for another register, between the comparisons of places and the start."""
+        return 3 + self._ahead
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -219,8 +220,11 @@ class LineBuffer(wiring.Component):
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
+        if self._ahead:  # A start moves on to another place, which is compared a cycle later.
+            m.d.sync += seen.eq(there & ~starts)
+        else:
+            m.d.comb += seen.eq(there)
         m.d.comb += [
-            seen.eq(there),
             row_ends.eq(starts & (x == across - 1)), image_ends.eq(row_ends & (y == down - 1)),
             self.starts.eq(starts),
         ]

@@ -1,4 +1,6 @@
 """Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
+from functools import reduce
+
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -67,8 +69,9 @@ class PoolLayer(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue."""
-        return 1 + Queue.latency
+        """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue. Pixels side
+        by side wait one before."""
+        return 1 + (self._pixels > 1) + Queue.latency
 
     @property
     def images(self) -> list[Image]:
@@ -82,6 +85,8 @@ class PoolLayer(wiring.Component):
         m.submodules.sums = sums = Accumulators(self._sum, depth=max(2, across * self._beats))
         serialize(m, queue.o, wiring.flipped(self.o))
 
+        valid, ready, came = self._beside(m)
+
         # The place of the pixel that comes: in the image, in its window, and that of the window.
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
@@ -91,7 +96,7 @@ class PoolLayer(wiring.Component):
                                 for name in ("following", "address"))
         pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
         m.d.comb += [
-            moves.eq(self.i.valid & self.i.ready), pixel_ends.eq(beat == self._beats - 1),
+            moves.eq(valid & ready), pixel_ends.eq(beat == self._beats - 1),
             row_ends.eq(pixel_ends & (x == width - 1)), image_ends.eq(row_ends & (y == height - 1)),
         ]
         with m.If(moves):
@@ -126,30 +131,38 @@ class PoolLayer(wiring.Component):
                 m.d.comb += address.eq(0)
 
         # A whole window waits a cycle, and is rounded on its way into the queue.
-        ready, held, marked = Signal(), Signal(self._sum), Signal()
+        held, marked = Signal(self._sum), Signal()
         waits = Signal()  # a whole window, before it is rounded
-        m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),
-                     queue.i.payload.last.eq(marked)]
+        m.d.comb += [ready.eq(~waits | queue.i.ready), queue.i.valid.eq(waits), queue.i.payload.last.eq(marked)]
         with m.If(ready):
-            m.d.sync += [waits.eq(self.i.valid & last), held.eq(sums.data),
+            m.d.sync += [waits.eq(valid & last), held.eq(sums.data),
                          marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
-            came, kept = self._beside(j), sums.word[j]
-            better = joined(layer)(kept, came)
-            m.d.comb += [sums.data[j].eq(Mux(first, came, better)),
+            better = joined(layer)(sums.word[j], came[j])
+            m.d.comb += [sums.data[j].eq(Mux(first, came[j], better)),
                          queue.i.payload.data[j].eq(rounded(layer, held[j]))]
         return m
 
-    def _beside(self, j: int) -> Value:
-        """Value j of what comes, the pixels of a window side by side as one."""
+    def _beside(self, m: Module) -> tuple[Value, Signal, list[Value]]:
+        """Whether a block is there, the signal that takes it, and its values. Of pixels side by side, those of a window
+        are joined as one, and wait a cycle: two joins in a row would limit the clock."""
+        taken, data = Signal(name="ready"), self.i.payload.data
         if self._pixels == 1:
-            return self.i.payload.data[j]
-        pixel, channel = divmod(j, self._layer.inputs)
-        first, *others = [self.i.payload.data[(pixel * self._aside + n) * self._layer.inputs + channel]
-                          for n in range(self._layer.window.kernel[1])]
-        for other in others:
-            first = joined(self._layer)(first, other)
-        return first
+            m.d.comb += self.i.ready.eq(taken)
+            return self.i.valid, taken, [data[j] for j in range(self._k)]
+        valid, joins = Signal(name="valid"), joined(self._layer)
+        m.d.comb += self.i.ready.eq(~valid | taken)
+        values: list[Value] = []
+        for j in range(self._k):
+            pixel, channel = divmod(j, self._layer.inputs)
+            value = reduce(joins, (data[(pixel * self._aside + n) * self._layer.inputs + channel]
+                                   for n in range(self._layer.window.kernel[1])))
+            values.append(Signal.like(value, name=f"came_{j}", reset_less=True))
+            with m.If(self.i.ready):
+                m.d.sync += values[-1].eq(value)
+        with m.If(self.i.ready):
+            m.d.sync += valid.eq(self.i.valid)
+        return valid, taken, values
 
 
 @unit.register

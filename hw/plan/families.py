@@ -139,6 +139,8 @@ _LUT6 = {"sums": 0.11, "increments": 0.4, "choices": 0.13, "registers": 0.28, "o
 _FF6 = {"registers": 0.81, "operands": -1.44, "tables": -0.46}
 _LUT4 = {"sums": 0.03, "increments": 0.88, "choices": 0.31, "thresholds": 0.12, "registers": 0.52, "tables": -6.44}
 _FF4 = {"registers": 0.97, "operands": -0.7, "tables": -2.94}
+_LUT_ICE = {"registers": 0.645, "sums": 0.106, "increments": 1.203, "tables": -2.655}
+_FF_ICE = {"registers": 0.935, "thresholds": 0.137, "operands": -2.42}
 """Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it."""
 
@@ -152,13 +154,13 @@ FAMILIES = {
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
                     errors=(0.5, 0.5), cycle=(1.5, 2.2)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
-                    tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5), cycle=(2.0, 3.0)),
+                    tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT_ICE,
+                    flip_flops=_FF_ICE, errors=(0.12, 0.1), cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),
 }
-"""By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
-is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz with
-four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
+"""By the names that Yosys gives them. UltraScale, ECP5 and iCE40 were measured; the others have the factors of the one
+that is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz
+with four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
 three slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""
