@@ -58,6 +58,8 @@ class PoolLayer(wiring.Component):
         growth = ceil_log2(window.positions) if layer.mode == "average" else 0
         self._sum = data.ArrayLayout(signed(layer.input_format.width + growth), k)
         self._payload = block(k, layer.output_format.width)
+        summed = 0 if layer.mode == "max" else ceil_log2(layer.window.kernel[1])
+        self._came = data.ArrayLayout(signed(layer.input_format.width + summed), k)
         super().__init__({"i": In(stream.Signature(block(self._k_in, layer.input_format.width))), "o": Out(
             stream.Signature(block(layer.outputs if pixels > 1 else k, layer.output_format.width)))})
 
@@ -65,13 +67,14 @@ class PoolLayer(wiring.Component):
     def parts(self) -> Parts:
         width = Shape.cast(self._payload).width
         return Parts([Memory(1, width, DEPTH - 1), Memory(1, self._sum.size, max(2, self._across * self._beats),
-                                                          asynchronous=True)])
+                                                          asynchronous=True),
+                      *([Memory(1, self._came.size, DEPTH - 1)] if self._pixels > 1 else [])])
 
     @property
     def latency(self) -> int:
         """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue. Pixels side
-        by side wait one before."""
-        return 1 + (self._pixels > 1) + Queue.latency
+        by side have a queue before, too."""
+        return 1 + Queue.latency * (1 + (self._pixels > 1))
 
     @property
     def images(self) -> list[Image]:
@@ -145,24 +148,20 @@ class PoolLayer(wiring.Component):
 
     def _beside(self, m: Module) -> tuple[Value, Signal, list[Value]]:
         """Whether a block is there, the signal that takes it, and its values. Of pixels side by side, those of a window
-        are joined as one, and wait a cycle: two joins in a row would limit the clock."""
-        taken, data = Signal(name="ready"), self.i.payload.data
+        are joined as one, and a queue follows: two joins in a row, and one signal that moves them all, would limit the
+        clock."""
+        taken, values, joins = Signal(name="ready"), self.i.payload.data, joined(self._layer)
         if self._pixels == 1:
             m.d.comb += self.i.ready.eq(taken)
-            return self.i.valid, taken, [data[j] for j in range(self._k)]
-        valid, joins = Signal(name="valid"), joined(self._layer)
-        m.d.comb += self.i.ready.eq(~valid | taken)
-        values: list[Value] = []
+            return self.i.valid, taken, [values[j] for j in range(self._k)]
+        m.submodules.beside = queue = Queue(self._came, depth=DEPTH)
+        m.d.comb += [queue.i.valid.eq(self.i.valid), self.i.ready.eq(queue.i.ready), queue.o.ready.eq(taken)]
         for j in range(self._k):
             pixel, channel = divmod(j, self._layer.inputs)
-            value = reduce(joins, (data[(pixel * self._aside + n) * self._layer.inputs + channel]
-                                   for n in range(self._layer.window.kernel[1])))
-            values.append(Signal.like(value, name=f"came_{j}", reset_less=True))
-            with m.If(self.i.ready):
-                m.d.sync += values[-1].eq(value)
-        with m.If(self.i.ready):
-            m.d.sync += valid.eq(self.i.valid)
-        return valid, taken, values
+            m.d.comb += queue.i.payload[j].eq(reduce(joins, (
+                values[(pixel * self._aside + n) * self._layer.inputs + channel]
+                for n in range(self._layer.window.kernel[1]))))
+        return queue.o.valid, taken, [queue.o.payload[j] for j in range(self._k)]
 
 
 @unit.register
