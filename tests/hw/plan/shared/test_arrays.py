@@ -77,11 +77,11 @@ def test_layers_that_cannot_share_are_refused(made, options, rule):
 def test_both_directions_share_an_array_in_turn():
     """Their pace is that of long sequences, which is one of both; there is no latency of a sample."""
     made = both(4, 4)
-    (pair,) = plan(made, 40, objective="area")
+    found = alternatives(made, 40, objective="area")
+    (pair,) = found[0].plans
     assert pair.forward.sharing is pair.backward.sharing
     assert (pair.forward.sharing.pairs, pair.forward.sharing.in_turn) == ((0,), True)
     assert pair.multipliers <= 40 and pair.cycles == pair.forward.cycles == pair.backward.cycles
-    found = alternatives(made, 40, objective="auto")
     assert [each.latency for each in found] == [None, None]
     entry = generate(made, multipliers=40, objective="area").manifest["layers"][0]
     assert entry["floor"] == entry["forward"]["floor"] + entry["backward"]["floor"] <= entry["cycles"]
@@ -121,7 +121,6 @@ def test_the_better_engines_are_chosen_of_an_array_for_each_layer_and_one_for_al
     assert [each.reason for each in few] == ["its step is shorter", ""]
     soonest = alternatives(TWO, 400, objective="latency")
     assert soonest[0].latency == min(each.latency for each in soonest) <= many[0].latency
-    assert plan(TWO, 16, objective="auto")[0].shape == few[0].plans[0].shape
 
 
 def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
