@@ -66,7 +66,8 @@ def measure(names: Sequence[str], libraries: Sequence[str], *, runs: Path, kept:
         for each in libraries:
             note(f"{name}, {each}")
             depth = levels or LEVELS[each]
-            design_of = generate(made, multipliers=MULTIPLIERS.get(name, 64), levels=depth, clock_gating=gated)
+            design_of = generate(made, multipliers=MULTIPLIERS.get(name, 64), levels=depth, clock_gating=gated,
+                                 objective="throughput")
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
                 folder = design_of.write(Path(temporary) / "design")
                 figures = _kept(folder, kept / f"{name}-{each}-{depth}{'-gated' * gated}", each, vectors=vectors,

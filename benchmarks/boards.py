@@ -10,6 +10,7 @@ from circulant.boards.board import board
 from circulant.boards.build import build
 from circulant.boards.device import device
 from circulant.boards.estimate.estimate import Options, estimate
+from circulant.boards.synthesis import FAMILIES, synthesize
 from circulant.estimate.networks import untrained
 from circulant.experiment import load
 from circulant.hw import generate
@@ -48,6 +49,9 @@ DESIGNS = {
 }
 """The shipped experiments for boards, and a folded design."""
 
+SHORT = {"dsp": "dsps", "bram": "block_rams", "lut": "luts", "ff": "flip_flops"}
+"""Names of resources in the figures, and elsewhere."""
+
 
 def measure(names: Sequence[str] = (), *, runs: str = "") -> dict[str, Any]:
     """Figures, and a table.
@@ -63,14 +67,16 @@ def measure(names: Sequence[str] = (), *, runs: str = "") -> dict[str, Any]:
         errors.append(error)
     worst = {key: max((error[key] for error in errors), key=abs) for key in errors[0]}
     table = {name: f"{row['device']}: {row['fmax_mhz']:.1f} MHz, {row['dsp']:g} DSP blocks, {row['bram']:g} block "
-                   f"RAMs, {row['lut']:,g} look-up tables, {row['ff']:,g} flip-flops, {row['seconds']:.0f} s"
+                   f"RAMs, {row['lut']:,g} look-up tables, {row['ff']:,g} flip-flops, {row['seconds']:.0f} s; "
+                   f"of these for the link {row['link']['bram']:g}, {row['link']['lut']:,g} and {row['link']['ff']:,g}"
              for name, row in found.items()}
     table["greatest error of an estimate"] = ", ".join(f"{key} {value:+.0%}" for key, value in worst.items())
     return {"benchmark": "boards", "table": table, "designs": found, "estimate_error": worst}
 
 
 def _measure(placed: Placed, run: Path | None) -> tuple[dict[str, Any], dict[str, float]]:
-    """Figures of a design, and by resource the share by which its estimate, without the link, is more than they."""
+    """Figures of a design on its board, with what the link to the host takes of them; and by resource the share by
+    which its estimate is more than Yosys makes of the design alone, by clock than the board's."""
     experiment = load(run) if run else load(placed.experiment, placed.sets)
     network = Network.load(run) if run else untrained(experiment)
     given = options(experiment, network)
@@ -82,10 +88,10 @@ def _measure(placed: Placed, run: Path | None) -> tuple[dict[str, Any], dict[str
         made = build(hardware, placed.board, folder / "boards" / placed.board, mhz=placed.mhz, slow=True)
     chosen = device(board(placed.board).device)
     foreseen = estimate(network, chosen, Options(**{key: given[key] for key in Options.__dataclass_fields__}))
+    taken = {name: made.used[long] for name, long in SHORT.items()}
+    alone = FAMILIES[chosen.family].uses(synthesize(hardware, chosen.family).cells, SHORT.values())
     row: dict[str, Any] = {
-        "device": chosen.name, "fmax_mhz": made.reached_mhz, "dsp": made.used["dsps"],
-        "bram": made.used["block_rams"], "lut": made.used["luts"], "ff": made.used["flip_flops"],
-        "seconds": round(made.seconds, 1)}
-    told = {"dsp": foreseen.taken["dsps"].used, "bram": foreseen.taken["block_rams"].used,
-            "lut": foreseen.taken["luts"].used, "ff": foreseen.taken["flip_flops"].used, "fmax": foreseen.mhz}
-    return row, {key: value / max(1, row["fmax_mhz" if key == "fmax" else key]) - 1 for key, value in told.items()}
+        "device": chosen.name, "fmax_mhz": made.reached_mhz, **taken, "seconds": round(made.seconds, 1),
+        "link": {name: taken[name] - alone[long] for name, long in SHORT.items()}}
+    errors = {name: foreseen.taken[long].used / max(1, alone[long]) - 1 for name, long in SHORT.items()}
+    return row, errors | {"fmax": foreseen.mhz / made.reached_mhz - 1}

@@ -78,7 +78,8 @@ def measure(path: Path = KEPT) -> None:
                 del known[:asdict(candidate) == known[0]]
                 continue
             try:
-                design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY)
+                design = generate(untrained(experiment(candidate)), multipliers=candidate.multipliers, family=FAMILY,
+                                  objective="throughput")
             except Refusal:
                 continue
             with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:

@@ -143,11 +143,11 @@ def _training() -> Iterator[tuple[str, Callable[[], tuple[Design, int]]]]:
 
 def _layer(point: Point) -> tuple[Design, int]:
     return generate(network(point), multipliers=point.multipliers, streams=point.streams,
-                    levels=point.levels), point.levels
+                    levels=point.levels, objective="throughput"), point.levels
 
 
 def _shape(name: str) -> tuple[Design, int]:
-    return generate(shapes.network(name), **shapes.DESIGNS[name].options), LEVELS
+    return generate(shapes.network(name), **shapes.DESIGNS[name].options, objective="throughput"), LEVELS
 
 
 def _images(seed: int) -> tuple[Design, int]:

@@ -1,5 +1,6 @@
 """Logic that Yosys makes of designs, against what `circulant.hw.plan.families` estimates: look-up tables and flip-flops
 of designs to which the estimate was fitted, and of others; DSP blocks and block RAMs too."""
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
 from benchmarks import small_cnn
 from benchmarks.synthesis import POINTS, Point, network, occupied
@@ -16,7 +18,7 @@ from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.families import FAMILIES
 from circulant.sim.quantize.quantize import quantize
 
-__all__ = ["designs", "image", "measure"]
+__all__ = ["FITTED", "designs", "fit", "image", "measure"]
 
 MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=18, activation_bits=24)]
 """A larger one, and one whose products take several DSP blocks."""
@@ -24,7 +26,26 @@ MORE = [Point("lstm", 32, 64, 8, 110), Point("gru", 16, 32, 4, 40, weight_bits=1
 SEEDS = (0, 1, 3, 4, 5)
 """Seeds of networks over images, see `small_cnn`."""
 
-FITTED = {"xcu": (1, 2, 4, 5, 6, 8, 9, 11, "images 0", "images 1", "images 4", "images 5"),
+OWN = {"ice40": (
+    Point("linear", 24, 16, 4, 4, weight_bits=8, activation_bits=8, levels=12),
+    Point("linear", 32, 24, 2, 6, weight_bits=8, activation_bits=12, levels=6),
+    Point("linear", 40, 24, 8, 8, weight_bits=8, activation_bits=8, levels=9),
+    Point("linear", 24, 12, 4, 8, levels=4),
+    Point("gru", 8, 16, 4, 6, weight_bits=8, activation_bits=8, levels=12),
+    Point("gru", 12, 16, 2, 8, weight_bits=8, activation_bits=12, levels=9),
+    Point("gru", 8, 32, 4, 8, weight_bits=8, activation_bits=8, levels=9),
+    Point("gru", 10, 24, 4, 8, levels=6),
+    Point("gru before", 8, 16, 4, 8, weight_bits=8, activation_bits=8, levels=12),
+    Point("gru", 16, 32, 8, 8, weight_bits=8, activation_bits=8, levels=12),
+    Point("lstm", 12, 16, 4, 12, weight_bits=8, activation_bits=8, levels=12),
+    Point("lstm", 16, 24, 4, 12, weight_bits=8, activation_bits=12, levels=9),
+    Point("lstm", 8, 16, 2, 12, levels=9),
+    Point("lstm", 12, 24, 4, 12, weight_bits=8, activation_bits=8, levels=12, projection=12),
+)}
+"""Small designs with few registers, by the families whose devices hold no others."""
+
+FITTED = {"ice40": tuple(f"ice40 {n}" for n in range(1, 15) if n % 3),
+          "xcu": (1, 2, 4, 5, 6, 8, 9, 11, "images 0", "images 1", "images 4", "images 5"),
           "ecp5": (1, 2, 4, 5, 6, 8, 9, 11, 12, "images 0", "images 1", "images 5")}
 """Designs to which the factors were fitted, so that the greatest relative error is least; `POINTS` and `MORE` by their
 numbers. The others were held out."""
@@ -38,8 +59,15 @@ def designs() -> Iterator[tuple[int | str, str, Callable[[], Design]]]:
         yield f"images {seed}", f"images {seed}", partial(image, seed)
 
 
-def _recurrent(point: Point) -> Design:
-    return generate(network(point), multipliers=point.multipliers, streams=point.streams)
+def _own(family: str) -> Iterator[tuple[str, str, Callable[[], Design]]]:
+    """The designs of a family that has its own, generated for its memories."""
+    for number, point in enumerate(OWN[family], start=1):
+        yield f"{family} {number}", f"{point.title}, for {family}", partial(_recurrent, point, family)
+
+
+def _recurrent(point: Point, family: str = "") -> Design:
+    return generate(network(point), multipliers=point.multipliers, streams=point.streams, levels=point.levels,
+                    family=FAMILIES[family].profile.name if family else "generic", objective="throughput")
 
 
 def image(seed: int) -> Design:
@@ -48,23 +76,62 @@ def image(seed: int) -> Design:
     return generate(made, multipliers=40 + 10 * seed)
 
 
-def measure(families: tuple[str, ...] = ("ecp5", "xcu"), note: Callable[[str], None] = lambda text: None
-            ) -> dict[str, Any]:
-    """Rows of figures, and a table. Yosys takes half a minute to some minutes for each."""
-    rows = []
-    for key, title, make in designs():
-        note(title)
-        design = make()
-        with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
-            folder = design.write(Path(temporary) / "design")
-            made = {family: synthesize(folder, family) for family in families}
-        rows.append({"design": title, "resources": design.manifest["resources"],
-                     "fitted": [family for family in families if key in FITTED[family]],
-                     "found": {family: {name: getattr(each, name) for name in (
-                         "dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}
-                         for family, each in made.items()}})
+def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, kept: Path | None = None,
+            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Rows of figures, and a table. Yosys takes half a minute to some minutes for each.
+
+    Parameters:
+        kept: figures of an earlier measurement, for the families that are not measured.
+    """
+    shared = tuple(family for family in families if family not in OWN)
+    sets = [(shared, designs)] if shared else []
+    sets += [((family,), partial(_own, family)) for family in families if family in OWN]
+    before = [] if kept is None else json.loads(kept.read_text("utf-8"))["designs"]
+    rows = [row for row in before if not row["found"].keys() & set(families)]
+    for chosen, listed in sets:
+        for key, title, make in listed():
+            note(title)
+            rows.append(_row(key, title, make(), chosen))
     return {"benchmark": "logic", "table": {f"{row['design']}, {family}": _line(row, family)
                                             for row in rows for family in row["found"]}, "designs": rows}
+
+
+def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:
+        folder = design.write(Path(temporary) / "design")
+        made = {family: synthesize(folder, family) for family in families}
+    return {"design": title, "resources": design.manifest["resources"],
+            "fitted": [family for family in families if key in FITTED[family]],
+            "found": {family: {name: getattr(each, name) for name in (
+                "dsps", "block_rams", "luts", "lut_rams", "carries", "flip_flops")}
+                for family, each in made.items()}}
+
+
+def fit(family: str, logic: Path) -> dict[str, dict[str, float]]:
+    """The factors of `circulant.hw.plan.families`, of the kinds of bits that it has, that let the greatest relative
+    error of the designs in ``FITTED`` be least; those of operands and tables may be less than nothing.
+
+    Parameters:
+        logic: figures of `measure`.
+    """
+    rows = [row for row in json.loads(logic.read_text("utf-8"))["designs"] if family in row["fitted"]]
+    found = [Inventory.from_json(row["resources"]) for row in rows]
+    bits = [FAMILIES[family].quantities(each) for each in found]
+    result = {}
+    for resource, names in (("luts", list(FAMILIES[family].luts)), ("flip_flops", list(FAMILIES[family].flip_flops))):
+        truth = np.array([occupied(family, row["found"][family]) if resource == "luts" else
+                          row["found"][family]["flip_flops"] for row in rows], float)
+        truth -= [sum(count * words * width for (words, width, style), count in each.memories.items()
+                      if style == "registers") for each in found]
+        table = np.array([[each.get(name, 0.0) for name in names] for each in bits]) / truth[:, None]
+        ones = np.ones((len(rows), 1))
+        bounds = [(None if name in ("operands", "tables", "partial") else 0, None) for name in names]
+        made = linprog([*[0.0] * len(names), 1.0], A_ub=np.block([[table, -ones], [-table, -ones]]),
+                       b_ub=np.concatenate([ones, -ones]).ravel(), bounds=[*bounds, (0, 1)])
+        assert made.x is not None, made.message
+        result[resource] = {name: round(float(value), 3) for name, value in zip(names, made.x, strict=False)
+                            if abs(value) > 5e-4} | {"error": round(float(made.x[-1]), 3)}
+    return result
 
 
 def _line(row: dict[str, Any], family: str) -> str:

@@ -83,7 +83,8 @@ def affordable(network: Network, multipliers: int, streams: int, max_steps: int 
     """With the first budget, from one on and twice as large each time, that suffices."""
     while True:
         try:
-            return generate(network, multipliers=multipliers, streams=streams, max_steps=max_steps)
+            return generate(network, multipliers=multipliers, streams=streams, max_steps=max_steps,
+                            objective="throughput")
         except Refusal as refusal:
             if "needs at least" not in str(refusal):
                 raise

@@ -18,7 +18,7 @@ multipliers."""
 
 def measure(*, device: str, mhz: float, seed: int, point: Point = ENGINE) -> dict[str, Any]:
     """Figures, and a table."""
-    design = generate(network(point), multipliers=point.multipliers)
+    design = generate(network(point), multipliers=point.multipliers, objective="throughput")
     (chosen,) = design.plans
     assert isinstance(chosen, LayerPlan), "one layer of one direction"
     with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as temporary:

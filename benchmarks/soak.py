@@ -52,7 +52,7 @@ class Soaked:
         network, shape = of_shape(name, SOAKED[name]), SOAKED[name]
         image = network.flow.grid is not None
         drawn = exercise(network, IMAGES if image else SEQUENCES, steps=STEPS, seed=seed)
-        design = generate(network, **shape.options)
+        design = generate(network, **shape.options, objective="throughput")
         self._manifest = Manifest.load(design.write(folder / name))
         self._tools, self._random, self._seed = find(), random.Random(seed), seed
         self._simulator = build(self._manifest, self._tools).folder

@@ -46,6 +46,7 @@ class Point:
     activation_bits: int = 16
     streams: int = 1
     levels: int = 4
+    packing: str = "none"
 
     @property
     def title(self) -> str:
@@ -53,7 +54,8 @@ class Point:
         streams = f", {self.streams} streams" if self.streams > 1 else ""
         return (f"{self.cell} {self.inputs} → {self.outputs}{projection}, k = {self.block}, "
                 f"{self.weight_bits}×{self.activation_bits} bits{streams}"
-                + (f", {self.levels} levels allowed" if self.levels != 4 else ""))
+                + (f", {self.levels} levels allowed" if self.levels != 4 else "")
+                + (", in pairs" if self.packing != "none" else ""))
 
 
 POINTS = [
@@ -71,6 +73,12 @@ POINTS = [
 FEWER = [Point(cell, 12, 16, block, multipliers, levels=levels)
          for cell, block, multipliers in (("lstm", 8, 30), ("gru", 4, 15)) for levels in (4, 6, 9, 12)]
 """Designs with fewer and fewer registers."""
+
+PACKED = [Point(cell, inputs, 32, 8, multipliers, weight_bits=weights, activation_bits=activations, packing=packing)
+          for cell, inputs, multipliers, weights, activations in (
+              ("linear", 64, 88, 8, 8), ("linear", 64, 88, 4, 16), ("gru", 16, 60, 8, 8))
+          for packing in ("none", "27x18")]
+"""Designs without and with two products in a DSP block."""
 
 LARGE = [
     Point("lstm", 153, 1024, 8, 2760, projection=512), Point("lstm", 153, 1024, 16, 2760, projection=512),
@@ -119,7 +127,7 @@ def measure(points: list[Point], *, levels: bool, note: Callable[[str], None] = 
 
 def _point(point: Point, levels: bool) -> dict[str, Any]:
     design = generate(network(point), multipliers=point.multipliers, streams=point.streams,
-                      levels=point.levels)
+                      levels=point.levels, objective="throughput", dsp_packing=point.packing)
     expected = predict(design.network, design.plans, FAMILY)
     (chosen,) = design.plans
     assert isinstance(chosen, LayerPlan), "one layer of one direction"

@@ -1,9 +1,10 @@
 """All of a device: the multiplications in a cycle that its DSP blocks and block RAMs allow a network."""
 from collections.abc import Callable
+from functools import partial
 
 from circulant.boards.device import Device
 from circulant.hw.plan.families import FAMILIES, Demand
-from circulant.hw.plan.plan import plan
+from circulant.hw.plan.known_plans import plans_of
 from circulant.hw.resources import inventory
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
@@ -13,40 +14,59 @@ __all__ = ["whole"]
 
 
 def whole(device: Device, network: Network, *, streams: int = 1, levels: int = LEVELS, max_steps: int = 128,
-          reloadable: bool = False, profile: str = "generic") -> int:
+          reloadable: bool = False, objective: str = "throughput", packing: str = "none",
+          profile: str = "generic") -> int:
     """The budget of multipliers with which `circulant.hw.plan.plan.plan` fills a device: a product counts the DSP
     blocks that its operands' widths take. Where not even the smallest plan fits, that of the smallest plan.
+
+    Plans with an array for each layer are quickly found. So theirs is the budget of other objectives, too, where the
+    device holds what these make of it.
 
     Raises:
         Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware.
     """
-    def demand(multipliers: int) -> Demand:
-        plans = plan(network, multipliers, streams=streams, levels=levels)
+    def demand(objective: str, multipliers: int) -> Demand:
+        plans = plans_of(network, multipliers, streams=streams, levels=levels, objective=objective,
+                         reloadable=reloadable, packing=packing)
         return FAMILIES[device.family].demand(inventory(network, plans, max_steps=max_steps, reloadable=reloadable,
                                                         profile=profile))
 
-    return largest(demand, device)
+    share = 1 if packing == "none" else 2
+    if objective != "throughput":
+        try:
+            found = largest(partial(demand, "throughput"), device, share=share)
+        except Refusal:  # It has too few multipliers for an array for each layer, or there is no hardware at all.
+            found = 0
+        if found and _holds(device, demand(objective, found)):
+            return found
+    return largest(partial(demand, objective), device, share=share)
 
 
-def largest(demand: Callable[[int], Demand], device: Device) -> int:
+def largest(demand: Callable[[int], Demand], device: Device, *, share: int = 1) -> int:
     """The largest budget whose demand a device holds, within 2 %.
 
     Parameters:
         demand: of a budget; raises a `Refusal` where it is too small for any plan.
+        share: products that a DSP block may make.
     """
-    fits, low, high, at = 0, 0, device.dsps + 1, device.dsps
+    most = device.dsps * share
+    fits, low, high, at = 0, 0, most + 1, most
     while high - low > max(1, low // 50):
         try:
             found = demand(at)
         except Refusal:
-            if at == device.dsps:
+            if at == most:
                 raise
             low, at = at, (at + high) // 2
             continue
-        if found.dsps <= device.dsps and found.block_rams <= device.block_rams:
+        if _holds(device, found):
             fits = low = at
             at = (low + high) // 2
         else:
             high = at
             at = max(low + 1, min((low + high) // 2, at * device.dsps // max(1, found.dsps)))
     return fits or high
+
+
+def _holds(device: Device, found: Demand) -> bool:
+    return found.dsps <= device.dsps and found.block_rams <= device.block_rams

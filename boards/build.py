@@ -159,10 +159,7 @@ def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:
     Raises:
         Refusal: when the device has fewer.
     """
-    family, held = FAMILIES[chosen.synthesis], device(chosen.device)
-    used = {name: sum(family.parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in NAMES}
-    used["luts"] += sum((family.parts["lut_rams"].get(cell, 0) + family.beside.get(cell, 0)) * count
-                        for cell, count in cells.items())
+    used, held = FAMILIES[chosen.synthesis].uses(cells, NAMES), device(chosen.device)
     over = [f"{used[name]:,g} of {getattr(held, name):,} {NAMES[name]}, {used[name] - getattr(held, name):,g} too many"
             for name in NAMES if used[name] > getattr(held, name)]
     if over:

@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,14 @@ class Family:
     parts: dict[str, dict[str, float]]
     mapping: tuple[str, ...] = ()
     beside: Mapping[str, float] = field(default_factory=dict)
+
+    def uses(self, cells: Mapping[str, int], names: Iterable[str]) -> dict[str, float]:
+        """Counts of resources of a netlist; look-up tables with those that memories and carry chains occupy."""
+        used = {name: sum(self.parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in names}
+        if "luts" in used:
+            used["luts"] += sum((self.parts["lut_rams"].get(cell, 0) + self.beside.get(cell, 0)) * count
+                                for cell, count in cells.items())
+        return used
 
     def steps(self, top: str) -> list[str]:
         """Commands that synthesize for a board. Yosys makes another register of one in front of a memory's address, and

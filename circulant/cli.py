@@ -92,7 +92,7 @@ def cli() -> None:
     circulant run                          train, quantize, generate, simulate, report
     circulant run --set model.hidden=32    the same with a smaller network
     circulant report runs/digits-gru       a single step of a run
-    circulant estimate RUN --device NAME   resources on an FPGA, in under a second
+    circulant estimate RUN --device NAME   resources on an FPGA, in about a second
     circulant build ulx3s-85f RUN          a bitstream for a board, with open tools
     circulant asic RUN --library sky130hd  standard cells: area, clock, energy
     circulant data fsdd                    sizes and classes of a data set

@@ -137,8 +137,10 @@ def generate(this: Run, bars: Bars, target: str, as_json: bool) -> int:
     hardware = steps.generate(this, bars)["hardware"]
     bars.close()
     fit = fit_of(this.experiment.board.device, hardware["resources"])
+    blocks = f"{hardware['dsp_blocks']:,} DSP blocks, " if "dsp_blocks" in hardware else ""
     say({"folder": this.path("hardware"), **hardware, **({} if fit is None else {"device": fit.as_json()})}, as_json,
-        f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, {hardware['memory_bits']:,} memory bits",
+        f"{this.path('hardware')}: {hardware['multipliers']:,} multipliers, {blocks}{hardware['memory_bits']:,} memory "
+        "bits",
         closing(hardware), *engines(hardware), *([] if fit is None else [str(fit)]))
     for doubt in [] if fit is None else fit.doubts:
         click.echo(f"Warning: {doubt}", err=True)

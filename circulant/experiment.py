@@ -102,10 +102,10 @@ class Hardware(Table):
                        "every cycle", low=1, high=8)
     max_steps: int = key(128, "longest sequence in steps, for bidirectional layers, since the circuit stores whole "
                          "sequences; longer ones are cut", low=1, high=65536)
-    objective: str = key("throughput", "goal of the design. throughput: an array for each layer; latency: one array "
-                         "for all layers, for the lowest latency of a sample; area: one array with the shortest step, "
-                         "for few multipliers; auto: an array for each layer or one for all, whichever has the "
-                         "shorter step, then the lower latency", choices=("throughput", "auto", "latency", "area"))
+    objective: str = key("auto", "goal of the design. auto: an array for each layer or one for all, whichever has the "
+                         "shorter step, then the lower latency; throughput: an array for each layer; latency: one "
+                         "array for all layers, for the lowest latency of a sample; area: one array with the shortest "
+                         "step, for few multipliers", choices=("auto", "throughput", "latency", "area"))
     levels: int = key(4, "largest number of logic levels between two registers of recurrent and fully connected "
                       "layers; more levels shorten a step and slow the clock, see synthesis.md", low=4, high=12)
     clock_mhz: int = key(0, "target clock on the device; the levels follow from it", low=1, high=1000, zero="any")
@@ -115,6 +115,9 @@ class Hardware(Table):
                              "their clock while they are idle; see asic.md")
     family: str = key("generic", "FPGA family for whose memories and tools the Verilog is written; results and cycles "
                       "are the same for all", choices=("generic", "xilinx", "ecp5", "ice40", "gowin", "intel"))
+    dsp_packing: str = key("none", "ports of a DSP block that makes two products of narrow weights with one value of "
+                           "the data; see synthesis.md. none: each product has a block of its own",
+                           choices=("none", "27x18", "25x18"))
     bus: str = key("none", "add a wrapper with registers for a host, which also reach the port of a reloadable "
                    "design; see integration.md", choices=BUSES)
     argmax: bool = key(False, "end the network with the choice of the class: the index of the largest output, the "

@@ -2,6 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from circulant.hw.array.plans import PORTS, with_ports
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
@@ -11,7 +12,7 @@ from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
-from circulant.hw.resources import parts
+from circulant.hw.resources import latency, parts
 from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
@@ -22,6 +23,7 @@ from circulant.sim.artifact import Json
 from circulant.sim.configuration import WORD, Configuration
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
+from circulant.sim.quantize.bitwidth_cost import DSPS
 from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.registers import BUSES
 from circulant.sim.shape.chain import flows
@@ -105,8 +107,8 @@ class Design:
 @public
 def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_steps: int = 128,
              reloadable: bool = False, argmax: bool = False, levels: int = LEVELS,
-             objective: str = "throughput", family: str = "generic", bus: str = "none",
-             clock_gating: bool = False) -> Design:
+             objective: str = "auto", family: str = "generic", bus: str = "none",
+             clock_gating: bool = False, dsp_packing: str = "none") -> Design:
     """The hardware of ``network`` with at most ``multipliers`` multiplications per cycle.
 
     Parameters:
@@ -119,13 +121,15 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             cycles are the same in all.
         levels: of logic between two registers of recurrent and fully connected layers, from 4 to 12; more of them make
             a step shorter and the clock slower, see docs/synthesis.md.
-        objective: "throughput": an array for each layer, so that all work at once; "latency" of a sample, which has one
-            array for all layers to itself; "area": that one with the best period, for small budgets; "auto": of an
-            array for each and one for all the one with the shorter period, of equals with the shorter latency.
+        objective: "auto": of an array for each layer and one for all that with the shorter period, of equals with the
+            shorter latency; "throughput": an array for each layer, so that all work at once; "latency" of a sample,
+            which has one array for all layers to itself; "area": that one with the best period, for small budgets.
         bus: "axi4-lite": with a wrapper around the top, through which a host reads identification, status and counters,
             resets it, and reaches the configuration port; see docs/integration.md.
         clock_gating: registers of pipelines have enables, known from the schedule, and hold what nobody waits for, for
             ASICs whose clock gates then stop their clock; results and cycles are the same. See docs/asic.md.
+        dsp_packing: "27x18" or "25x18": two products of narrow weights with one value of the data are made in a DSP
+            block with such ports, where their widths allow it; results and cycles are the same. See docs/synthesis.md.
 
     Raises:
         Refusal: when a number is not positive, the budget is too small, or the network holds what the generator does
@@ -136,6 +140,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
     if bus not in BUSES:
         raise Refusal(f"A bus must be one of {', '.join(BUSES)}, not {bus!r}{nearest(bus, BUSES)}")
+    _check_packing(dsp_packing, family)
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -153,7 +158,13 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         else:
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
                                  reloadable=reloadable)
-            plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
+            plans, others = found[0].plans, [
+                _alternative(network, each, max_steps=max_steps, reloadable=reloadable) for each in found]
+        plans = with_ports(plans, dsp_packing)
+        if dsp_packing != "none" and not parts(network, plans, max_steps=max_steps, reloadable=reloadable).pairs:
+            raise Refusal(f"hardware.dsp_packing = {dsp_packing!r} needs a recurrent or fully connected layer with two "
+                          f"products that fit a DSP block, but network {network.name!r} has none; take fewer bits of "
+                          "weights or spectra, or set it to 'none'")
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
@@ -161,6 +172,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         manifest = _manifest(network, plans, top, counted, sorted(target.images))
         manifest |= {"resources": counted.as_json(), "family": family, "objective": objective, "alternatives": others}
         manifest |= {"clock_gating": True} if clock_gating else {}
+        manifest |= _dsp_blocks(counted, dsp_packing) if dsp_packing != "none" else {}
         if bus == "none":
             return Design(network, plans, verilog, target.images, manifest)
         wrapper, entry = bus_verilog(manifest, family)
@@ -168,11 +180,32 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
                   bus={FILE: wrapper})
 
 
-def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:
+def _check_packing(packing: str, family: str) -> None:
+    """
+    Raises:
+        Refusal: when there is no such DSP block, or not in the family.
+    """
+    words = ("none", *PORTS)
+    if packing not in words:
+        raise Refusal(f"dsp_packing must be one of {', '.join(words)}, not {packing!r}{nearest(packing, words)}")
+    if packing != "none" and family not in ("generic", "xilinx"):
+        raise Refusal(f"hardware.dsp_packing = {packing!r} needs DSP blocks with such ports, but those of family "
+                      f"{family!r} have others; set it to 'none', or hardware.family to 'xilinx'")
+
+
+def _dsp_blocks(counted: Inventory, packing: str) -> Json:
+    """The DSP blocks of its ports that a design takes, counted."""
+    block = DSPS[PORTS[packing]]
+    alone = sum(count * block.blocks(a, b) for (a, b), count in counted.products.items())
+    return {"dsp_packing": packing, "dsp_blocks": alone + counted.pairs.total()}
+
+
+def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
     """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
-    memory_bits = sum(memory.bits for memory in parts(network, each.plans, max_steps=max_steps).memories)
-    return {"engines": each.engines, "cycles": each.period, "latency": each.latency, "multipliers": each.multipliers,
-            "memory_bits": memory_bits, "reason": each.reason}
+    made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
+    return {"engines": each.engines, "cycles": each.period,
+            "latency": latency(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
+            "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -60,7 +60,7 @@ def quantities(made: Parts, layers: int, *, levels: int = LEVELS) -> dict[str, f
     """
     steps = max(1, levels // 3)
     found: defaultdict[str, float] = defaultdict(float, layers=layers)
-    for count, a, b in made.products:
+    for count, a, b in (*made.products, *made.pairs):
         found["operands"] += count * (a + b)
     for memory in made.memories:
         place = memory.place(PROFILES["generic"])

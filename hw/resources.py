@@ -49,8 +49,9 @@ def inventory(network: Network, plans: Sequence[Plan], *, max_steps: int = 128, 
 def counted(made: Parts, profile: Profile) -> Inventory:
     """Parts as they are counted in a design whose memories lie where a profile says."""
     found = Inventory()
-    for count, a, b in made.products:
-        found.products[max(a, b), min(a, b)] += count
+    for its, each in ((found.products, made.products), (found.pairs, made.pairs)):
+        for count, a, b in each:
+            its[max(a, b), min(a, b)] += count
     for memory in made.memories:
         for piece in memory.pieces(profile) if memory.copies else ():
             found.memories[piece] += memory.copies

@@ -32,7 +32,8 @@ MANIFEST = Table({
     "output": Table({**_PORT, "per": Choice(("step", "sequence"))}, {"vectors": EXTENT}, open=True),
     "streams": EXTENT, "max_steps": Null(Int(1, 1 << 40)), "layers": Listing(Table({"cycles": Number(0)}, open=True)),
 }, {"name": NAME, "over_images": Flag(), "configuration": CONFIGURATION, "multipliers": COUNT, "memory_bits": COUNT,
-    "latency": Null(COUNT), "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
+    "dsp_blocks": COUNT, "latency": Null(COUNT),
+    "bus": Table({"verilog": Listing(_FILE, 1, 10), "top": _IDENTIFIER}, open=True)}, open=True)
 """The rules of the part of a manifest that is read; it says more, for people."""
 
 

@@ -85,7 +85,7 @@ def test_a_number_of_steps_that_is_none_is_refused(steps):
     ("sequence", "step"), pytest.param("last", "sequence", marks=pytest.mark.soak)])
 def test_the_manifest(returns, per):
     net = network(returns=returns)
-    design = generate(net, multipliers=100, max_steps=9)
+    design = generate(net, multipliers=100, max_steps=9, objective="throughput")
     both, out = map(layer_multiplications, net.layers)
     manifest, (pair, _) = design.manifest, design.plans
     assert (manifest["max_steps"], manifest["streams"], manifest["output"]["per"]) == (9, 1, per)
@@ -104,7 +104,7 @@ def test_the_manifest(returns, per):
 def test_the_memories_grow_with_the_sequences():
     """The reversed input and output and what waits for them: two sequences each."""
     net = network()
-    small, large = (generate(net, multipliers=60, max_steps=steps) for steps in (10, 11))
+    small, large = (generate(net, multipliers=60, max_steps=steps, objective="throughput") for steps in (10, 11))
     width, blocks_in, blocks_out = net.layers[0].input_format.width, 2, 2
     out = net.layers[0].output_format.width
     assert large.memory_bits - small.memory_bits == 2 * (
@@ -146,7 +146,7 @@ def test_a_long_sequence_is_cut_and_its_parts_are_sequences(returns):
 def test_without_a_bidirectional_layer_any_length_will_do():
     model = samples.model()
     net = quantize(model, samples.data(model), **BITS)
-    design = generate(net, multipliers=60)
+    design = generate(net, multipliers=60, objective="throughput")
     assert design.manifest["max_steps"] is None
     assert "overflow" not in top_ports(design)
 
@@ -158,7 +158,7 @@ def test_without_a_bidirectional_layer_any_length_will_do():
 def test_the_verilog_equals_golden(tmp_path, returns, options):
     net = network(returns=returns, **options)
     x = np.random.default_rng(2).uniform(-1, 1, (24, 6, net.inputs))
-    design = generate(net, multipliers=120, max_steps=6)
+    design = generate(net, multipliers=120, max_steps=6, objective="throughput")
     design.write(tmp_path / "design")
     result = verify(tmp_path / "design", net.vectors(x))
     assert (result.mismatches, result.first) == (0, None)

@@ -31,6 +31,7 @@ admm_epochs = 2
 retrain_epochs = 3
 [hardware]
 multipliers = 40
+objective = "throughput"
 """
 MISMATCH = re.compile(r"(\d+) of \d+ words differ from the golden model; the first: "
                       r"sequence (\d+), step (\d+), word (\d+): expected (-?\d+), got (-?\d+)\n$")

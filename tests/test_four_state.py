@@ -87,7 +87,7 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
     x = RNG.uniform(-1, 1, (2, *shape))
     made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
     network = quantize(made, x, **BITS)
-    design = generate(network, **options)
+    design = generate(network, **options, objective="throughput")
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
     assert (found.mismatches, found.first) == (0, None)
     assert found.words >= (2 + 2 + 2) * network.outputs
@@ -95,7 +95,9 @@ def test_a_network_equals_golden_from_an_unknown_start(name, tmp_path):
 
 GATED = [("the GRU of digits-gru", {"levels": 6}), *(
     pytest.param(name, {}, marks=pytest.mark.soak)
-    for name in ("an LSTM with projection and peepholes", "LeNet-5, smaller"))]
+    for name in ("an LSTM with projection and peepholes", "LeNet-5, smaller")), *(
+    pytest.param("the GRU of digits-gru", {"levels": levels, "dsp_packing": "27x18"}, marks=pytest.mark.soak)
+    for levels in (4, 6))]
 """Networks whose clocks stop: with and without registers in front of products; lines and pools of images."""
 
 
@@ -106,9 +108,9 @@ def test_a_network_whose_clocks_stop_equals_golden_from_an_unknown_start(name, m
     x = RNG.uniform(-1, 1, (2, *shape))
     made = Model("drawn", shape[0] if images else shape[-1], len(shape) == 2, layers(), *([shape] if images else []))
     network = quantize(made, x, **BITS)
-    design = generate(network, **options, **more, clock_gating=True)
+    design = generate(network, **options, **more, clock_gating=True, objective="throughput")
     assert design.manifest["clock_gating"] is True
-    plain = generate(network, **options, **more).manifest
+    plain = generate(network, **options, **more, objective="throughput").manifest
     assert [layer["cycles"] for layer in design.manifest["layers"]] == [layer["cycles"] for layer in plain["layers"]]
     assert "clock_gating" not in plain
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(x), seed=1)
@@ -117,6 +119,6 @@ def test_a_network_whose_clocks_stop_equals_golden_from_an_unknown_start(name, m
 
 def test_a_reloadable_network_equals_golden_from_an_unknown_start(tmp_path):
     network = golden.network(2, 4, 3, outputs=2, **BITS)
-    design = generate(network, multipliers=20, reloadable=True)
+    design = generate(network, multipliers=20, reloadable=True, objective="throughput")
     found = icarus.run(design.write(tmp_path / "design"), network.vectors(RNG.normal(0, 1, (3, 4, 3))))
     assert (found.mismatches, found.first) == (0, None)

@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
-    folder = generate(network, multipliers=16, bus="axi4-lite").write(tmp_path_factory.mktemp("core") / "design")
+    folder = generate(network, multipliers=16, bus="axi4-lite", objective="throughput").write(
+        tmp_path_factory.mktemp("core") / "design")
     write_kit(folder, network.vectors(np.random.default_rng(3).normal(0, 1, (5, 4, 5))))
     return folder
 

@@ -32,6 +32,7 @@ direct_epochs = 12
 learning_rate = 0.05
 [hardware]
 multipliers = {MULTIPLIERS}
+objective = "throughput"
 """
 
 

@@ -48,7 +48,7 @@ def inlined(path, seen):
 def netlist(network, family, target):
     """A design folder with the netlist, and the models of its cells, in place of the Verilog."""
     profile, command, library = FAMILIES[family]
-    generate(network, multipliers=7, family=profile).write(target)
+    generate(network, multipliers=7, family=profile, objective="throughput").write(target)
     body = design.read(target)
     (target / "run.ys").write_text(f"read_verilog -sv {' '.join(body['verilog'])}\n{command} -top {body['top']}\n"
                                    "write_verilog -noattr netlist.v\n")

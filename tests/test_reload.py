@@ -34,7 +34,7 @@ def deep(seed):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    design = generate(deep(3), multipliers=90, streams=2, reloadable=True)
+    design = generate(deep(3), multipliers=90, streams=2, reloadable=True, objective="throughput")
     return design, design.write(tmp_path_factory.mktemp("reloadable") / "design")
 
 
@@ -73,7 +73,7 @@ def test_a_port_that_refused_a_word_is_named(written):
 
 def test_only_the_port_is_added(written):
     design, _ = written
-    fixed = generate(deep(3), multipliers=90, streams=2)
+    fixed = generate(deep(3), multipliers=90, streams=2, objective="throughput")
     assert "configuration" not in fixed.manifest
     assert "cfg" not in fixed.verilog
     assert "circulant_loadable" not in fixed.verilog
@@ -124,7 +124,7 @@ def test_both_directions_take_new_weights_between_two_sequences():
 
 def test_a_design_with_fixed_images_is_no_place_for_another_network(tmp_path):
     net = deep(3)
-    folder = generate(net, multipliers=90).write(tmp_path / "fixed")
+    folder = generate(net, multipliers=90, objective="throughput").write(tmp_path / "fixed")
     with pytest.raises(Refusal, match=r"manifest\.json must be of a reloadable design.*hardware\.reloadable=true$"):
         exchange(folder, net, deep(4), [], np.zeros((1, 2, 6), np.int64))
 

@@ -33,20 +33,29 @@ def _estimate(path: str | None, routes: bool, kept: Path | None, fits: bool) -> 
 @click.option("--point", "chosen", multiple=True, type=click.IntRange(1, len(synthesis.POINTS)),
               help="Only this one, by its number; may be given several times.")
 @click.option("--fewer", is_flag=True, help="Two designs with fewer and fewer registers instead (hardware.levels).")
+@click.option("--packed", is_flag=True, help="Three designs without and with two products in a DSP block instead.")
 @as_json
-def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], fewer: bool) -> None:
+def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], *, fewer: bool, packed: bool) -> None:
     """DSP blocks, block RAMs and levels of logic by Yosys, against the prediction."""
-    points = synthesis.FEWER if fewer else [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = [synthesis.POINTS[n - 1] for n in chosen] or synthesis.POINTS
+    points = synthesis.FEWER if fewer else synthesis.PACKED if packed else points
     show(synthesis.measure(points, levels=levels, note=note), path)
 
 
 @main.command("logic", epilog="Example: python -m benchmarks logic --family ecp5 --json -")
-@click.option("--family", "families", multiple=True, type=click.Choice(["ecp5", "xcu"]), default=("ecp5", "xcu"),
+@click.option("--family", "families", multiple=True, type=click.Choice(list(logic.FITTED)), default=list(logic.FITTED),
               show_default=True, help="May be given several times.")
+@click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Take the other families' figures from this file.")
+@click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/plan/families.py to the figures of --kept, "
+              "and print them.")
 @as_json
-def _logic(path: str | None, families: tuple[str, ...]) -> None:
+def _logic(path: str | None, families: tuple[str, ...], kept: Path | None, fits: bool) -> None:
     """Look-up tables and flip-flops by Yosys, against the estimate."""
-    show(logic.measure(families, note=note), path)
+    if fits:
+        click.echo(json.dumps({family: logic.fit(family, kept or estimate.LOGIC) for family in families}, indent=1))
+        return
+    show(logic.measure(families, kept=kept, note=note), path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

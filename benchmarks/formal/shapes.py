@@ -154,7 +154,7 @@ def measure(names: tuple[str, ...] = tuple(DESIGNS), *,
         note(name)
         made = network(name)
         with collect() as shapes:
-            generate(made, **DESIGNS[name].options)
+            generate(made, **DESIGNS[name].options, objective="throughput")
         for unit, every in shapes.items():
             found.setdefault(unit, set()).update(map(tuple, every))
     ordered = {unit: _sorted(every) for unit, every in found.items()}

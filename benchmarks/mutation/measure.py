@@ -142,7 +142,7 @@ class Subject:
 
     def __init__(self, made: Network, shape: Shape, folder: Path, seed: int) -> None:
         self._made, self._shape, self._folder, self._seed = made, shape, folder, seed
-        self._design = generate(made, **shape.options)
+        self._design = generate(made, **shape.options, objective="throughput")
         self.manifest = Manifest.load(self._design.write(folder / "design"))
         self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
 
@@ -199,7 +199,7 @@ class Subject:
             AssertionError: when its Verilog is another one.
         """
         other = extreme(self._made, n)
-        folder = generate(other, **self._shape.options).write(self._folder / f"other_{n}")
+        folder = generate(other, **self._shape.options, objective="throughput").write(self._folder / f"other_{n}")
         manifest = Manifest.load(folder)
         assert self.verilog == "".join(path.read_text() for path in manifest.verilog), "weights are in images alone"
         return manifest, self._drawn(other)

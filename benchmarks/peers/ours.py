@@ -37,7 +37,7 @@ def measure(name: str, folder: Path, *, block: int) -> dict[str, Any]:
         "format": f"weights of {8 if block == 1 else 12} bits, activations of 16", "convert_s": converting,
         "build_s": building, "error": error(outputs, wanted),
         "samples_per_s": rate(lambda: emulator.run_integers(integers) if emulator else network.run(x), COUNT)}
-    design, found["generate_s"] = timed(lambda: circulant.generate(network, multipliers=64))
+    design, found["generate_s"] = timed(lambda: circulant.generate(network, multipliers=64, objective="throughput"))
     design.write(folder / "design")
     vectors = network.vectors(x[:SIMULATED])
     with patch.dict("os.environ", CIRCULANT_CACHE=str(folder / "cache")):  # Nothing is compiled yet.

@@ -41,7 +41,7 @@ def buffer(netlist: Netlist, library: Library, *, fanout: int = FANOUT) -> int:
     if not library.buffers:
         return 0
     clocks, sinks = _sinks(netlist, library)
-    fresh, made = netlist.fresh(), 0
+    fresh, made, number = netlist.fresh(), 0, 0
     for net, level in sinks.items():
         if net in clocks:
             continue
@@ -52,7 +52,9 @@ def buffer(netlist: Netlist, library: Library, *, fanout: int = FANOUT) -> int:
                 group = level[start:start + size]
                 load = sum(_capacitance(netlist, library, sink) for sink in group)
                 cell = _buffer_for(library, load)
-                name, behind = f"{_memory(group)}{BUFFER}{made}", next(fresh)
+                while (name := f"{_memory(group)}{BUFFER}{number}") in netlist.instances:
+                    number += 1
+                behind = next(fresh)
                 netlist.instances[name] = Instance(cell.name, {cell.inputs[0]: [net], cell.outputs[0]: [behind]})
                 for instance, pin in group:
                     nets = netlist.instances[instance].pins[pin]

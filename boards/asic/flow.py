@@ -23,10 +23,10 @@ from circulant.boards.asic.power.activity import Activity, as_design, compiler, 
 from circulant.boards.asic.power.energy import Energy, energy
 from circulant.boards.asic.scan import stitch
 from circulant.boards.asic.simulation import able, simulated
-from circulant.boards.asic.sizing import ROUNDS, sized
 from circulant.boards.asic.source import cells as cells_of
 from circulant.boards.asic.source import circuit
-from circulant.boards.asic.timing import Analysis, Timing, found
+from circulant.boards.asic.timing.analysis import Timing, found
+from circulant.boards.asic.timing.closure import closed
 from circulant.boards.flow import Show, silent
 from circulant.sim import artifact, design
 from circulant.sim.refusal import Refusal, TimingMissed
@@ -36,7 +36,7 @@ __all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 3
+METHOD = 4
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 
@@ -137,8 +137,8 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
             raise Refusal(f"A scan chain needs clock gates with a test pin, but {library.name} has none; leave out "
                           "--scan, or map with --no-clock-gating")
     work = out / "work"
-    netlist, memories = _mapped(folder, described, work, library=library,
-                                chosen=settings(known, mhz, gating=gating, scan=scan), macros=macros, show=show)
+    chosen = settings(known, mhz, gating=gating, scan=scan)
+    netlist, memories = _mapped(folder, described, work, library=library, chosen=chosen, macros=macros, show=show)
     show("buffering", 0, 0)
     if known.spared:
         spare_inverters(netlist, library)
@@ -150,7 +150,7 @@ def asic(folder: str | Path, out: str | Path, library: Library, known: Known, *,
     file = out / "netlist.v"
     timed_by = None
     if timed:
-        timed_by = _timed(netlist, library, known, file, work=work, mhz=mhz, show=show)
+        timed_by = _timed(netlist, library, known, file, work=work, chosen=chosen, show=show)
     netlist.write(file)
     cells = models(library, {instance.cell for instance in netlist.instances.values()
                              if instance.cell in library.cells})
@@ -213,17 +213,13 @@ def _mapped(folder: Path, described: dict[str, Any], work: Path, *, library: Lib
     return made
 
 
-def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work: Path, mhz: float,
+def _timed(netlist: Netlist, library: Library, known: Known, file: Path, *, work: Path, chosen: Settings,
            show: Show) -> Timing:
-    """Timing, after rounds in which cells on late paths became stronger."""
+    """Timing, after what `closed` does for late paths."""
     names = lean(library, work, known.dont_use)
     for name in names:
         shutil.move(work / name, file.parent / name)
-    netlist.write(file)
-    show("timing", 0, ROUNDS)
-    with Analysis(file, netlist.top, names, mhz, scale=library.nanoseconds) as analysis:
-        return sized(netlist, library, analysis, lambda number, reached: show(
-            "timing", number, ROUNDS, f"{reached.mhz:.1f} MHz, {len(reached.late)} late"))
+    return closed(netlist, library, chosen, file=file, libraries=names, work=work, show=show)
 
 
 def _free(activity: Activity) -> Activity:

@@ -23,11 +23,11 @@ from circulant.boards.asic.source import bare
 from circulant.boards.flow import PYOSYS, Show
 from circulant.boards.tools import YOSYS, find, run
 
-__all__ = ["Settings", "lean", "mapped", "program", "yosys"]
+__all__ = ["Settings", "avoided", "lean", "mapped", "program", "ties", "yosys"]
 
 UNBUFFERED = "Buffering could not be completed"
 """A line of ABC where its buffers of a whole design grew without an end: then it maps without them, and sizing is
-left to `circulant.boards.asic.sizing`."""
+left to `circulant.boards.asic.timing.sizing`."""
 
 GATED = 3
 """Flip-flops that one clock gate must serve at least: it is as large as so many multiplexers."""
@@ -144,9 +144,7 @@ def script(top: str, libraries: Sequence[str], library: Library, settings: Setti
         whole: ABC sizes all, not only these.
     """
     files = " ".join(f"-liberty {name}" for name in libraries)
-    unused = [pattern for pattern in settings.dont_use if any(fnmatchcase(name, pattern) for name in library.cells)]
-    gating = [cell.name for cell in library.clock_gates]
-    avoid = " ".join(f"-dont_use {pattern}" for pattern in [*unused, *gating])
+    avoid = avoided(library, settings)
     macros = [memory.module for memory in memories if memory.macro]
     gates = [cell for cell in library.clock_gates if cell.pin("test") or not settings.scan] if settings.gating else []
     gate, least = "", settings.period * SHARE
@@ -155,9 +153,6 @@ def script(top: str, libraries: Sequence[str], library: Library, settings: Setti
         ports = f"{cell.pin('enable')}:{cell.pin('clock')}:{cell.outputs[0]}"
         tied = f" -tie_lo {cell.pin('test')}" if cell.pin("test") else ""
         gate = f"clockgate -min_net_size {GATED} -pos {cell.name} {ports}{tied}"
-    high, low = (next((f"{option} {cell.name} {pin}" for cell in library.cells.values() if not cell.inputs
-                       for pin in cell.outputs if cell.pins[pin].function.strip("()") == value), "")
-                 for option, value in (("-hicell", "1"), ("-locell", "0")))
     # No enable stays where no clock gate takes it; a reset that is one is a gate before the flip-flop.
     flops = "dfflegalize -cell $_DFFE_PP_ x -cell $_DFF_P_ x" + (f" -mince {GATED}" if gates else "")
     return [
@@ -172,8 +167,22 @@ def script(top: str, libraries: Sequence[str], library: Library, settings: Setti
         f"abc {files} {avoid} -script {_sized(least)} {APART}*" if apart else "",
         f"abc {files} {avoid} -script {_sized(least) if whole else _ABC} {f'{APART}* %n' if apart else ''}",
         "opt_clean -purge",
-        "setundef -undriven -zero", f"hilomap {high} {low}" if high and low else "",
+        "setundef -undriven -zero", ties(library),
         "flatten", "opt_clean -purge", "write_json mapped.json"]
+
+
+def avoided(library: Library, settings: Settings) -> str:
+    """Options for the cells that Yosys leaves alone."""
+    unused = [pattern for pattern in settings.dont_use if any(fnmatchcase(name, pattern) for name in library.cells)]
+    return " ".join(f"-dont_use {pattern}" for pattern in [*unused, *(cell.name for cell in library.clock_gates)])
+
+
+def ties(library: Library) -> str:
+    """The command that gives constants cells; empty for a library without them."""
+    high, low = (next((f"{option} {cell.name} {pin}" for cell in library.cells.values() if not cell.inputs
+                       for pin in cell.outputs if cell.pins[pin].function.strip("()") == value), "")
+                 for option, value in (("-hicell", "1"), ("-locell", "0")))
+    return f"hilomap {high} {low}" if high and low else ""
 
 
 _ABC = "+strash;dch;amap"

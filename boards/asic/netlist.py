@@ -68,6 +68,12 @@ class Netlist:
         made.check(library)
         return made
 
+    def copy(self) -> "Netlist":
+        """A netlist whose changes do not change this one."""
+        return Netlist(self.top, {name: (direction, list(nets)) for name, (direction, nets) in self.ports.items()},
+                       {name: Instance(each.cell, {pin: list(nets) for pin, nets in each.pins.items()})
+                        for name, each in self.instances.items()}, self.names)
+
     def check(self, library: Library) -> None:
         """See that each net that is read has one driver.
 

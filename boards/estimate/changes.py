@@ -7,7 +7,7 @@ from typing import Any
 from circulant.boards.device import Device, devices
 from circulant.boards.estimate import variants
 from circulant.boards.estimate.estimate import Estimated, Options, estimate, estimated
-from circulant.hw.plan.plan import plan
+from circulant.hw.plan.known_plans import plans_of
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 
@@ -139,8 +139,9 @@ def _device(network: Network, device: Device, options: Options) -> Iterator[Chan
     plans = None
     if options.multipliers:
         try:
-            plans = plan(network, options.multipliers, streams=options.streams, levels=options.levels,
-                         objective=options.objective)
+            plans = plans_of(network, options.multipliers, streams=options.streams, levels=options.levels,
+                             objective=options.objective, reloadable=options.reloadable,
+                             packing=options.dsp_packing)
         except Refusal:
             return
     for each in _ranked(others, device):

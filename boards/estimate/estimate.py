@@ -9,11 +9,11 @@ from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
 from circulant.hw.foreseen import foreseen
 from circulant.hw.plan.families import FAMILIES
-from circulant.hw.plan.plan import Plan, plan, repeats
+from circulant.hw.plan.known_plans import plans_of
+from circulant.hw.plan.plan import Plan, repeats
 from circulant.hw.resources import parts
 from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.network import Network
-from circulant.sim.refusal import Refusal
 
 __all__ = ["ERRORS", "CLOCK_ERROR", "Estimated", "Options", "estimate"]
 
@@ -36,9 +36,10 @@ class Options:
     multipliers: int = 0
     streams: int = 1
     levels: int = LEVELS
-    objective: str = "throughput"
+    objective: str = "auto"
     max_steps: int = 128
     reloadable: bool = False
+    dsp_packing: str = "none"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     """
     options = options or Options()
     given = options.multipliers or _all(network, device, options)
-    plans = plan(network, given, streams=options.streams, levels=options.levels, objective=options.objective)
+    plans = plans_of(network, given, streams=options.streams, levels=options.levels, objective=options.objective,
+                     reloadable=options.reloadable, packing=options.dsp_packing)
     return estimated(network, plans, device, options, given)
 
 
@@ -136,8 +138,6 @@ def estimated(network: Network, plans: Sequence[Plan], device: Device, options: 
 
 def _all(network: Network, device: Device, options: Options) -> int:
     """Multipliers for which a device has DSP blocks and block RAMs."""
-    if options.objective != "throughput":
-        raise Refusal(f"hardware.multipliers must be given where hardware.objective is {options.objective!r}, not 0; "
-                      "give a number")
     return whole(device, network, streams=options.streams, levels=options.levels, max_steps=options.max_steps,
-                 reloadable=options.reloadable, profile=FAMILIES[device.family].profile.name)
+                 reloadable=options.reloadable, objective=options.objective,
+                 packing=options.dsp_packing, profile=FAMILIES[device.family].profile.name)

@@ -189,7 +189,7 @@ class Server(wiring.Component):
             moves=Signal(name="moves"))
         beat, filled, ends, held, left, drains, moves = found
         m.d.comb += [
-            self.s_valid.eq((filled == self._inputs) & ~self.reset), self.s_data.eq(beat), self.s_last.eq(ends),
+            self.s_valid.eq(filled == self._inputs), self.s_data.eq(beat), self.s_last.eq(ends),
             self.m_ready.eq(drains & (left == 0)),
         ]
         with m.If(self.s_valid & self.s_ready):

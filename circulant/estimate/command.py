@@ -19,7 +19,7 @@ NOT = 2
 """Exit code when the design does not fit, as that of ``circulant generate --device``."""
 
 
-@click.command(short_help="Estimate the resources on an FPGA, in under a second",
+@click.command(short_help="Estimate the resources on an FPGA, in about a second",
                epilog="RUN is a run folder, a shipped experiment or a .toml file. docs/synthesis.md describes the "
                       "model; docs/measured/estimate.json holds its comparison with Yosys.")
 @click.argument("source", metavar="[RUN]", required=False, shell_complete=experiments)
@@ -62,7 +62,8 @@ def estimate(source: str | None, part: str | None, multipliers: int | None, over
     network = network.with_argmax() if hardware.argmax else network
     options = model.Options(
         multipliers=hardware.multipliers, streams=hardware.streams, levels=levels(experiment),
-        objective=hardware.objective, max_steps=hardware.max_steps, reloadable=hardware.reloadable)
+        objective=hardware.objective, max_steps=hardware.max_steps, reloadable=hardware.reloadable,
+        dsp_packing=hardware.dsp_packing)
     try:
         made, why = model.estimate(network, found, options), ""
     except Refusal as refusal:

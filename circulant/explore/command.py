@@ -121,7 +121,7 @@ def explore(experiment: str, part: str, out: Path | None, overrides: tuple[str, 
 
 def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     """The experiment on its device, with all of its multipliers and memories of its family, and samples held out to
-    choose by.
+    choose by. Thousands of candidates are planned, so each has an array for each layer where objective is "auto".
 
     Raises:
         Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out.
@@ -137,11 +137,12 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     family = given.hardware.family
     if family == Hardware().family:
         family = FAMILIES[found.family].profile.name
+    objective = "throughput" if given.hardware.objective == "auto" else given.hardware.objective
     held = given.data.held_out
     if not held:
         held = max(1, len(training.load_data(**given.tables()["data"], progress=show).train_x) // PART)
     return replace(given, data=replace(given.data, held_out=held), board=Board(part),
-                   hardware=replace(given.hardware, multipliers=0, family=family))
+                   hardware=replace(given.hardware, multipliers=0, family=family, objective=objective))
 
 
 def _cycles(experiment: Experiment, latency_us: float | None, mhz: float | None) -> float:

@@ -100,6 +100,7 @@ def hardware(run: Run, generated: Mapping[str, Any], verification: Mapping[str, 
         "floor_cycles_sequence": math.ceil((work["per_step"] * steps + work["per_sequence"]) / multipliers),
         "latency_cycles": verification["latency_cycles"], "latency_predicted": generated.get("latency"),
         "layers": generated.get("layers", []),
+        **{name: generated[name] for name in ("dsp_packing", "dsp_blocks") if name in generated},
     }
     if run.experiment.board.device != "none":
         if "resources" not in generated:  # Of a design that was generated before it was counted.

@@ -44,6 +44,8 @@ def rows(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "bit widths chosen", (f"{picking['weight_bits']:,} weight bits, {saved:.0%} fewer; {loss(picking)}")
     yield "weights", f"{weights['weights_dense']:,} → {weights['weights_circulant']:,} ({weights['ratio']:.1f}× fewer)"
     yield "multipliers", f"{hw['multipliers']:,}"
+    if "dsp_blocks" in hw:
+        yield "DSP blocks", f"{hw['dsp_blocks']:,} of {hw['dsp_packing']} bits, which make two narrow products each"
     yield "cycles per step", (f"{hw['cycles_per_step']:,.4g} (floor {hw['floor_cycles']:,}, "
                               f"{hw['cycles_per_step'] / hw['floor_cycles']:.2f}×)")
     yield "cycles per sequence", f"{hw['cycles_per_sequence']:,.0f} (floor {hw['floor_cycles_sequence']:,})"

@@ -115,7 +115,8 @@ def rule_of(step: str, body: Mapping[str, Any]) -> Rule:
     elif step == "generate":
         members |= {"seconds": _TIME, "hashes": Table({"network": SHA, "design": SHA}, open=True),
                     "hardware": Table({"multipliers": _SIZE, "memory_bits": COUNT, "multiplications": _WORK},
-                                      {"layers": _LAYERS, "latency": Null(COUNT)}, open=True)}
+                                      {"layers": _LAYERS, "latency": Null(COUNT), "dsp_blocks": COUNT,
+                                       "dsp_packing": Text()}, open=True)}
     elif step == "simulate":
         members |= {"seconds": _TIME, "hashes": Table({"design": SHA, "vectors": SHA}, open=True),
                     "verification": _VERIFICATION}

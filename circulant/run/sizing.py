@@ -63,4 +63,4 @@ def budget(experiment: Experiment, network: Network) -> int:
 
     return whole(device(name), network.with_argmax() if hardware.argmax else network, streams=hardware.streams,
                  levels=levels(experiment), max_steps=hardware.max_steps, reloadable=hardware.reloadable,
-                 profile=hardware.family)
+                 objective=hardware.objective, packing=hardware.dsp_packing, profile=hardware.family)

@@ -15,7 +15,6 @@ from circulant.boards.device import device, fits
 from circulant.exits import code_of
 from circulant.experiment import Experiment
 from circulant.extras import TRAINING, extras
-from circulant.run.known_plans import plans_of
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import calibration, golden, widths
 from circulant.run.run_folder import sha256
@@ -233,6 +232,7 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         from circulant.hw.cost_table import logic
         from circulant.hw.emit.inventory import Inventory
         from circulant.hw.plan.families import FAMILIES
+        from circulant.hw.plan.known_plans import plans_of
         from circulant.hw.plan.plan import each_step, layer_multiplications
         from circulant.hw.resources import inventory, latency, parts
 
@@ -242,7 +242,8 @@ def _hardware(experiment: Experiment, network: Network, vectors: Any, measure: s
         network = network.with_argmax()
         vectors = vectors and network.chosen(vectors)
     plans = design.plans if design else plans_of(
-        network, *(options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")))
+        network, packing=options["dsp_packing"], **{
+            name: options[name] for name in ("multipliers", "streams", "levels", "objective", "reloadable")})
     steps = each_step(network)
     layers = [at for at, each in enumerate(steps) if each or not any(steps)]
     work = sum(layer_multiplications(network.layers[at]) for at in layers)

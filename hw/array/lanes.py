@@ -14,6 +14,7 @@ from circulant.hw.array.issue import SPECTRA, issues_of
 from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phases, row_latency, tree_latency
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Program
+from circulant.hw.array.row_pair import RowPair, pair_forms
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
@@ -139,19 +140,30 @@ class LaneArray(wiring.Component):
         # The rows, each with the weight memories of its lanes; sums drain towards the chains.
         gated = gates_clocks(platform)
         lives = Lives(m, issue.valid if gated else None, name="live")
-        rows = instances(m, platform, "row", MacRow, shape.rows, shape=row, **({"gated": True} if gated else {}))
+        more = {"gated": True} if gated else {}
+        forms = pair_forms(program, row, loadable=self._config is not None)
+        paired = shape.rows // 2 * 2 if forms else 0
+        pairs = instances(m, platform, "pair", RowPair, paired // 2, shape=row, forms=forms, **more) if forms else []
+        rows = instances(m, platform, "row", MacRow, paired, shape=row, **more, given=True) if forms else []
+        rows += instances(m, platform, "row" if not forms else "last", MacRow, shape.rows - paired, shape=row, **more)
         if gated:
             live, moves = lives.at(ready), self._moves(m, load)
+            for pair in pairs:
+                m.d.comb += pair.live.eq(live)
             for lanes in rows:
                 m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
+        for pair in pairs:
+            m.d.comb += [pair.x.eq(operands), pair.phase.eq(phase)]
         for r, lanes in enumerate(rows):
+            if r < paired:
+                m.d.comb += lanes.products.eq(pairs[r // 2].products[r % 2])
+            else:
+                m.d.comb += [lanes.x.eq(operands), lanes.phase.eq(phase)]
             m.d.comb += [
-                lanes.x.eq(operands),
                 lanes.add.eq(add),
                 lanes.slot.eq(slot),
                 lanes.first.eq(going if r % gates < joint else first),
                 lanes.load.eq(load),
-                lanes.phase.eq(phase),
                 lanes.part.eq(part),
             ]
             if r + shape.chains < shape.rows:
@@ -161,7 +173,7 @@ class LaneArray(wiring.Component):
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = when(m, rom.data, len(rom.data), kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
                 m.d.comb += [rom.en.eq(issue.valid if gated else 1), rom.addr.eq(issue.weight),
-                             Value.cast(lanes.w[c]).eq(weights)]
+                             Value.cast((pairs[r // 2].w[r % 2] if r < paired else lanes.w)[c]).eq(weights)]
 
         # The chains, at the first rows.
         for c, chain in enumerate(self._chains):

@@ -5,6 +5,7 @@ A complex product with a constant (c + jd) takes three real multiplications: ``s
 once per row of the matrix, behind the array.
 """
 from dataclasses import dataclass
+from typing import TypeVar
 
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -16,9 +17,12 @@ from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import LEVELS, Lives, registers, steps, tree, update
 from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
+from circulant.sim.arith.fixed import Integers
 
 __all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "tree_latency",
            "weight_operands"]
+
+Number = TypeVar("Number", Value, Integers)
 
 
 def data_operands(spectrum: list[Value]) -> list[Value]:
@@ -29,7 +33,7 @@ def data_operands(spectrum: list[Value]) -> list[Value]:
     return operands
 
 
-def weight_operands(spectrum: list[Value]) -> list[Value]:
+def weight_operands(spectrum: list[Number]) -> list[Number]:
     """The weight side of each product: W[0], W[k/2], then c, d-c, c+d for each complex bin c + jd."""
     operands = spectrum[:2]
     for c, d in zip(spectrum[2::2], spectrum[3::2], strict=True):
@@ -107,6 +111,12 @@ class MacRowShape:
         return data.ArrayLayout(data.ArrayLayout(signed(self.weight_width), self.k), self.columns)
 
     @property
+    def row_products(self) -> data.ArrayLayout:
+        """The layout of the products of a cycle."""
+        return data.ArrayLayout(data.ArrayLayout(
+            signed(self.data_width + self.weight_width + 2), self.multipliers), self.columns)
+
+    @property
     def latency(self) -> int:
         """Cycles from the operands to the head of the drain: those of the row, products, the tree, the sum where the
         levels allow one step between two registers, the drain."""
@@ -133,8 +143,10 @@ class MacRow(wiring.Component):
     Parameters:
         registered: see `circulant.hw.stream.storage.Accumulators`.
         gated: registers hold what nobody waits for.
+        given: products come from outside, see `circulant.hw.array.row_pair.RowPair`.
 
     Members:
+        products: where they are given, 2 cycles after their operands; else there are x, w and phase.
         x: data operands of each column (see `data_operands`), those of a phase.
         w, phase: the weights' spectra, and which part of the products is their turn, with these operands, or where
             ``shape.late`` one cycle before.
@@ -147,12 +159,12 @@ class MacRow(wiring.Component):
         live, moves: where it is gated: x counts; the drain is loaded or shifted in this cycle.
     """
 
-    def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False) -> None:
-        self._shape, self._registered, self._stops = shape, registered, gated
+    def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False,
+                 given: bool = False) -> None:
+        self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
         super().__init__({
-            "x": In(shape.operands),
-            "w": In(shape.weights),
-            "phase": In(range(max(2, shape.fold))),
+            **({"products": In(shape.row_products)} if given else {
+                "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(max(2, shape.fold)))}),
             "add": In(1),
             "slot": In(range(max(2, shape.slots))),
             "first": In(1),
@@ -184,7 +196,9 @@ class MacRow(wiring.Component):
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
         lives = Lives(m, self.live if self._stops else None, name="live")
-        for i, terms in enumerate(self._products(m, lives)):
+        terms_of = self._products(m, lives) if not self._outside else [
+            [self.products[c][i] for c in range(shape.columns)] for i in range(shape.multipliers)]
+        for i, terms in enumerate(terms_of):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(
                 m, terms, name=f"tree_{i}", levels=shape.levels, lives=lives.after(2)))
 

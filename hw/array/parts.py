@@ -9,6 +9,7 @@ from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.lanes import array_images, row_shape
 from circulant.hw.array.output_pipeline import chain_width
 from circulant.hw.array.program import Program
+from circulant.hw.array.row_pair import pair_forms
 from circulant.hw.array.sequencer import program_image, program_word
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.profile import GENERIC, Piece, Profile
@@ -64,24 +65,30 @@ class Transform(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """Memories and products of a unit, and the transforms of its arrays."""
+    """Memories and products of a unit, the transforms of its arrays, and multipliers that make two products each."""
 
     memories: list[Memory] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
+    pairs: list[Product] = field(default_factory=list)
 
     def __add__(self, other: "Parts") -> "Parts":
         return Parts(self.memories + other.memories, self.products + other.products,
-                     self.transforms + other.transforms)
+                     self.transforms + other.transforms, self.pairs + other.pairs)
 
     @property
     def loadable(self) -> "Parts":
         """The same with every image behind a configuration port."""
-        return Parts([each._replace(loadable=True) for each in self.memories], self.products, self.transforms)
+        return Parts([each._replace(loadable=True) for each in self.memories], self.products, self.transforms,
+                     self.pairs)
 
 
-def array_parts(program: Program) -> Parts:
-    """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products."""
+def array_parts(program: Program, *, loadable: bool = False) -> Parts:
+    """The parts of a `circulant.hw.array.lanes.LaneArray`: weights, biases and routes, sums; the lanes' products.
+
+    Parameters:
+        loadable: of a design in which they may be reloaded.
+    """
     shape, row, k = program.shape, row_shape(program), program.matrices[0].product.block_size
     found = [Memory(shape.lanes, k * row.weight_width, program.cycles, writable=False),
              Memory(shape.chains, chain_width(program), len(program.passes) * shape.slots, writable=False)]
@@ -90,14 +97,20 @@ def array_parts(program: Program) -> Parts:
     leaving_width = max(matrix.product.product.width for matrix in program.matrices)
     coming = {(part.vector, part.column): part.product.spectrum.width
               for matrix in program.matrices for part in matrix.parts}
-    return Parts(found, [Product(shape.lanes, a, b) for a, b in row.widths],
-                 [Transform(shape.chains, k, leaving_width), *(Transform(1, k, width) for width in coming.values())])
+    forms = pair_forms(program, row, loadable=loadable).forms or [None] * row.multipliers
+    pairs = shape.rows // 2 * shape.columns
+    products = [Product(shape.lanes - (2 * pairs if form else 0), a, b)
+                for form, (a, b) in zip(forms, row.widths, strict=True)]
+    made = Parts(found, [each for each in products if each.copies],
+                 [Transform(shape.chains, k, leaving_width), *(Transform(1, k, width) for width in coming.values())],
+                 [Product(pairs, form.word, form.data) for form in forms if form])
+    return made.loadable if loadable else made
 
 
 def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts:
     """The parts of a `circulant.hw.array.engine.Engine` and of its `RowBuffers`: the array, the banks, the rows, the
     program, which is fixed even where images are ``loadable``."""
-    found = array_parts(program) if program.whole is program else Parts()
+    found = array_parts(program, loadable=loadable) if program.whole is program else Parts()
     k = program.matrices[0].product.block_size
     found.memories.append(Memory(program.shape.columns, k * banks.width, banks.depth))
     for matrix in program.matrices:

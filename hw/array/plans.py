@@ -14,8 +14,12 @@ from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
 from circulant.sim.shape.kinds import leaves
 
-__all__ = ["ActivationPlan", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound", "sharings"]
+__all__ = ["ActivationPlan", "PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
+           "StreamPlan", "rebound", "sharings", "with_ports"]
+
+PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
+"""Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
+(UltraScale), of a DSP48E1 (7 series)."""
 
 Simple = Linear | Gru | Lstm | Rnn
 """A layer with one array."""
@@ -128,6 +132,25 @@ def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
 
     def other(plan: LayerPlan) -> LayerPlan:
         return plan if plan.sharing is None else replace(plan, sharing=own[plan.sharing])
+
+    return [other(plan) if isinstance(plan, LayerPlan)
+            else replace(plan, forward=other(plan.forward), backward=other(plan.backward))
+            if isinstance(plan, PairPlan) else plan for plan in plans]
+
+
+def with_ports(plans: Sequence[Plan], packing: str) -> list[Plan]:
+    """The plans with arrays that make two products in a DSP block where its ports allow it; cycles are the same.
+
+    Parameters:
+        packing: in `PORTS`; "none" leaves the plans as they are.
+    """
+    if packing == "none":
+        return list(plans)
+    ports = PORTS[packing]
+    own = {each: replace(each, shape=replace(each.shape, ports=ports)) for each in sharings(plans)}
+
+    def other(plan: LayerPlan) -> LayerPlan:
+        return replace(plan, shape=replace(plan.shape, ports=ports), sharing=plan.sharing and own[plan.sharing])
 
     return [other(plan) if isinstance(plan, LayerPlan)
             else replace(plan, forward=other(plan.forward), backward=other(plan.backward))

@@ -30,6 +30,8 @@ _SHIFTS = ("$shl", "$shr", "$sshr", "$shift", "$shiftx")
 _MEMORIES = ("\\circulant_rom", "\\circulant_table", "\\circulant_ram", "\\circulant_ram_old",
              "\\circulant_loadable")
 """Modules written by hand."""
+_PAIR = "circulant_packedproduct_"
+"""Modules with a multiplier of two products begin with this."""
 _RESET = (Chunk("\\rst", 0, 1),)
 
 K = TypeVar("K", bound=Hashable)
@@ -48,16 +50,18 @@ class Inventory:
         products: multiplications of two variables by the bits of their operands, the wider first.
         memories: by words, bits of a word, and where they lie; see `circulant.hw.emit.profile.Profile`.
         logic: bits by their kinds, see `LOGIC`.
+        pairs: multipliers of two products, see `circulant.hw.arith.packed_product`, likewise by their operands.
     """
 
     products: Counter[tuple[int, int]] = field(default_factory=Counter)
     memories: Counter[tuple[int, int, str]] = field(default_factory=Counter)
     logic: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     @property
     def multipliers(self) -> int:
         """Products of two variables."""
-        return self.products.total()
+        return self.products.total() + 2 * self.pairs.total()
 
     @property
     def memory_bits(self) -> int:
@@ -68,17 +72,19 @@ class Inventory:
         _add(self.products, other.products, times)
         _add(self.memories, other.memories, times)
         _add(self.logic, other.logic, times)
+        _add(self.pairs, other.pairs, times)
 
     def as_json(self) -> Json:
         return {"products": [[count, *key] for key, count in sorted(self.products.items())],
                 "memories": [[count, *key] for key, count in sorted(self.memories.items())],
-                "logic": {kind: self.logic[kind] for kind in LOGIC}}
+                "logic": {kind: self.logic[kind] for kind in LOGIC},
+                **({"pairs": [[count, *key] for key, count in sorted(self.pairs.items())]} if self.pairs else {})}
 
     @classmethod
     def from_json(cls, entry: Json) -> "Inventory":
         return cls(Counter({(a, b): count for count, a, b in entry["products"]}),
                    Counter({(words, width, style): count for count, words, width, style in entry["memories"]}),
-                   Counter(entry["logic"]))
+                   Counter(entry["logic"]), Counter({(a, b): count for count, a, b in entry.get("pairs", [])}))
 
 
 class Inventories:
@@ -125,6 +131,7 @@ class _Counter:
     def __init__(self, module: Module, profile: Profile) -> None:
         self._profile = profile
         self.found, self.children = Inventory(), Counter[str]()
+        self._products = self.found.pairs if module.name.startswith(_PAIR) else self.found.products
         self._kept: dict[str, str] = {}  # registers: what is written into each, and the register
         self._styles = {memory.name: profile.place_of(memory.attributes.get(profile.ram, '"logic"').strip('"'))
                         for memory in module.memories.values()}
@@ -143,7 +150,7 @@ class _Counter:
         if kind == "$mul":
             if not constant:
                 a, b = sorted((cell.number("A_WIDTH"), cell.number("B_WIDTH")), reverse=True)
-                found.products[a, b] += 1
+                self._products[a, b] += 1
         elif kind in ("$dff", "$adff", "$sdff", "$dffe"):
             logic["registers"] += cell.number("WIDTH")
             if len(ports["D"]) == 1:

@@ -203,10 +203,16 @@ def _instance(module: str, signature: wiring.Signature, interface: wiring.PureIn
 
 
 def _module_name(kind: type[wiring.Component], parameters: Mapping[str, object]) -> str:
-    values = []
+    values: list[object] = []
     for value in parameters.values():
-        values += list(astuple(value)) if is_dataclass(value) and not isinstance(value, type) else [value]
+        values += _fields(value)
     return "_".join(["circulant", kind.__name__.lower(), *(str(value).replace("-", "m") for value in values)])
+
+
+def _fields(value: object) -> list[object]:
+    """The fields of a dataclass, and of what is in it; or the value itself."""
+    values = astuple(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return [field for each in values for field in _fields(each)] if isinstance(values, tuple) else [values]
 
 
 def packed(words: NDArray[np.int64], width: int) -> list[int]:

@@ -20,8 +20,11 @@ from circulant.sim.golden.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
 
-DEPTH = 4
+DEPTH = 6
 """Blocks that the queue behind it holds."""
+
+STAGES = 4
+"""Cycles from a place that is asked for to its value: the list of places, an address, the memory, the choice."""
 
 
 def in_order(layer: Flatten) -> bool:
@@ -74,8 +77,8 @@ class FlattenLayer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last block that a block of the vector needs to that one, the first of a vector where values
-        are kept: their places, the memory, a cycle for each value, the queue."""
-        return 0 if in_order(self._layer) else 2 + self._k_out + Queue.latency
+        are kept: their places, the memory, registers behind both, a cycle for each value, the queue."""
+        return 0 if in_order(self._layer) else STAGES + self._k_out + Queue.latency
 
     @property
     def images(self) -> list[Image]:
@@ -124,7 +127,7 @@ class FlattenLayer(wiring.Component):
         vector = Signal(range(max(2, vectors)))
         running, begins = Signal(), Signal()
         m.d.comb += [
-            moves.eq(queue.level <= queue.depth - 3), begins.eq(whole != 0),
+            moves.eq(queue.level < queue.depth - STAGES), begins.eq(whole != 0),
             running.eq(begins & moves), left.eq(running & (at == layer.outputs - 1)),
             rom.en.eq(1), rom.addr.eq(at),
         ]
@@ -135,27 +138,28 @@ class FlattenLayer(wiring.Component):
         stages: list[dict[str, Signal]] = []
         now: dict[str, Value] = {"valid": running, "ends": left, "final": left & (vector == vectors - 1),
                                  "upper": lower}
-        for n in range(2):
+        for n in range(STAGES):
             later = {name: Signal(name=f"{name}_{n}") for name in now}
             m.d.sync += [later[name].eq(value) for name, value in now.items()]
             stages.append(later)
             now = dict(later)
-        lane = Signal(lane_bits)
-        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:])]
-        m.d.sync += lane.eq(rom.data[:lane_bits])
+        address, lane, lane_now = Signal.like(ram.r_addr), Signal(lane_bits), Signal(lane_bits)
         values = data.View(data.ArrayLayout(signed(layer.input_format.width), k), ram.r_data)
         value = Signal(signed(layer.input_format.width))
-        m.d.comb += value.eq(Array([values[j] for j in range(k)])[lane])
+        m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
+        m.d.sync += [address.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:]),
+                     lane.eq(rom.data[:lane_bits]), lane_now.eq(lane),
+                     value.eq(Array([values[j] for j in range(k)])[lane_now])]
 
         # Collecting: a block of the vector, zeros behind its end.
         held, count = Signal(queue.i.payload.data.shape()), Signal(range(max(2, k_out)))
         full = Signal()
-        m.d.comb += [full.eq((count == k_out - 1) | stages[1]["ends"]),
-                     queue.i.valid.eq(stages[1]["valid"] & full), queue.i.payload.last.eq(stages[1]["final"])]
-        with m.If(stages[1]["valid"]):
+        m.d.comb += [full.eq((count == k_out - 1) | stages[-1]["ends"]),
+                     queue.i.valid.eq(stages[-1]["valid"] & full), queue.i.payload.last.eq(stages[-1]["final"])]
+        with m.If(stages[-1]["valid"]):
             m.d.sync += count.eq(Mux(full, 0, count + 1))
         for j in range(k_out):
-            with m.If(stages[1]["valid"] & (count == j)):
+            with m.If(stages[-1]["valid"] & (count == j)):
                 m.d.sync += held[j].eq(value)
             m.d.comb += queue.i.payload.data[j].eq(Mux(count == j, value, Mux(count > j, held[j], 0)))
         return m

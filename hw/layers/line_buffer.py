@@ -180,7 +180,7 @@ class LineBuffer(wiring.Component):
     """
 
     def __init__(self, shape: LineShape) -> None:
-        self._shape = shape
+        self._shape, self._ahead = shape, shape.cycles > 1
         super().__init__({
             "i": In(stream.Signature(shape.block)),
             "room": In(1), "starts": Out(1),
@@ -191,8 +191,9 @@ class LineBuffer(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the last block that an output pixel needs, out of the transform, to its first issue: it is
-        written and counted, the pixel starts, and the register in front of the array."""
-        return 3
+        written and counted, the pixel starts, and the register in front of the array. Pixels of several cycles leave
+        time for another register, between the comparisons of places and the start."""
+        return 3 + self._ahead
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -219,11 +220,17 @@ class LineBuffer(wiring.Component):
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
-        m.d.comb += [
-            seen.eq(there),
-            row_ends.eq(starts & (x == across - 1)), image_ends.eq(row_ends & (y == down - 1)),
-            self.starts.eq(starts),
-        ]
+        if self._ahead:  # A start moves on to another place, which is compared a cycle later.
+            m.d.sync += seen.eq(there & ~starts)
+        else:
+            m.d.comb += seen.eq(there)
+        last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
+        places = [last_x.eq(x == across - 1), last_y.eq(y == down - 1)]
+        if self._ahead:
+            m.d.sync += places
+        else:
+            m.d.comb += places
+        m.d.comb += [row_ends.eq(starts & last_x), image_ends.eq(row_ends & last_y), self.starts.eq(starts)]
         m.d.sync += come.eq(come + done - Mux(image_ends, height, 0))
 
         # The move to the next pixel: within a row, to the next row, to the next image.
@@ -264,17 +271,19 @@ class LineBuffer(wiring.Component):
         # The transform, which waits while all lines are held.
         transform = shape.transform(m, platform)
         held = Signal(signed((shape.lines + height + 1).bit_length() + 2))
+        free, holds = Signal(init=1), Signal.like(held, name="holds")  # A line at least; lines that are held next.
         writes, place = Signal(), Signal(range(depth))
         bank, turn, column = (Signal(range(max(2, count))) for count in (shape.blocks, shape.turns[1], width))
         pixel, done = Signal(), Signal()
         m.d.comb += [
             transform.i.valid.eq(self.i.valid), self.i.ready.eq(transform.i.ready),
-            transform.i.payload.eq(self.i.payload.data), transform.o.ready.eq(held < shape.lines),
+            transform.i.payload.eq(self.i.payload.data), transform.o.ready.eq(free),
             writes.eq(transform.o.valid & transform.o.ready),
             pixel.eq(writes & (turn * shape.blocks + bank == walk.blocks - 1)),
             done.eq(pixel & (column == width - 1)),
+            holds.eq(held + done - freed),
         ]
-        m.d.sync += held.eq(held + done - freed)
+        m.d.sync += [held.eq(holds), free.eq(holds < shape.lines)]
 
         # The place of the next block: bank after bank, part after part, pixel after pixel.
         with m.If(writes):
@@ -320,13 +329,22 @@ class LineBuffer(wiring.Component):
             with m.If(group_ends):
                 m.d.sync += number.eq(number + 1)
 
+        final = Signal()  # The same as the condition of all counters, known in a register.
+        if self._ahead:
+            remaining = Signal(range(shape.cycles))
+            m.d.sync += final.eq(remaining == 1)
+            with m.If(pixel.starts):
+                m.d.sync += remaining.eq(shape.cycles - 1)
+            with m.Elif(remaining != 0):
+                m.d.sync += remaining.eq(remaining - 1)
+
         with m.FSM(name="walk") as fsm:
             with m.State("WAIT"):
                 start()
             with m.State("ISSUE"):
                 m.d.comb += [
                     group_ends.eq(whole & (part == inner - 1) & (turn == outer - 1)),
-                    finishes.eq(group_ends & (number == shape.passes - 1)),
+                    finishes.eq(final if self._ahead else group_ends & (number == shape.passes - 1)),
                 ]
                 advance()
                 with m.If(finishes):

@@ -1,4 +1,6 @@
 """Pooling as a stream: each pixel is taken once, and what its window has seen so far waits in a row of accumulators."""
+from functools import reduce
+
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -56,6 +58,8 @@ class PoolLayer(wiring.Component):
         growth = ceil_log2(window.positions) if layer.mode == "average" else 0
         self._sum = data.ArrayLayout(signed(layer.input_format.width + growth), k)
         self._payload = block(k, layer.output_format.width)
+        summed = 0 if layer.mode == "max" else ceil_log2(layer.window.kernel[1])
+        self._came = data.ArrayLayout(signed(layer.input_format.width + summed), k)
         super().__init__({"i": In(stream.Signature(block(self._k_in, layer.input_format.width))), "o": Out(
             stream.Signature(block(layer.outputs if pixels > 1 else k, layer.output_format.width)))})
 
@@ -63,12 +67,14 @@ class PoolLayer(wiring.Component):
     def parts(self) -> Parts:
         width = Shape.cast(self._payload).width
         return Parts([Memory(1, width, DEPTH - 1), Memory(1, self._sum.size, max(2, self._across * self._beats),
-                                                          asynchronous=True)])
+                                                          asynchronous=True),
+                      *([Memory(1, self._came.size, DEPTH - 1)] if self._pixels > 1 else [])])
 
     @property
     def latency(self) -> int:
-        """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue."""
-        return 1 + Queue.latency
+        """Cycles from a block of the last pixel of a window to what leaves: it waits one, then the queue. Pixels side
+        by side have a queue before, too."""
+        return 1 + Queue.latency * (1 + (self._pixels > 1))
 
     @property
     def images(self) -> list[Image]:
@@ -82,6 +88,8 @@ class PoolLayer(wiring.Component):
         m.submodules.sums = sums = Accumulators(self._sum, depth=max(2, across * self._beats))
         serialize(m, queue.o, wiring.flipped(self.o))
 
+        valid, ready, came = self._beside(m)
+
         # The place of the pixel that comes: in the image, in its window, and that of the window.
         moves = Signal()
         beat = Signal(range(max(2, self._beats)))
@@ -91,7 +99,7 @@ class PoolLayer(wiring.Component):
                                 for name in ("following", "address"))
         pixel_ends, row_ends, image_ends = Signal(), Signal(), Signal()
         m.d.comb += [
-            moves.eq(self.i.valid & self.i.ready), pixel_ends.eq(beat == self._beats - 1),
+            moves.eq(valid & ready), pixel_ends.eq(beat == self._beats - 1),
             row_ends.eq(pixel_ends & (x == width - 1)), image_ends.eq(row_ends & (y == height - 1)),
         ]
         with m.If(moves):
@@ -126,30 +134,34 @@ class PoolLayer(wiring.Component):
                 m.d.comb += address.eq(0)
 
         # A whole window waits a cycle, and is rounded on its way into the queue.
-        ready, held, marked = Signal(), Signal(self._sum), Signal()
+        held, marked = Signal(self._sum), Signal()
         waits = Signal()  # a whole window, before it is rounded
-        m.d.comb += [ready.eq(~waits | queue.i.ready), self.i.ready.eq(ready), queue.i.valid.eq(waits),
-                     queue.i.payload.last.eq(marked)]
+        m.d.comb += [ready.eq(~waits | queue.i.ready), queue.i.valid.eq(waits), queue.i.payload.last.eq(marked)]
         with m.If(ready):
-            m.d.sync += [waits.eq(self.i.valid & last), held.eq(sums.data),
+            m.d.sync += [waits.eq(valid & last), held.eq(sums.data),
                          marked.eq(pixel_ends & (out_x == across - 1) & (out_y == down - 1))]
         for j in range(k):
-            came, kept = self._beside(j), sums.word[j]
-            better = joined(layer)(kept, came)
-            m.d.comb += [sums.data[j].eq(Mux(first, came, better)),
+            better = joined(layer)(sums.word[j], came[j])
+            m.d.comb += [sums.data[j].eq(Mux(first, came[j], better)),
                          queue.i.payload.data[j].eq(rounded(layer, held[j]))]
         return m
 
-    def _beside(self, j: int) -> Value:
-        """Value j of what comes, the pixels of a window side by side as one."""
+    def _beside(self, m: Module) -> tuple[Value, Signal, list[Value]]:
+        """Whether a block is there, the signal that takes it, and its values. Of pixels side by side, those of a window
+        are joined as one, and a queue follows: two joins in a row, and one signal that moves them all, would limit the
+        clock."""
+        taken, values, joins = Signal(name="ready"), self.i.payload.data, joined(self._layer)
         if self._pixels == 1:
-            return self.i.payload.data[j]
-        pixel, channel = divmod(j, self._layer.inputs)
-        first, *others = [self.i.payload.data[(pixel * self._aside + n) * self._layer.inputs + channel]
-                          for n in range(self._layer.window.kernel[1])]
-        for other in others:
-            first = joined(self._layer)(first, other)
-        return first
+            m.d.comb += self.i.ready.eq(taken)
+            return self.i.valid, taken, [values[j] for j in range(self._k)]
+        m.submodules.beside = queue = Queue(self._came, depth=DEPTH)
+        m.d.comb += [queue.i.valid.eq(self.i.valid), self.i.ready.eq(queue.i.ready), queue.o.ready.eq(taken)]
+        for j in range(self._k):
+            pixel, channel = divmod(j, self._layer.inputs)
+            m.d.comb += queue.i.payload[j].eq(reduce(joins, (
+                values[(pixel * self._aside + n) * self._layer.inputs + channel]
+                for n in range(self._layer.window.kernel[1]))))
+        return queue.o.valid, taken, [queue.o.payload[j] for j in range(self._k)]
 
 
 @unit.register

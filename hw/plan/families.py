@@ -94,7 +94,7 @@ class Family:
 
     def demand(self, found: Inventory) -> Demand:
         """The demand of a design; logic only where it was counted."""
-        dsps = sum(count * self.dsps(a, b) for (a, b), count in found.products.items())
+        dsps = sum(count * self.dsps(a, b) for each in (found.products, found.pairs) for (a, b), count in each.items())
         rams = sum(count * _least(self.blocks, words, width)
                    for (words, width, style), count in found.memories.items() if style == "block" and words > 1)
         distributed = {key: count for key, count in found.memories.items() if key[2] == "distributed"}
@@ -117,9 +117,9 @@ class Family:
         sums behind a product of several multipliers."""
         return {**found.logic,
                 "tables": sum(count * width for (_, width, style), count in found.memories.items() if style == "logic"),
-                "operands": sum(count * (a + b) for (a, b), count in found.products.items()),
+                "operands": sum(count * (a + b) for (a, b), count in (found.products + found.pairs).items()),
                 "partial": sum(count * (a + b) * max(0, self.dsps(a, b) - 1)
-                               for (a, b), count in found.products.items())}
+                               for (a, b), count in (found.products + found.pairs).items())}
 
 
 def _least(forms: Sequence[tuple[int, int, float]], words: int, width: int) -> float:
@@ -139,6 +139,8 @@ _LUT6 = {"sums": 0.11, "increments": 0.4, "choices": 0.13, "registers": 0.28, "o
 _FF6 = {"registers": 0.81, "operands": -1.44, "tables": -0.46}
 _LUT4 = {"sums": 0.03, "increments": 0.88, "choices": 0.31, "thresholds": 0.12, "registers": 0.52, "tables": -6.44}
 _FF4 = {"registers": 0.97, "operands": -0.7, "tables": -2.94}
+_LUT_ICE = {"registers": 0.645, "sums": 0.106, "increments": 1.203, "tables": -2.655}
+_FF_ICE = {"registers": 0.935, "thresholds": 0.137, "operands": -2.42}
 """Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly
 constant, and so is what follows it."""
 
@@ -150,15 +152,16 @@ FAMILIES = {
     "ecp5": Family(DSPS[18, 18], PROFILES["ecp5"], _EIGHTEEN, tables=((16, 4, 6),), luts=_LUT4, flip_flops=_FF4,
                    errors=(0.3, 0.15), cycle=(1.5, 1.9)),
     "gowin": Family(GOWIN, PROFILES["gowin"], _EIGHTEEN, tables=((16, 4, 8),), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5), cycle=(1.5, 2.2)),
+                    errors=(0.5, 0.5), cycle=(1.5, 1.4)),
     "ice40": Family(DSPS[16, 16], PROFILES["ice40"],
-                    tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT4, flip_flops=_FF4,
-                    errors=(0.5, 0.5), cycle=(2.0, 3.0)),
+                    tuple((*form, 1) for form in PROFILES["ice40"].forms), luts=_LUT_ICE,
+                    flip_flops=_FF_ICE, errors=(0.12, 0.1), cycle=(2.0, 3.0)),
     "cyclonev": Family(CYCLONE_V, PROFILES["intel"],
                        ((256, 40, 1), (512, 20, 1), (1024, 10, 1), (2048, 5, 1), (4096, 2, 1), (8192, 1, 1)),
                        tables=((32, 20, 20),), luts=_LUT6, flip_flops=_FF6, errors=(0.5, 0.5), cycle=(1.6, 1.2)),
 }
-"""By the names that Yosys gives them. UltraScale and ECP5 were measured; the others have the factors of the one that
-is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz with
-four levels, routed); the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes
-three slices, a cell of a carry chain one. A look-up table of Cyclone V is half an ALM."""
+"""By the names that Yosys gives them. UltraScale, ECP5 and iCE40 were measured; the others have the factors of the one
+that is most like them, and a larger error. The cycle of the ECP5 is measured, at its slowest speed grade (107.6 MHz
+with four levels, routed), and that of the GW2A follows from one design with six (128 MHz), with a margin of a fifth;
+the others are assumed. An ECP5 slice holds two look-up tables: a memory of 16 × 4 bits takes three slices, a cell of a
+carry chain one. A look-up table of Cyclone V is half an ALM."""

@@ -119,7 +119,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     comparison = check.compare(job, outcome, manifest.output, played)
     figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
     if vectors.inputs.ndim == 3 and not manifest.over_images:
-        step = check.pace(job, outcome)
+        step = check.pace(job, outcome, least=2 * check.LONG)
         if step is None and (joined := _joined(manifest, planned(manifest, vectors, None)[0])) is not None:
             job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)

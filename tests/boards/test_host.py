@@ -20,7 +20,7 @@ from tests.sim import samples
 @pytest.fixture(scope="module")
 def design(tmp_path_factory):
     model = samples.model(4, 8, 3, seed=1)
-    made = generate(quantize(model, samples.data(model)), multipliers=9, reloadable=True)
+    made = generate(quantize(model, samples.data(model)), multipliers=9, reloadable=True, objective="throughput")
     return made.network, made.write(tmp_path_factory.mktemp("host") / "design"), made
 
 

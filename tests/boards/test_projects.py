@@ -50,7 +50,8 @@ def test_a_part_without_a_board_has_no_bitstream(design, tmp_path, unchecked):
 
 
 def test_a_project_for_quartus_names_every_file(tmp_path, unchecked):
-    design = generate(golden.network(2, 4, 2), multipliers=12, family="intel").write(tmp_path / "design")
+    design = generate(golden.network(2, 4, 2), multipliers=12, family="intel",
+                      objective="throughput").write(tmp_path / "design")
     project(design, "cyclone-v-a9", tmp_path / "out")
     named = re.findall(r"(?:VERILOG|SDC)_FILE (\S+)", (tmp_path / "out" / "top.qsf").read_text())
     assert sorted(named) == ["design.v", "linked.v", "top.sdc", "top.v"]
@@ -83,6 +84,7 @@ def test_lint_takes_a_whole_project_and_finds_a_wrong_one(design, tmp_path, monk
 @pytest.mark.soak
 @pytest.mark.parametrize("name", parts())
 def test_yosys_takes_the_project_of_each_part(name, tmp_path):
-    design = generate(golden.network(2, 4, 2), multipliers=12, family=parts()[name].profile).write(tmp_path / "design")
+    design = generate(golden.network(2, 4, 2), multipliers=12, family=parts()[name].profile,
+                      objective="throughput").write(tmp_path / "design")
     made = project(design, name, tmp_path / "out")
     assert isinstance(made, Project) and made.used["dsps"] > 0 and made.used["flip_flops"] > 100

@@ -18,7 +18,7 @@ SMALL = Point("linear", 40, 12, 2, 2, weight_bits=6, activation_bits=8)
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory):
-    made = generate(network(SMALL), multipliers=SMALL.multipliers)
+    made = generate(network(SMALL), multipliers=SMALL.multipliers, objective="throughput")
     return made, made.write(tmp_path_factory.mktemp("synthesis") / "design")
 
 

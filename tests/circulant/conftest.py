@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from circulant.experiment import Experiment
+from circulant.experiment import Experiment, Hardware
 from circulant.run.run_folder import Run, record, sha256
 from circulant.sim import artifact, design
 from circulant.sim.error.ranges import analyse
@@ -93,7 +93,7 @@ def make_simulated(run, mismatches=0):
         "seconds_build": 1.0, "seconds_simulate": 1.0}})
 
 
-SMALL = Experiment("small", model=ModelSettings(hidden=8))
+SMALL = Experiment("small", model=ModelSettings(hidden=8), hardware=Hardware(objective="throughput"))
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_one_sentence(call, words):
 
 @pytest.fixture(scope="module")
 def design():
-    return circulant.generate(NETWORK, multipliers=16)
+    return circulant.generate(NETWORK, multipliers=16, objective="throughput")
 
 
 def test_a_design_in_a_folder_that_cannot_be(design):

@@ -48,9 +48,9 @@ def designed(run):
 
 
 def test_a_missing_opensta_is_told_with_its_package(designed, call, monkeypatch):
-    from circulant.boards.asic import timing
+    from circulant.boards.asic.timing import analysis
 
-    monkeypatch.setattr(timing.shutil, "which", lambda name: None)
+    monkeypatch.setattr(analysis.shutil, "which", lambda name: None)
     code, _, err = call("asic", designed, "--library", designed / "tiny.lib", "--samples", "0")
     assert code == 2
     assert "Timing needs OpenSTA, but PATH has no sta; install it (on Debian: apt-get install opensta)" in err

@@ -9,4 +9,4 @@ SMALL = {"activation_bits": 9, "weight_bits": 7, "twiddle_bits": 8, "segments": 
 
 @pytest.fixture(scope="session")
 def design() -> Design:
-    return generate(network(4, 6, 3, outputs=5, k_out=2, **SMALL), multipliers=40)
+    return generate(network(4, 6, 3, outputs=5, k_out=2, **SMALL), multipliers=40, objective="throughput")

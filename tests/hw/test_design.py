@@ -114,7 +114,8 @@ def test_the_same_network_gives_the_same_text(design, tmp_path):
     """A second time, and in another process: with other hashes of strings every set has another order."""
     design.network.save(tmp_path)
     script = ("import sys\nfrom circulant.hw import generate\nfrom circulant.sim.golden.network import Network\n"
-              "for folder in sys.argv[2:]:\n    generate(Network.load(sys.argv[1]), multipliers=40).write(folder)\n")
+              "for folder in sys.argv[2:]:\n    generate(Network.load(sys.argv[1]), multipliers=40, "
+              "objective='throughput').write(folder)\n")
     folders = [tmp_path / "first", tmp_path / "second"]
     subprocess.run([sys.executable, "-c", script, tmp_path, *folders], check=True,
                    env={**os.environ, "PYTHONHASHSEED": "1"})
@@ -186,7 +187,7 @@ def test_a_failure_leaves_the_design_that_was_there(design, tmp_path, monkeypatc
 def test_a_budget_that_does_not_suffice_is_refused(design):
     with pytest.raises(Refusal, match=r"^Network 'small' needs at least \d+ multipliers, the smallest lane per layer, "
                                       r"not 5; raise hardware\.multipliers or choose a smaller block size$"):
-        generate(design.network, multipliers=5)
+        generate(design.network, multipliers=5, objective="throughput")
 
 
 def test_streams_are_in_the_manifest():
@@ -204,3 +205,12 @@ def test_what_the_chosen_engines_cost_is_what_the_design_has():
     assert chosen["latency"] == made.manifest["latency"]
     assert chosen["cycles"] == max(entry["cycles"] for entry in made.manifest["layers"])
     assert (chosen["cycles"], chosen["latency"]) < (other["cycles"], other["latency"])
+
+
+def test_what_is_said_of_the_only_engines_that_there_are_is_what_the_design_has():
+    """Where layers cannot share an array, also of a reloadable design, whose memories are others."""
+    made = generate(network(2, 4, 2, outputs=2, k_out=1), multipliers=12, reloadable=True)
+    (chosen,) = made.manifest["alternatives"]
+    assert (chosen["multipliers"], chosen["memory_bits"]) == (made.multipliers, made.memory_bits)
+    assert chosen["latency"] == made.manifest["latency"]
+    assert chosen["reason"] == "layers cannot share one: layer 'out' is dense: an array that is shared has blocks"

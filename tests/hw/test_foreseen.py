@@ -11,7 +11,7 @@ from circulant.hw.resources import parts
 @pytest.mark.parametrize("point", [Point("gru", 12, 20, 4, 15), Point("linear", 24, 18, 8, 22, weight_bits=8)],
                          ids=lambda point: point.title)
 def test_a_design_is_as_foreseen(point):
-    design = generate(network(point), multipliers=point.multipliers)
+    design = generate(network(point), multipliers=point.multipliers, objective="throughput")
     counted = Inventory.from_json(design.manifest["resources"])
     found = foreseen(parts(design.network, design.plans), len(design.network.layers))
     assert (found.products, found.memories) == (counted.products, counted.memories)

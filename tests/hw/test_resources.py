@@ -38,7 +38,7 @@ def whole(design):
 @pytest.mark.parametrize("at", [0, 4, 6, 7], ids=lambda at: POINTS[at].title)
 def test_every_product_and_every_bit_of_the_verilog_is_foreseen(at):
     point = POINTS[at]
-    design = generate(network(point), multipliers=point.multipliers, streams=point.streams)
+    design = generate(network(point), multipliers=point.multipliers, streams=point.streams, objective="throughput")
     assert whole(design) == (design.multipliers, design.memory_bits)
 
 
@@ -118,7 +118,7 @@ KINDS = {
 
 @pytest.mark.parametrize(("network", "options"), KINDS.values(), ids=KINDS)
 def test_what_a_plan_foresees_is_what_is_counted_in_the_design_whatever_its_layers(network, options):
-    design = generate(network, **options)
+    design = generate(network, **options, objective="throughput")
     options = {name: value for name, value in options.items() if name in ("max_steps", "reloadable")}
     counted, foreseen = Inventory.from_json(design.manifest["resources"]), inventory(
         design.network, design.plans, **options)

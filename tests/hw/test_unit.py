@@ -26,7 +26,7 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_images_are_those_of_the_design_without_an_elaboration(name):
     network = NETWORKS[name]()
-    design = generate(network, multipliers=70)
+    design = generate(network, multipliers=70, objective="throughput")
     found = images(network, design.plans)
     assert found == design.images and found
     assert images(network, plan(network, 70)) == found, "another plan of the same network"

@@ -17,7 +17,8 @@ class ArrayShape:
     """R ``rows`` of C ``columns``, a lane at each place, drained through I ``chains``.
 
     A block product takes ``fold`` cycles, with that many times fewer multipliers in a lane. Between two registers lie
-    ``levels`` levels of logic at the most.
+    ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
+    see `circulant.hw.arith.packed_product`; None where each product has its own.
 
     Raises:
         ValueError: when a number is not positive.
@@ -28,6 +29,7 @@ class ArrayShape:
     chains: int
     fold: int = 1
     levels: int = LEVELS
+    ports: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:

@@ -69,7 +69,7 @@ class SharedArray(wiring.Component):
 
     @property
     def parts(self) -> Parts:
-        return array_parts(self._program) if self._config is None else array_parts(self._program).loadable
+        return array_parts(self._program, loadable=self._config is not None)
 
     @property
     def images(self) -> list[Image]:

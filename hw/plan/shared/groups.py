@@ -29,16 +29,19 @@ class Group:
 
 
 def shareable(network: Network, streams: int) -> tuple[Group, ...]:
-    """The layers of a network that can share arrays: groups of those that follow each other and have one block size;
-    the two directions of a bidirectional one follow each other, too.
+    """The layers of a network that can share arrays: groups of those that follow each other and have one block size and
+    one number of twiddle bits; the two directions of a bidirectional one follow each other, too.
 
     Raises:
         Refusal: when there are others, or they cannot.
     """
     why = "hardware.objective must be 'throughput' or 'auto' where layers cannot share an array, but"
     for layer in network.layers:
-        if layer.kind == "bidirectional" and len({block_size(each) for each in within(layer)}) > 1:
-            raise Refusal(f"{why} the directions of layer {layer.name!r} have two block sizes")
+        if layer.kind == "bidirectional":
+            for what, sizes in (("block sizes", map(block_size, within(layer))),
+                                ("numbers of twiddle bits", map(_twiddle_bits, within(layer)))):
+                if len(set(sizes)) > 1:
+                    raise Refusal(f"{why} the directions of layer {layer.name!r} have two {what}")
     alone = [layer for layer in leaves(network.layers) if layer.kind != "argmax"]
     for layer in alone:
         if layer.kind not in ("linear", "gru", "lstm", "rnn"):
@@ -48,8 +51,10 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
     for layer in simple:
         if block_size(layer) == 1:
             raise Refusal(f"{why} layer {layer.name!r} is dense: an array that is shared has blocks")
+        if len({matrix.product.twiddle_bits for matrix in matrices(layer)}) > 1:
+            raise Refusal(f"{why} the matrices of layer {layer.name!r} have different numbers of twiddle bits")
     forward = {id(within(layer)[0]) for layer in network.layers if layer.kind == "bidirectional"}
-    found = [tuple(group) for _, group in groupby(simple, block_size)]
+    found = [tuple(group) for _, group in groupby(simple, lambda layer: (block_size(layer), _twiddle_bits(layer)))]
     return tuple(Group(group, tuple(n for n, layer in enumerate(group) if id(layer) in forward), streams)
                  for group in found)
 
@@ -57,6 +62,10 @@ def shareable(network: Network, streams: int) -> tuple[Group, ...]:
 def block_size(layer: Simple) -> int:
     """The block size of a layer with one array."""
     return matrices(layer)[0].product.block_size
+
+
+def _twiddle_bits(layer: Simple) -> int:
+    return matrices(layer)[0].product.twiddle_bits
 
 
 def paired(layers: Sequence[Layer], plans: Sequence[LayerPlan]) -> list[Plan]:

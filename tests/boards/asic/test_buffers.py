@@ -66,3 +66,13 @@ def test_a_buffer_within_a_memory_is_part_of_it(library):
     buffer(made, library, fanout=8)
     names = [name for name, each in made.instances.items() if each.cell.startswith("BUF")]
     assert names == [f"circulant_memory_3.buffer_{n}" for n in range(3)]
+
+
+def test_more_buffers_take_no_name_that_is_in_use(library):
+    made = netlist(20)
+    assert buffer(made, library, fanout=8) == 3
+    made.instances |= {f"more_{n}": Instance("INV_1", {"A": [3], "Y": [200 + n]}) for n in range(20)}
+    assert buffer(made, library, fanout=8) == 3
+    assert [name for name, each in made.instances.items() if each.cell.startswith("BUF")] == [
+        f"buffer_{n}" for n in range(6)]
+    made.check(library)

@@ -10,7 +10,7 @@ from circulant.boards.asic.cells.catalogue import OWN, known, library
 from circulant.boards.asic.cells.library import Library
 from circulant.boards.asic.flow import asic, lines
 from circulant.boards.asic.macros import model
-from circulant.boards.asic.timing import Stage, Timing
+from circulant.boards.asic.timing.analysis import Stage, Timing
 from circulant.sim.cosim import icarus, verify
 from circulant.sim.refusal import Refusal, TimingMissed
 from tests.boards.asic import tiny

@@ -103,4 +103,4 @@ def design(folder):
     """Its design in a folder, and vectors."""
     made = network()
     vectors = made.vectors(np.random.default_rng(1).normal(0, 0.5, (6, 6)))
-    return generate(made, multipliers=2, levels=6).write(folder / "design"), vectors
+    return generate(made, multipliers=2, levels=6, objective="throughput").write(folder / "design"), vectors

@@ -11,6 +11,11 @@ from circulant.boards.estimate.estimate import Options, estimate
 MADE = network(Point("gru", 12, 20, 4, 40))
 
 
+def given(multipliers):
+    """An array for each layer: its plan is quickly found."""
+    return Options(multipliers, objective="throughput")
+
+
 def found(part, options):
     failed = estimate(MADE, part, options)
     assert not failed.fits
@@ -18,17 +23,17 @@ def found(part, options):
 
 
 def test_each_change_fits_and_less_does_not():
-    part, options = replace(device("LFE5U-25F"), dsps=24), Options(multipliers=40)
+    part, options = replace(device("LFE5U-25F"), dsps=24), given(40)
     ways = found(part, options)
     assert list(ways)[-1] == "board.device" and ways["board.device"].after == "LFE5U-45F"
     fewer = ways["hardware.multipliers"]
     assert fewer.after == fewer.estimated.multipliers <= 24 and fewer.before == 40 and fewer.estimated.fits
-    assert not estimate(MADE, part, Options(multipliers=fewer.after + 5)).fits, "more of them do not"
+    assert not estimate(MADE, part, given(fewer.after + 5)).fits, "more of them do not"
     assert str(fewer).startswith(f"hardware.multipliers = {fewer.after} instead of 40: {fewer.after} multipliers, ")
 
 
 def test_bits_are_as_few_as_need_be():
-    part, options = replace(device("LFE5U-25F"), block_rams=6), Options(multipliers=15)
+    part, options = replace(device("LFE5U-25F"), block_rams=6), given(15)
     before = estimate(MADE, part, options).taken["block_rams"].used
     part = replace(part, block_rams=int(before) - 1)
     ways = found(part, options)
@@ -42,11 +47,11 @@ def test_bits_are_as_few_as_need_be():
 
 def test_nothing_helps_a_device_that_is_far_too_small():
     part = replace(device("iCE40UP5K"), dsps=1, luts=50)
-    assert set(found(part, Options(multipliers=15))) <= {"board.device"}
+    assert set(found(part, given(15))) <= {"board.device"}
 
 
 @pytest.mark.parametrize("budget", [1, 2])
 def test_a_budget_too_small_for_a_plan_is_mended_by_larger_blocks_or_not_at_all(budget):
-    ways = changes(MADE, device("LFE5U-25F"), Options(multipliers=budget))
+    ways = changes(MADE, device("LFE5U-25F"), given(budget))
     assert all(each.estimated.fits for each in ways)
     assert "hardware.multipliers" not in {each.key for each in ways}

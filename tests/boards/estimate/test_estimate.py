@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.synthesis import Point, network
@@ -5,15 +7,16 @@ from circulant.boards.device import Device, device
 from circulant.boards.estimate.estimate import Options, estimate
 from circulant.hw import generate
 from circulant.hw.plan.families import FAMILIES
-from circulant.sim.refusal import Refusal
 
 POINT = Point("gru", 12, 20, 4, 15)
+
+THROUGHPUT = Options(multipliers=15, objective="throughput")
 
 
 def test_an_estimate_is_the_design_that_is_generated():
     made = network(POINT)
-    design = generate(made, multipliers=15, family="ecp5")
-    found = estimate(made, device("LFE5U-25F"), Options(multipliers=15))
+    design = generate(made, multipliers=15, family="ecp5", objective="throughput")
+    found = estimate(made, device("LFE5U-25F"), THROUGHPUT)
     assert (found.multipliers, found.cycles) == (design.multipliers, design.manifest["layers"][0]["cycles"])
     from circulant.hw.emit.inventory import Inventory
 
@@ -26,7 +29,7 @@ def test_an_estimate_is_the_design_that_is_generated():
 
 def test_what_is_short_is_named_with_its_amount():
     tiny = Device("tiny", "none", "ecp5", dsps=10, block_rams=50, luts=1000, flip_flops=7000)
-    found = estimate(network(POINT), tiny, Options(multipliers=15))
+    found = estimate(network(POINT), tiny, THROUGHPUT)
     assert set(found.shortages) == {"dsps", "luts"} and found.shortages["dsps"] == 5
     assert not found.fits and found.doubts == []
     assert "DSP blocks      15 of 10: 5 too many" in "\n".join(found.lines())
@@ -34,15 +37,28 @@ def test_what_is_short_is_named_with_its_amount():
 
 
 def test_no_multipliers_are_all_of_the_device():
-    found = estimate(network(Point("linear", 64, 64, 4, 0)), device("LFE5U-25F"))
+    found = estimate(network(Point("linear", 64, 64, 4, 0)), device("LFE5U-25F"), Options(objective="throughput"))
     assert 0.7 * 28 <= found.multipliers <= 28
-    with pytest.raises(Refusal, match=r"^hardware\.multipliers must be given where hardware\.objective is 'area'"):
-        estimate(network(POINT), device("LFE5U-25F"), Options(objective="area"))
+    shared = estimate(network(POINT), device("LFE5U-25F"), Options(objective="area"))
+    assert shared.fits and 0.5 * 28 <= shared.multipliers <= 28
 
 
 def test_the_clock_follows_from_the_levels():
     made = network(POINT)
-    four, twelve = (estimate(made, device("LFE5U-25F"), Options(15, levels=levels)) for levels in (4, 12))
+    four, twelve = (estimate(made, device("LFE5U-25F"), replace(THROUGHPUT, levels=levels)) for levels in (4, 12))
     beside, each = FAMILIES["ecp5"].cycle
     assert four.mhz == pytest.approx(1000 / (beside + 4 * each)) and twelve.mhz < four.mhz
     assert twelve.taken["flip_flops"].used < four.taken["flip_flops"].used
+
+
+def test_two_products_of_a_block_take_half_the_blocks_and_all_of_a_device_makes_more():
+    made = network(Point("linear", 64, 64, 4, 0, weight_bits=8, activation_bits=8))
+    small = replace(device("XCKU060"), dsps=40)
+    alone, packed = (estimate(made, small, Options(80, objective="throughput", dsp_packing=packing))
+                     for packing in ("none", "27x18"))
+    assert (alone.taken["dsps"].used, packed.taken["dsps"].used) == (80, 40)
+    assert alone.multipliers == packed.multipliers == 80 and packed.cycles == alone.cycles
+    assert not alone.fits and packed.fits
+    whole = [estimate(made, small, Options(objective="throughput", dsp_packing=packing)).multipliers
+             for packing in ("none", "27x18")]
+    assert whole == [40, 80]

@@ -12,7 +12,8 @@ def quantized(tmp_path):
     folder = tmp_path / "runs/small"
     folder.mkdir(parents=True)
     small_network()[0].save(folder)
-    artifact.atomic_text(folder / "experiment.toml", 'name = "small"\n[hardware]\nmultipliers = 16\n')
+    artifact.atomic_text(folder / "experiment.toml",
+                         'name = "small"\n[hardware]\nmultipliers = 16\nobjective = "throughput"\n')
     return folder
 
 

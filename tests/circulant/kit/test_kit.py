@@ -30,7 +30,8 @@ IPXACT = {"x": "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"}
 def made(tmp_path_factory):
     """A reloadable core with two beats a vector, its network, test vectors, and kit."""
     network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
-    folder = generate(network, multipliers=16, reloadable=True).write(tmp_path_factory.mktemp("kit") / "design")
+    folder = generate(network, multipliers=16, reloadable=True, objective="throughput").write(
+        tmp_path_factory.mktemp("kit") / "design")
     vectors = network.vectors(np.random.default_rng(3).normal(0, 1, (5, 4, 5)))
     write_kit(folder, vectors, clock_mhz=125)
     return folder, network, vectors
@@ -156,7 +157,7 @@ def both_ways():
 @pytest.mark.parametrize("make", [interleaved, image, both_ways])
 def test_bench_plays_each_kind_of_stream(make, tmp_path):
     network, options, x = make()
-    folder = generate(network, multipliers=40, **options).write(tmp_path / "design")
+    folder = generate(network, multipliers=40, **options, objective="throughput").write(tmp_path / "design")
     write_kit(folder, network.vectors(x))
     found = bench(folder)
     assert found.returncode == 0, found.stdout + found.stderr
@@ -165,7 +166,7 @@ def test_bench_plays_each_kind_of_stream(make, tmp_path):
 
 def test_name_of_a_network_stays_in_its_line(made, tmp_path):
     network = Network("a\n`include \"b\"\n<c>", made[1].inputs, sequence=made[1].sequence, layers=made[1].layers)
-    folder = generate(network, multipliers=16).write(tmp_path / "named")
+    folder = generate(network, multipliers=16, objective="throughput").write(tmp_path / "named")
     write_kit(folder, network.vectors(np.zeros((1, 4, 5))))
     assert not re.search(r"^\s*`include", text(folder, "tb_circulant_top.sv"), re.M)
     root = ElementTree.fromstring(text(folder, "component.xml"))

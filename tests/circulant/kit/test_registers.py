@@ -23,7 +23,7 @@ ACCESS = {"r": (True, False), "w1c": (True, True), "w1s": (False, True)}
 def made(tmp_path_factory):
     """A reloadable core behind AXI4-Lite, with its vectors."""
     network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
-    folder = generate(network, multipliers=16, reloadable=True, bus="axi4-lite").write(
+    folder = generate(network, multipliers=16, reloadable=True, bus="axi4-lite", objective="throughput").write(
         tmp_path_factory.mktemp("kit") / "design")
     vectors = network.vectors(np.random.default_rng(3).normal(0, 1, (2, 4, 5)))
     write_kit(folder, vectors, clock_mhz=125)
@@ -132,7 +132,7 @@ def test_the_page_lists_every_register_and_window(made):
 
 def test_a_design_without_a_bus_has_none_of_it(tmp_path):
     network = golden.network(4, 6, 5, outputs=3, returns="sequence", activation_bits=9, weight_bits=8)
-    folder = generate(network, multipliers=16).write(tmp_path / "design")
+    folder = generate(network, multipliers=16, objective="throughput").write(tmp_path / "design")
     write_kit(folder, network.vectors(np.zeros((1, 2, 5))))
     assert not {*BUS_FILES} & {path.name for path in folder.iterdir()}
 

@@ -37,7 +37,7 @@ def played(tmp_path_factory):
     """Design, networks and inputs; what the host found with a slow and with a fast bus."""
     folder = tmp_path_factory.mktemp("bus")
     own, other = made(3), made(5)
-    design = generate(own, multipliers=12, reloadable=True, bus="axi4-lite")
+    design = generate(own, multipliers=12, reloadable=True, bus="axi4-lite", objective="throughput")
     where = design.write(folder / "design")
     manifest = Manifest.load(where)
     lo, hi = own.input_format.lo, own.input_format.hi
@@ -127,13 +127,13 @@ def test_flags_and_resets_of_the_core(found):
 
 
 def test_the_design_itself_is_the_same_with_a_bus_and_without(played):
-    plain = generate(played["design"].network, multipliers=12, reloadable=True)
+    plain = generate(played["design"].network, multipliers=12, reloadable=True, objective="throughput")
     assert (plain.verilog, plain.images) == (played["design"].verilog, played["design"].images)
     assert "bus" not in plain.manifest and not plain.bus
 
 
 def test_a_design_without_a_port_has_registers_alone(tmp_path):
-    design = generate(made(3), multipliers=12, bus="axi4-lite")
+    design = generate(made(3), multipliers=12, bus="axi4-lite", objective="throughput")
     assert design.manifest["bus"]["address_bits"] == 12 and design.manifest["bus"]["configuration"] == 0
     assert RegisterMap.from_manifest(design.manifest).base == 0
     assert (design.write(tmp_path / "design") / f"{TOP}.v").read_text().count(f"\nmodule {TOP} (") == 1

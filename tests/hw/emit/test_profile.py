@@ -67,7 +67,7 @@ def test_an_unknown_family_names_the_nearest():
 def designs():
     """One network for each family, its products folded and its sums in several slots."""
     network = golden.network(4, 8, 4, outputs=3, k_out=1)
-    return {family: generate(network, multipliers=9, family=family) for family in FAMILIES}
+    return {family: generate(network, multipliers=9, family=family, objective="throughput") for family in FAMILIES}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -78,6 +78,13 @@ def test_pooling_from_a_block_to_that_of_the_window():
     check(layer, PoolLayer(layer, k=4), 4, 4, first=True)
 
 
+def test_pooling_of_pixels_side_by_side():
+    layer = pool("max", (4, 8), Window((2, 2), (2, 2)), channels=3)
+    (image,) = numbers(GIVEN, 1, 4, 8, 3)
+    came, left = moves(PoolLayer(layer, k=12, pixels=4), blocks([image.reshape(-1, 12)], 12), 8)
+    assert left[::2] == [came[n] + 5 for n in (2, 3, 6, 7)]
+
+
 @pytest.mark.parametrize("mode", ["max", "average"])
 def test_pooling_over_lines(mode):
     layer = pool(mode, (3, 4), Window((3, 3), (2, 2), (1, 1)))

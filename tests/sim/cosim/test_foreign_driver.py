@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.skipif(
 def test_frames_through_cocotbext_axi_equal_golden(tmp_path):
     model = samples.model()
     network = quantize(model, samples.data(model))
-    manifest = Manifest.load(generate(network, multipliers=12).write(tmp_path / "design"))
+    manifest = Manifest.load(generate(network, multipliers=12, objective="throughput").write(tmp_path / "design"))
     played, _, _ = planned(manifest, exercise(network, 16, steps=6).vectors, None)
     job = job_of(manifest, (Run("all", tuple(range(len(played)))),), played, None)
     folder, tools = tmp_path / "run", find()

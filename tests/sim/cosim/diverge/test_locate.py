@@ -24,7 +24,8 @@ ALONE = [Run("alone", (2,))]
 def gru(tmp_path_factory):
     model = samples.model()
     network = quantize(model, samples.data(model))
-    manifest = Manifest.load(generate(network, multipliers=12).write(tmp_path_factory.mktemp("gru") / "design"))
+    manifest = Manifest.load(generate(network, multipliers=12, objective="throughput").write(
+        tmp_path_factory.mktemp("gru") / "design"))
     vectors = network.vectors(samples.data(model)[:3])
     return network, manifest, Played.of(vectors.inputs, vectors.outputs[:, None])
 
@@ -74,7 +75,8 @@ def test_a_right_circuit_has_every_golden_value_on_its_taps(gru):
     samples.chain(samples.bidirectional())], ids=["reset before", "lstm", "both directions"])
 def test_names_of_the_verilog_and_of_golden_taps_agree(model, tmp_path):
     network = quantize(model, samples.data(model))
-    manifest = Manifest.load(generate(network, multipliers=24, max_steps=8).write(tmp_path / "design"))
+    manifest = Manifest.load(generate(network, multipliers=24, max_steps=8, objective="throughput").write(
+        tmp_path / "design"))
     vectors = network.vectors(samples.data(model)[:3])
     outputs = vectors.outputs if vectors.outputs.ndim == 3 else vectors.outputs[:, None]
     played = Played.of(vectors.inputs, outputs + 1)

@@ -1,10 +1,10 @@
 """Sizing by slack: which cells become stronger, and that the best round is kept."""
 import pytest
 
-from circulant.boards.asic import sizing
 from circulant.boards.asic.netlist import Instance, Netlist
-from circulant.boards.asic.sizing import sized
-from circulant.boards.asic.timing import Late, Stage, Timing
+from circulant.boards.asic.timing import sizing
+from circulant.boards.asic.timing.analysis import Late, Stage, Timing
+from circulant.boards.asic.timing.sizing import sized
 from tests.boards.asic import tiny
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from circulant.boards.asic.buffers import forms
 from circulant.boards.asic.cells.library import Cell, Library
 from circulant.boards.asic.netlist import Netlist
-from circulant.boards.asic.timing import Analysis, Late, Timing
+from circulant.boards.asic.timing.analysis import Analysis, Late, Timing
 
 __all__ = ["ENDS", "PATIENCE", "ROUNDS", "Round", "sized"]
 
@@ -71,7 +71,7 @@ def sized(netlist: Netlist, library: Library, analysis: Analysis, told: Round = 
         for name, cell in back.items():
             netlist.instances[name].cell = cell
         analysis.resize(back)
-    return analysis.timing(1)
+    return analysis.timing(ENDS)
 
 
 class _Chooser:

@@ -4,7 +4,7 @@ import shutil
 import pytest
 
 from circulant.boards.asic.netlist import Instance, Netlist
-from circulant.boards.asic.timing import Analysis, found
+from circulant.boards.asic.timing.analysis import Analysis, found
 from circulant.sim.refusal import Refusal, ToolError
 from tests.boards.asic import tiny
 

@@ -1,7 +1,12 @@
 """Plans that are found once for all networks of the same shapes."""
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from circulant.hw.arith.straight_lines import straight
+from circulant.hw.array.plans import Plan, rebound, with_ports
+from circulant.hw.plan.plan import plan
+from circulant.hw.stream.pipeline import LEVELS
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.network import Layer, Network
 from circulant.sim.golden.residual import Residual
@@ -9,21 +14,26 @@ from circulant.sim.shape.kinds import within
 
 __all__ = ["plans_of"]
 
-_KNOWN: dict[Any, Any] = {}
+_KNOWN: dict[Any, Sequence[Plan]] = {}
 """Plans by everything that they depend on: they are slow to find, and no latency depends on a width."""
 
 
-def plans_of(network: Network, multipliers: int, streams: int, levels: int, objective: str,
-             reloadable: bool = False) -> Any:
-    """The plans of a network, as `circulant.hw.plan.plan.plan`."""
-    from circulant.hw.plan.plan import plan
+def plans_of(network: Network, multipliers: int, *, streams: int = 1, levels: int = LEVELS,
+             objective: str = "throughput", reloadable: bool = False, packing: str = "none") -> list[Plan]:
+    """The plans of a network, as `circulant.hw.plan.plan.plan`, found once in a process.
 
-    if objective != "throughput":  # Such plans know their layers.
-        return plan(network, multipliers, streams=streams, levels=levels, objective=objective, reloadable=reloadable)
-    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels
+    Parameters:
+        packing: in `circulant.hw.array.plans.PORTS`, or "none".
+
+    Raises:
+        Refusal: as `circulant.hw.plan.plan.plan`.
+    """
+    key = tuple(map(_sizes, network.layers)), multipliers, streams, levels, objective, reloadable
     if key not in _KNOWN:
-        _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels)
-    return [_bound(each, layer) for each, layer in zip(_KNOWN[key], network.layers, strict=True)]
+        _KNOWN[key] = plan(network, multipliers, streams=streams, levels=levels, objective=objective,
+                           reloadable=reloadable)
+    plans = with_ports(rebound(_KNOWN[key], network.layers), packing)
+    return [_bound(each, layer) for each, layer in zip(plans, network.layers, strict=True)]
 
 
 def _bound(plan: Any, layer: Layer) -> Any:
@@ -41,11 +51,10 @@ def _sizes(layer: Layer) -> Any:
             getattr(layer, "peephole", None) is not None,
             getattr(layer, "grid", None), getattr(layer, "window", None),
             getattr(layer, "order", ""), getattr(layer, "rows", False), _straight(getattr(layer, "table", None)),
-            tuple((role, product.weights.shape) for role, product in getattr(layer, "products", {}).items()))
+            getattr(layer, "returns", ""), tuple((role, product.weights.shape, product.twiddle_bits)
+                                                 for role, product in getattr(layer, "products", {}).items()))
 
 
 def _straight(table: Any) -> bool:
     """Whether an activation has a table that takes no multipliers, so that its plan is another one."""
-    from circulant.hw.arith.straight_lines import straight
-
     return table is not None and straight(table)
