@@ -12,7 +12,7 @@ from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.passes import layer_entry, layer_multiplications
 from circulant.hw.plan.plan import Alternative, Plan, alternatives, each_step, plan, repeats, require_positive
 from circulant.hw.ports import port_list
-from circulant.hw.resources import parts
+from circulant.hw.resources import latency, parts
 from circulant.hw.stream.link import values
 from circulant.hw.stream.pipeline import LEVELS, MOST_LEVELS
 from circulant.hw.top import Top, container_bits
@@ -158,7 +158,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         else:
             found = alternatives(network, multipliers, streams=streams, levels=levels, objective=objective,
                                  reloadable=reloadable)
-            plans, others = found[0].plans, [_alternative(network, each, max_steps) for each in found]
+            plans, others = found[0].plans, [
+                _alternative(network, each, max_steps=max_steps, reloadable=reloadable) for each in found]
         plans = with_ports(plans, dsp_packing)
         if dsp_packing != "none" and not parts(network, plans, max_steps=max_steps, reloadable=reloadable).pairs:
             raise Refusal(f"hardware.dsp_packing = {dsp_packing!r} needs a recurrent or fully connected layer with two "
@@ -199,11 +200,12 @@ def _dsp_blocks(counted: Inventory, packing: str) -> Json:
     return {"dsp_packing": packing, "dsp_blocks": alone + counted.pairs.total()}
 
 
-def _alternative(network: Network, each: Alternative, max_steps: int) -> Json:
+def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
     """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
-    memory_bits = sum(memory.bits for memory in parts(network, each.plans, max_steps=max_steps).memories)
-    return {"engines": each.engines, "cycles": each.period, "latency": each.latency, "multipliers": each.multipliers,
-            "memory_bits": memory_bits, "reason": each.reason}
+    made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
+    return {"engines": each.engines, "cycles": each.period,
+            "latency": latency(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
+            "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

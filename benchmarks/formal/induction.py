@@ -1,19 +1,19 @@
 """Whether a circuit and a twin of it, in which some nets have other values, are the same to the world around them.
 
 First nothing is told apart; each register that may then differ in the next cycle, by a path that IC3 (`pdr` of ABC)
-finds, is told apart from then on. It ends where no other register, memory or output differs in any cycle, which is a
-proof, or where an output does.
+finds, is told apart from then on, and of each memory one word is watched. It ends where no other register, memory or
+output differs in any cycle, which is a proof, or where an output does.
 """
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.formal.aig import FALSE, Aig
 from benchmarks.formal.check import abc
 from benchmarks.formal.netlist import Bit
-from benchmarks.formal.twin import Contents, Machine, Twin
+from benchmarks.formal.twin import MEMORY, Contents, Key, Machine, Twin, Watched
 
 __all__ = ["Answer", "same"]
 
@@ -43,32 +43,38 @@ def same(machine: Machine, changed: Mapping[Bit, int], images: Mapping[int, Cont
     Both begin with the same contents in the registers that are not told apart, with any in the others, and with a
     reset; after it anything may come, resets too.
     """
-    aig, own = machine.aig, dict[Bit, int]()
+    aig, watched = machine.aig, dict[int, Watched]()
+    own: list[dict[Bit, int]] = [{}]
     words = {bit: word for word in machine.circuit.words for bit in word}
     ends = time.monotonic() + seconds
     for _ in range(ROUNDS):
-        twin = machine.twin({**changed, **own}, images)
-        if not twin.differs:
-            return Answer(True, "", len(own))
-        seen = _searched(machine, twin, own, max(1.0, ends - time.monotonic()))
+        twin, apart = machine.twin(changed, own, images, watched), len(set[Bit]().union(*own))
+        seen = _searched(machine, twin, set[Bit]().union(*own), max(1.0, ends - time.monotonic())) if twin.differs \
+            else None
         if seen is None:
-            return Answer(True, "", len(own))
+            return Answer(True, "", apart)
         if not seen:
-            return Answer(False, f"not finished, with {len(own)} registers told apart", len(own))
-        if fatal := [each for each in seen if isinstance(each, str)]:
-            return Answer(False, f"{', '.join(fatal)} may differ", len(own))
-        for bit in seen:
-            assert isinstance(bit, int)
-            own |= {each: aig.input() for each in words.get(bit, (bit,)) if each not in own}
-        if len(own) > APART or time.monotonic() > ends:
-            return Answer(False, f"not finished, with {len(own)} registers told apart", len(own))
-    return Answer(False, "not finished", len(own))
+            return Answer(False, f"not finished, with {apart} registers told apart", apart)
+        if fatal := [each for each in seen if isinstance(each, str) and not each.startswith(MEMORY)]:
+            return Answer(False, f"{', '.join(fatal)} may differ", apart)
+        for key in seen:
+            if isinstance(key, str):
+                number = int(key.removeprefix(MEMORY))
+                places, _ = machine.circuit.memories[number].reads[0]
+                watched[number] = Watched(tuple(aig.input() for _ in places), aig.input())
+                own = own if len(own) > 1 else [own[0], {bit: aig.input() for bit in own[0]}, {}]
+            else:
+                side, q = key
+                own[side] |= {each: aig.input() for each in words.get(q, (q,)) if each not in own[side]}
+        if apart > APART or time.monotonic() > ends:
+            return Answer(False, f"not finished, with {apart} registers told apart", apart)
+    return Answer(False, "not finished", apart)
 
 
-def _searched(machine: Machine, twin: Twin, own: Mapping[Bit, int], seconds: float) -> set[Bit | str] | None:
+def _searched(machine: Machine, twin: Twin, apart: Iterable[Bit], seconds: float) -> set[Key] | None:
     """The keys of what differs at the end of a path; None where no path is; empty where the time was too short."""
-    real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in machine.control | own.keys()}
-    real |= {literal: twin.follows[bit] for bit, literal in own.items()}
+    real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in machine.control.union(apart)}
+    real |= twin.follows
     bad = machine.aig.any(twin.differs.values())
     with tempfile.TemporaryDirectory(prefix="circulant-twin-") as temporary:
         folder = Path(temporary)

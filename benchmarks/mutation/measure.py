@@ -179,7 +179,7 @@ class Subject:
         for each in left:
             found[str(each)] = record.get(str(each), partial(
                 lambda each: lazy.made.mutant(each) if isinstance(each, Mutant)
-                else lazy.made.image(images[each.name], each.text), each))
+                else lazy.made.image(each.name, images[each.name], each.text), each))
             note(f"{found[str(each)]['proved'] or 'not proved'}: {each}")
         return found
 

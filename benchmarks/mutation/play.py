@@ -14,7 +14,7 @@ from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import PLUSARGS, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.simulate import PLUSARGS, disturbed, drive, driven, job_of, simulate, write_beats
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
@@ -39,8 +39,8 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "stalled", "weights", "exchanged", "disturbed", or
-            nothing: "".
+        caught: what found it: "drawn", "back-to-back", "reset", "full", "stalled", "weights", "exchanged",
+            "disturbed", or nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
     """
@@ -97,7 +97,7 @@ class Checker:
         self._job = replace(job, patience=self._patience)
         every = extra[-1].sequences
         self._quick = [self._prepared(name, run, self._job, self._played, {}) for name, run in (
-            ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-2]),
+            ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-3]), ("full", extra[-2]),
             *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
         self._others = []
         for n, (other, samples) in enumerate(others):
@@ -171,10 +171,9 @@ class Checker:
         job, folder, (run,) = play.job, play.folder, play.job.runs
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
-        stalls = [f"+stalls={run.seed}"] if run.seed else []
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
         subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers), *PLUSARGS,
-                        f"+mutant={mutant}", *stalls], cwd=folder, check=True, capture_output=True, timeout=600)
+                        f"+mutant={mutant}", *disturbed(run)], cwd=folder, check=True, capture_output=True, timeout=600)
         return (self._wrong(job, driven(folder, job), play.played),
                 (folder / "infected").read_text().strip() == "1")
 

@@ -1,14 +1,19 @@
 """Whether mutants that survive are the circuit itself in other words: proofs with all that is around them.
 
-Of three kinds, in this order. Yosys finds that nothing depends on the mutant's value. `benchmarks.formal.induction`
-proves that the whole circuit with the mutant does the same. Yosys proves that the mutant's module by itself does.
+Of four kinds, in this order. Yosys finds that nothing depends on the mutant's value. `benchmarks.formal.induction`
+proves that the mutant's module does the same whatever is around it, or else the module that this one is in, and so on
+up to the whole circuit: the smaller the part, the sooner a proof ends. `benchmarks.formal.loaded` proves it for all
+that the part's registers can be loaded with. Yosys proves that the module by itself does.
 """
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 
 from benchmarks.formal.aig import TRUE
 from benchmarks.formal.check import available
 from benchmarks.formal.induction import same
-from benchmarks.formal.netlist import netlist
+from benchmarks.formal.loaded import same_when_loaded
+from benchmarks.formal.netlist import Netlist, netlist
 from benchmarks.formal.twin import Machine
 from benchmarks.mutation import equivalence
 from benchmarks.mutation.mutants import Mutant
@@ -18,7 +23,16 @@ from circulant.sim.cosim.manifest import Manifest
 __all__ = ["Prover", "available"]
 
 SECONDS = 10.0
-"""Time of a proof about the whole circuit."""
+"""Time of a proof about a part of the circuit, or all of it."""
+
+LARGEST = 8000
+"""Registers of a part at the most for which a proof is tried, and of the whole circuit any number."""
+
+LOADED = 2
+"""Parts, from the inside out, for which it is proved for what they are loaded with."""
+
+RESET = "rst"
+"""The reset of a module: the circuit's own, where its instance says so."""
 
 
 class Prover:
@@ -29,39 +43,88 @@ class Prover:
     """
 
     def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant]) -> None:
-        self._verilog = verilog
-        self._circuit = netlist(selected(verilog, planted), manifest.top, images=manifest.images, boxes=True)
-        self._machine = Machine(self._circuit, manifest.reset)
+        self._verilog, self._manifest = verilog, manifest
+        self._selected = selected(verilog, planted)
+        self._around = _around(verilog)
+        self._circuit = cache(partial(self._netlist, boxes=True))
+        self._gates = cache(partial(self._netlist, boxes=False))
+        self._machine = cache(self._made)
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
         """How a mutant was proved, or why it was not."""
-        chosen = self._circuit.choices.get(str(mutant.number))
-        if chosen is None:
-            return {"proved": "nothing depends on it"}
-        answer = same(self._machine, dict.fromkeys(chosen, TRUE), seconds=SECONDS)
-        if answer.proved:
-            return {"proved": f"the circuit is the same, with {answer.apart} registers told apart"}
+        why = ""
+        for n, part in enumerate(self._parts(mutant.statement.module)):
+            circuit, whole = self._circuit(part), part == self._manifest.top
+            chosen = circuit.choices.get(str(mutant.number))
+            if chosen is None:
+                return {"proved": "nothing depends on it"}
+            if len(circuit.registers) > LARGEST and not whole:
+                continue
+            answer = same(self._machine(part), dict.fromkeys(chosen, TRUE), seconds=SECONDS)
+            if answer.proved:
+                return {"proved": "the circuit is the same" if whole else
+                        f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
+            why = answer.why
+            if n < LOADED and not whole and same_when_loaded(
+                    circuit := self._gates(part), dict.fromkeys(circuit.choices.get(str(mutant.number), ()), TRUE),
+                    seconds=SECONDS):
+                return {"proved": f"the same for all that registers can be loaded with, {part}"}
         if equivalence.available() and equivalence.equivalent(self._verilog, mutant):
             return {"proved": "the module is the same"}
-        return {"proved": "", "why": answer.why}
+        return {"proved": "", "why": why}
 
-    def image(self, was: str, now: str) -> dict[str, str]:
+    def _netlist(self, part: str, *, boxes: bool) -> Netlist:
+        return netlist(self._selected, part, images=self._manifest.images, boxes=boxes)
+
+    def _made(self, part: str) -> Machine:
+        whole = part == self._manifest.top
+        return Machine(self._circuit(part), self._manifest.reset if whole else RESET, inner=not whole)
+
+    def _parts(self, module: str) -> Iterator[str]:
+        """A module, and those around it from the inside out; the whole circuit is the last one."""
+        while module != self._manifest.top:
+            around = self._around[module]
+            if all(resets for _, resets in around):
+                yield module
+            names = {name for name, _ in around}
+            module = names.pop() if len(names) == 1 else self._manifest.top
+        yield self._manifest.top
+
+    def image(self, name: str, was: str, now: str) -> dict[str, str]:
         """The same of an image of a memory.
 
         Parameters:
             was, now: its text, as it is and as it is changed.
         """
-        found = [n for n, memory in enumerate(self._circuit.memories)
-                 if not memory.writes and memory.contents == _words(was, memory.width, memory.depth)]
-        if not found:
-            return {"proved": "", "why": "no memory has the image as a whole"}
-        changed = {n: _words(now, memory.width, memory.depth) for n in found
-                   for memory in [self._circuit.memories[n]]}
-        answer = same(self._machine, {}, changed, seconds=SECONDS)
-        return {"proved": "the circuit is the same"} if answer.proved else {"proved": "", "why": answer.why}
+        place = self._verilog.index(f'"{name}"')
+        module, why = re.findall(r"^module (\w+) ", self._verilog[:place], re.MULTILINE)[-1], ""
+        for part in self._parts(module):
+            machine = self._machine(part)
+            memories = machine.circuit.memories
+            found = [n for n, memory in enumerate(memories)
+                     if not memory.writes and memory.contents == _words(was, memory.width, memory.depth)]
+            if not found:
+                why = why or "no memory has the image as a whole"
+                continue
+            answer = same(machine, {}, {n: _words(now, memories[n].width, memories[n].depth) for n in found},
+                          seconds=SECONDS)
+            if answer.proved:
+                return {"proved": "the circuit is the same" if part == self._manifest.top else
+                        f"a part of the circuit is the same, {part}"}
+            why = answer.why
+        return {"proved": "", "why": why}
 
 
 def _words(text: str, width: int, depth: int) -> tuple[str, ...]:
     """The words of an image, the lowest bit of each first."""
     words = tuple(format(int(line, 16), f"0{width}b")[::-1] for line in text.split())
     return words if len(words) == depth else ()
+
+
+def _around(verilog: str) -> dict[str, set[tuple[str, bool]]]:
+    """By module, those with instances of it, and whether these have the reset of what is around them."""
+    found = dict[str, set[tuple[str, bool]]]()
+    for outer in re.finditer(r"^module (\w+) .*?^endmodule", verilog, re.MULTILINE | re.DOTALL):
+        for inner in re.finditer(r"^  (\w+) (?:#\([^;]*?\) )?\w+ \(\n(.*?)^  \);", outer[0], re.MULTILINE | re.DOTALL):
+            found.setdefault(inner[1], set()).add((outer[1], f".{RESET}({RESET})" in inner[2]))
+    return found

@@ -5,7 +5,7 @@
 Where -2ˢ⁻¹ ≤ w₂ · x < 2ˢ⁻¹, what is in brackets has no sign and fits s bits. So the upper bits are w₁ · x as it is, and
 the lower s bits are w₂ · x but for the highest one, which is inverted. Fu et al., "Deep Learning with INT8 Optimization
 on Xilinx Devices" (WP486, 2016), add the sign of the lower product to the upper one instead; the constant here takes no
-logic, as the adder behind the multiplier of a DSP block adds it.
+logic where a tool leaves it to the adder behind the multiplier of a DSP block.
 """
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -161,7 +161,7 @@ class MacRow(wiring.Component):
 
     def __init__(self, shape: MacRowShape, *, registered: bool | None = None, gated: bool = False,
                  given: bool = False) -> None:
-        self._shape, self._registered, self._stops, self._given = shape, registered, gated, given
+        self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
         super().__init__({
             **({"products": In(shape.row_products)} if given else {
                 "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(max(2, shape.fold)))}),
@@ -196,7 +196,7 @@ class MacRow(wiring.Component):
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
         lives = Lives(m, self.live if self._stops else None, name="live")
-        terms_of = self._products(m, lives) if not self._given else [
+        terms_of = self._products(m, lives) if not self._outside else [
             [self.products[c][i] for c in range(shape.columns)] for i in range(shape.multipliers)]
         for i, terms in enumerate(terms_of):
             m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(

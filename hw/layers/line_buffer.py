@@ -329,13 +329,22 @@ class LineBuffer(wiring.Component):
             with m.If(group_ends):
                 m.d.sync += number.eq(number + 1)
 
+        final = Signal()  # The same as the condition of all counters, known in a register.
+        if self._ahead:
+            remaining = Signal(range(shape.cycles))
+            m.d.sync += final.eq(remaining == 1)
+            with m.If(pixel.starts):
+                m.d.sync += remaining.eq(shape.cycles - 1)
+            with m.Elif(remaining != 0):
+                m.d.sync += remaining.eq(remaining - 1)
+
         with m.FSM(name="walk") as fsm:
             with m.State("WAIT"):
                 start()
             with m.State("ISSUE"):
                 m.d.comb += [
                     group_ends.eq(whole & (part == inner - 1) & (turn == outer - 1)),
-                    finishes.eq(group_ends & (number == shape.passes - 1)),
+                    finishes.eq(final if self._ahead else group_ends & (number == shape.passes - 1)),
                 ]
                 advance()
                 with m.If(finishes):

@@ -133,12 +133,7 @@ def alternatives(network: Network, multipliers: int, *, streams: int = 1, levels
     if least <= multipliers:
         found.append(_each(network, _separate(network, multipliers, ladders, "")))
     aim = "latency" if objective == "latency" else "area"
-    try:
-        shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
-    except Refusal:
-        if objective != "auto" or not found:
-            raise
-        return [replace(found[0], reason="one for all needs more multipliers")]
+    shared, cost = shared_plans(groups, multipliers, levels=levels, objective=aim, eager=not reloadable)
     one = paired(network.layers, shared)
     plans = [*one, *(each.rungs[0][0] for each in ladders[len(one):])]
     latency = None if len(one) < len(shared) else _latency(

@@ -173,19 +173,20 @@ def measure(job: Job, outcome: Outcome) -> Figures:
                    float(np.median(waits[lengths == lengths.max()])))
 
 
-def pace(job: Job, outcome: Outcome) -> float | None:
+def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
     """Median cycles from a step to the next one of the same sequence, of the first run, which is back to back; where
     steps are long and short by turns that repeat, their mean over such a turn.
 
-    It is seen where vectors are taken, in the second half of each sequence of `LONG` steps or more: there the queue
-    before the first layer is full, and no step is the first one of its sequence, which waits for no state. So it is the
-    pace of the first layer, as long as what lies between the layers takes what it gives, whatever the lengths. Of
-    interleaved streams, from a step to the next one of the same stream, divided by the streams. None where no sequence
-    is long.
+    It is seen where vectors are taken, in the second half of each sequence of ``least`` steps or more: there the queue
+    before the first layer is full, and no step is the first one of its sequence, which waits for no state. A layer may
+    take vectors ahead of the step that it works on: in the second half of a short sequence its first steps are done.
+    So it is the pace of the first layer, as long as what lies between the layers takes what it gives, whatever the
+    lengths. Of interleaved streams, from a step to the next one of the same stream, divided by the streams. None where
+    no sequence is long.
     """
     run, turn = job.runs[0], job.streams
     ends = job.sent(run.sequences)
-    long = [n for n, i in enumerate(run.sequences) if job.steps[i] >= LONG * turn]
+    long = [n for n, i in enumerate(run.sequences) if job.steps[i] >= least * turn]
     found = []
     for n in [n for n in long if n >= len(run.sequences) - _later(job, run)] or long[-1:]:
         vectors = job.steps[run.sequences[n]]

@@ -1,6 +1,7 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
-// with +stalls=SEED for ones that do at random, and judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
+// with +stalls=SEED for ones that do at random, and with +full=CYCLES for a sink that takes nothing until no beat has been
+// accepted for so long, and then a few. It judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
 // the first argument is --drive.
 #include <chrono>
 #include <cstdint>
@@ -52,6 +53,10 @@ class Drive {
     int64_t spell[2] = {};  // Decisions of source and sink for which their odds stay as they are.
     uint64_t odds[2] = {};  // Of 256, that a beat is offered, and taken.
     std::vector<uint8_t> held;  // An output beat that waits, with tlast behind it.
+    int64_t full = 0;     // Cycles without an accepted beat, or with all of them sent, after which some are taken; 0: none.
+    int64_t refused = 0;  // Such cycles until now.
+    int64_t fills = 0;    // How often it was full.
+    int64_t opens = 0;    // Beats that are still taken before the circuit is filled again.
 
     uint64_t draw() {  // xorshift64*, Vigna 2016.
         random ^= random >> 12;
@@ -63,6 +68,7 @@ class Drive {
     // Whether a beat is offered (side 0), or taken (side 1), in this cycle: seldom, every other time, nearly always,
     // always, in spells; now and then not at all, for as long as fills every queue.
     bool goes(int side) {
+        if (full) return side == 0 || opens > 0;
         if (!random) return true;
         if (spell[side]-- <= 0) {
             constexpr uint64_t ODDS[] = {10, 128, 246, 256};
@@ -74,9 +80,17 @@ class Drive {
         return draw() % 256 < odds[side];
     }
 
+    // Once the circuit is full, a few beats are taken, then more, and then so many that it runs empty.
+    void fill(bool given, bool taken) {
+        constexpr uint64_t MOST[] = {1, 4, 32, 512};
+        if (taken) --opens;
+        refused = given || opens > 0 ? 0 : refused + 1;
+        if (refused > full) opens = 1 + static_cast<int64_t>(draw() % MOST[fills++ % 4]);
+    }
+
     // What a beat that waits must not do: "withdrawn" or "changed".
     const char* kept() {
-        if (!random) return "";
+        if (!random) return "";  // Of a run with +full= it is set as well.
         const uint8_t* pins = reinterpret_cast<const uint8_t*>(&top->M(data));
         const bool valid = top->M(valid);
         if (!held.empty() && !valid) return "withdrawn";
@@ -195,7 +209,7 @@ class Drive {
     const char* play() {
         if (!files.moments.empty()) return sweep();
         if (!reset(RESET_CYCLES)) return "reset";
-        top->M(ready) = 1;
+        top->M(ready) = !full;
         settle();
         rise();  // A cycle without input, whose inverted data nobody may take.
         offer(count > 0);
@@ -209,6 +223,7 @@ class Drive {
             const std::string fault = kept();
             if (!fault.empty()) return fault == "changed" ? "changed" : "withdrawn";
             const bool taken = top->M(ready) && take(), given = give();
+            if (full) fill(given, taken);
             rise();
             if (given || !top->S(valid)) offer(sent < count && goes(0));
             if (patient) {
@@ -217,7 +232,7 @@ class Drive {
             }
             top->M(ready) = (!patient || top->M(valid)) && goes(1);
             settle();
-            quiet = taken || given ? 0 : quiet + 1;
+            quiet = taken || given || (full && opens <= 0) ? 0 : quiet + 1;
             if (quiet > patience) return "stuck";
             if (taken && each) {
                 const auto now = std::chrono::steady_clock::now();
@@ -250,6 +265,8 @@ public:
         for (int n = 7; n < argc; ++n)
             if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
         patient = random && random % 4 == 0;
+        for (int n = 7; n < argc; ++n)
+            if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6), random = 1, patient = false;
         top = std::make_unique<Vtop>(&context);
         const std::vector<uint8_t> bytes = contents("moments.bin");
         files.moments.resize(bytes.size() / sizeof(int64_t));

@@ -74,6 +74,7 @@ class Manifest:
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
+        latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         configuration: address map of the configuration port; None without one.
     """
 
@@ -93,6 +94,7 @@ class Manifest:
     gathered: int = 0
     cycles: int = 1
     vectors: int = 1
+    latency: int = 0
     configuration: Configuration | None = None
 
     def require_configuration(self) -> Configuration:
@@ -129,7 +131,7 @@ class Manifest:
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
             cycles=math.ceil(max([1.0, *(layer["cycles"] for layer in body.get("layers", []))])),
-            vectors=body["output"].get("vectors", 1),
+            vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )
 

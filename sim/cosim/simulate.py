@@ -17,7 +17,7 @@ from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["PLUSARGS", "Progress", "drive", "driven", "job_of", "simulate", "write_beats"]
+__all__ = ["PLUSARGS", "Progress", "disturbed", "drive", "driven", "job_of", "simulate", "write_beats"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
@@ -85,8 +85,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
-        stalls = [f"+stalls={run.seed}"] if run.seed else []
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *stalls],
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *disturbed(run)],
                 "cwd": str(folder)}
 
     def save(folder: Path) -> None:
@@ -97,6 +96,11 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
     return _played("drive", specification, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,
                    total=len(run.sequences))
+
+
+def disturbed(run: Run) -> list[str]:
+    """The arguments that tell the simulator's own program of a run's stalls."""
+    return [f"+{name}={value}" for name, value in (("stalls", run.seed), ("full", run.full)) if value]
 
 
 def write_beats(folder: Path, job: Job) -> None:

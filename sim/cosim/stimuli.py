@@ -26,6 +26,13 @@ PULSES = (1, 2, 4)
 MOMENTS, MOMENTS_LONG = 2, 1
 """Random moments for each of them under the harness; of long sequences."""
 
+FILLED, FILLED_CYCLES = 64, 400_000
+"""Sequences that fill a circuit at the most, and cycles of all of them."""
+
+FULL, FULL_LEAST, FULL_MOST = 1.25, 64, 25_000
+"""For how many times the cycles of a sequence a beat is not accepted by a circuit that is full, and cycles at the least
+and at the most."""
+
 SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
 """Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
 
@@ -51,6 +58,8 @@ class Run:
         moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
             which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
         seed: of random stalls on both sides, not 0; 0 for none. For `circulant.sim.cosim.simulate.drive` alone.
+        full: no output is taken until the input has not been for so many cycles, as every queue is full by then; and
+            then some are, and so on; 0 takes all. For `circulant.sim.cosim.simulate.drive` alone.
     """
 
     name: str
@@ -66,6 +75,7 @@ class Run:
     silent: bool = False
     moments: tuple[tuple[int, int], ...] = ()
     seed: int = 0
+    full: int = 0
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
@@ -97,15 +107,19 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
     return tuple(runs)
 
 
-def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, ...]:
-    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; one of
-    them after short resets at many moments; and all of them back to back, after a reset.
+def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0
+              ) -> tuple[Run, ...]:
+    """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; a short
+    one after short resets at many moments; some against a sink that waits until the circuit is full; and all of them
+    back to back, after a reset.
 
-    The last two are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+    The last three are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
 
     Parameters:
         first: place of the first one.
         cycles: of a sequence, about.
+        short: which of them is short: the moments are then so close that hardly any cycle is left out.
+        span: cycles from its start until all of it is out, about; 0 for one and a half times a sequence's.
     """
     def some(start: int, length: int) -> tuple[int, ...]:
         return tuple(first + (start + i) % count for i in range(min(length, count)))
@@ -119,7 +133,10 @@ def exercised(first: int, count: int, vectors: int, cycles: int) -> tuple[Run, .
     runs += [Run(f"drawn, stalled: idle {idle}, pause {pause}", some(i * each, each), idle, pause)
              for i, (idle, pause) in enumerate((("none", "short"), ("short", "none"), ("short", "until valid")))]
     swept = SWEPT if vectors < LONG else SWEPT_LONG
-    moments = tuple((round((n + draw.random()) * 1.5 * cycles / swept), 1 if n % SWEPT_CYCLES else draw.choice(PULSES))
-                    for n in range(swept))
-    return *runs, Run("drawn, after short resets", some(0, 1) * swept, moments=moments), \
-        Run("drawn, back-to-back", some(0, count))
+    moments = tuple((round((n + draw.random()) * (span or 1.5 * cycles) / swept),
+                     1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(swept))
+    filled = max(1, min(FILLED, FILLED_CYCLES // cycles))
+    return (*runs, Run("drawn, after short resets", some(short, 1) * swept, moments=moments),
+            Run("drawn, held back until the circuit is full", tuple(first + n % count for n in range(filled)),
+                full=min(max(round(FULL * cycles), FULL_LEAST), FULL_MOST)),
+            Run("drawn, back-to-back", some(0, count)))

@@ -1,5 +1,6 @@
 """Plays test vectors through the generated Verilog and compares every output word with the golden model."""
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-SWIFT = 2
+SWIFT = 3
 """Runs of drawn samples, the last ones, that the simulator's own program plays."""
 
 __all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
@@ -118,7 +119,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     comparison = check.compare(job, outcome, manifest.output, played)
     figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
     if vectors.inputs.ndim == 3 and not manifest.over_images:
-        step = check.pace(job, outcome)
+        step = check.pace(job, outcome, least=2 * check.LONG)
         if step is None and (joined := _joined(manifest, planned(manifest, vectors, None)[0])) is not None:
             job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
@@ -154,9 +155,16 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     if drawn is None:
         return played, runs, ()
     more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
-    extra = stimuli.exercised(len(played), len(more), 1 if manifest.over_images else max(map(len, more.inputs)),
-                              manifest.cycles * (1 if manifest.over_images else max(map(len, more.inputs))))
+    vectors_of = [1] * len(more) if manifest.over_images else list(map(len, more.inputs))
+    longest, short = max(vectors_of), _short(vectors_of, manifest.streams)
+    extra = stimuli.exercised(len(played), len(more), longest, manifest.cycles * longest, short=short,
+                              span=round(1.5 * manifest.cycles * vectors_of[short]) + manifest.latency)
     return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
+
+
+def _short(vectors: Sequence[int], streams: int) -> int:
+    """The place of the shortest sequence that has a step with another one behind it, where there is one."""
+    return min(range(len(vectors)), key=lambda n: (vectors[n] < 2 * streams, vectors[n]))
 
 
 def _joined(manifest: Manifest, played: Played) -> Played | None:

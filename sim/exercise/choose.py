@@ -11,6 +11,7 @@ from circulant.sim.exercise.points import KINDS, Coverage, Points, reached
 from circulant.sim.golden.network import Network
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
+from circulant.sim.shape.sequences import Lengths
 from circulant.sim.vectors import Vectors
 
 __all__ = ["STEPS", "Exercise", "exercise"]
@@ -55,7 +56,8 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
 
     Parameters:
         count: of the samples.
-        steps: of a sequence; without a meaning for vectors and images.
+        steps: of a sequence; without a meaning for vectors and images. Every second sequence is cut to fewer: what a
+            circuit keeps for the steps under way in turn, it has then at any place, and first and last steps meet.
 
     Raises:
         Refusal: when no sample is asked for, or the sequences have no steps.
@@ -69,11 +71,24 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
         _open(network, pool, seed)
     points = _reached(network, pool)
     chosen = _chosen(_matrix(points, len(pool)), count)
-    inputs = pool[chosen]
-    lengths = np.full(len(inputs), steps) if network.ragged else None
+    inputs, lengths, reaches = pool[chosen], None, {point: values[chosen] for point, values in points.items()}
+    if network.sequence:
+        inputs, lengths = _cut(inputs, seed)
+        reaches = _reached(network, inputs, lengths)
     vectors = Vectors(inputs.reshape(len(inputs), -1, network.inputs) if network.flow.grid is not None else inputs,
                       network.run_integers(inputs, lengths), network.hash, lengths)
-    return Exercise(vectors, _coverage(points, chosen), _coverage(points, np.arange(len(pool))), len(pool))
+    return Exercise(vectors, _coverage(reaches), _coverage(points), len(pool))
+
+
+def _cut(inputs: Integers, seed: int) -> tuple[Integers, Lengths]:
+    """The samples in an order in which every second one is cut, and their lengths; those that reach most are whole."""
+    count, steps = inputs.shape[:2]
+    whole = -(-count // 2)
+    order = np.arange(count)
+    order[::2], order[1::2] = np.arange(whole), np.arange(whole, count)
+    lengths = np.full(count, steps)
+    lengths[1::2] = np.random.default_rng(seed).integers(1, max(2, steps), count - whole)
+    return inputs[order], lengths
 
 
 def _values(network: Network, steps: int) -> int:
@@ -82,12 +97,13 @@ def _values(network: Network, steps: int) -> int:
     return sum(tensor.integers.size for tensor in network.traced(zeros).values())
 
 
-def _reached(network: Network, pool: Integers) -> Points:
-    """The points that each candidate reaches, some of them computed at a time."""
+def _reached(network: Network, pool: Integers, lengths: Lengths | None = None) -> Points:
+    """The points that each candidate reaches, some of them computed at a time; of those with lengths any order."""
     steps = pool.shape[1] if network.sequence else 1
     worst, size = worst_cases(network, steps), _values(network, steps)
-    parts = [reached(network, network.traced(some), worst)
-             for some in np.array_split(pool, min(len(pool), -(-len(pool) * size // AT_ONCE)))]
+    alike = [pool] if lengths is None else [pool[lengths == length, :length] for length in np.unique(lengths)]
+    parts = [reached(network, network.traced(some), worst) for each in alike
+             for some in np.array_split(each, min(len(each), -(-len(each) * size // AT_ONCE)))]
     return {point: np.concatenate([part[point] for part in parts]) for point in parts[0]}
 
 
@@ -124,8 +140,8 @@ def _chosen(points: NDArray[np.bool_], count: int) -> NDArray[np.intp]:
     return np.array(chosen)
 
 
-def _coverage(points: Points, some: NDArray[np.intp]) -> Coverage:
-    hit = {point: bool(values[some].any()) for point, values in points.items()}
+def _coverage(points: Points) -> Coverage:
+    hit = {point: bool(values.any()) for point, values in points.items()}
     return Coverage({kind: sum(on for (each, _), on in hit.items() if each == kind) for kind in KINDS},
                     {kind: sum(each == kind for each, _ in hit) for kind in KINDS},
                     tuple(f"{kind} {name}" for (kind, name), on in hit.items() if not on)[:MISSED])

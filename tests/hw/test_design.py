@@ -205,3 +205,12 @@ def test_what_the_chosen_engines_cost_is_what_the_design_has():
     assert chosen["latency"] == made.manifest["latency"]
     assert chosen["cycles"] == max(entry["cycles"] for entry in made.manifest["layers"])
     assert (chosen["cycles"], chosen["latency"]) < (other["cycles"], other["latency"])
+
+
+def test_what_is_said_of_the_only_engines_that_there_are_is_what_the_design_has():
+    """Where layers cannot share an array, also of a reloadable design, whose memories are others."""
+    made = generate(network(2, 4, 2, outputs=2, k_out=1), multipliers=12, reloadable=True)
+    (chosen,) = made.manifest["alternatives"]
+    assert (chosen["multipliers"], chosen["memory_bits"]) == (made.multipliers, made.memory_bits)
+    assert chosen["latency"] == made.manifest["latency"]
+    assert chosen["reason"] == "layers cannot share one: layer 'out' is dense: an array that is shared has blocks"

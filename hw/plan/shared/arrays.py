@@ -76,10 +76,11 @@ def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, 
                  eager: bool) -> list[LayerPlan]:
     """The plans of layers with one array, from the candidates that fit."""
     found, layers = finalists(found, objective), group.layers
+    costs = _Costs(layers)
     orders = (True,) if group.pairs else (False, True)[:len(layers)]  # Neither direction is behind the other one.
     plain = [Choice(group, each, spacing, in_turn, eager) for each in found for spacing in _usual(each.shape)
              for in_turn in orders]
-    near = _search(layers, plain, objective, share=NEARLY)
+    near = _search(costs, plain, objective, share=NEARLY)
     best: dict[tuple[int, bool], Choice] = {}
     for (_, one), (_, other) in zip(near, sorted(near, key=lambda each: each[0][1::-1]), strict=True):
         for each in (other, one):
@@ -87,12 +88,12 @@ def _group_plans(group: Group, found: Sequence[Candidate], multipliers: int, *, 
     spaced = [replace(each, spacing=spacing) for each in list(best.values())[:SPACED]
               for spacing in (each.spacing, *spacings(each.candidate.shape))]
     last: dict[tuple[int, bool], Choice] = {}
-    for _, each in _search(layers, spaced, objective, share=EQUAL):
+    for _, each in _search(costs, spaced, objective, share=EQUAL):
         last.setdefault((id(each.candidate), each.in_turn), each)
-    grown = [(each, *_grown(layers, each, multipliers)) for each in list(last.values())[:GROWN]]
+    grown = [(each, *_grown(costs, each, multipliers)) for each in list(last.values())[:GROWN]]
     chosen, elements, _ = min(grown, key=lambda each: (
         (each[2].latency, each[2].period) if objective == "area" else (each[2].period, each[2].latency)))
-    return _plans(layers, chosen, elements)
+    return _plans(costs, chosen, elements)
 
 
 def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
@@ -102,41 +103,79 @@ def _usual(shape: ArrayShape) -> Iterator[tuple[int, int, int]]:
     yield shape.slots, 4 * shape.slots, ROWS
 
 
-def _search(layers: Sequence[Simple], choices: Sequence[Choice], objective: str, *,
+class _Costs:
+    """Exact costs of layers that share an array, each played once."""
+
+    def __init__(self, layers: Sequence[Simple]) -> None:
+        self.layers = tuple(layers)
+        self._sharings: dict[Choice, Sharing] = {}
+        self._periods: dict[tuple[Choice, tuple[int, ...]], tuple[float, tuple[int, ...]]] = {}
+        self._results: dict[tuple[Choice, tuple[int, ...]], tuple[int, ...]] = {}
+
+    def sharing(self, choice: Choice) -> Sharing:
+        if choice not in self._sharings:
+            self._sharings[choice] = Sharing(
+                self.layers, choice.candidate.shape, (choice.spacing,) * len(self.layers), in_turn=choice.in_turn,
+                eager=choice.eager, streams=choice.group.streams, pairs=choice.group.pairs)
+        return self._sharings[choice]
+
+    def units(self, each: Sequence[int]) -> list[int]:
+        """The elements of the pointwise units; 0 of a layer without one."""
+        return [elements if cells_of(layer) else 0 for layer, elements in zip(self.layers, each, strict=True)]
+
+    def period(self, choice: Choice, each: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+        """See `circulant.hw.plan.shared.cost.period`; ``each`` are the elements of each layer."""
+        key = choice, tuple(each)
+        if key not in self._periods:
+            self._periods[key] = period([self.sharing(choice)], self.units(each))
+        return self._periods[key]
+
+    def results(self, choice: Choice, each: Sequence[int]) -> tuple[int, ...]:
+        """See `circulant.hw.plan.shared.cost.sample_results`."""
+        key = choice, tuple(each)
+        if key not in self._results:
+            self._results[key] = sample_results([self.sharing(choice)], self.units(each))
+        return self._results[key]
+
+    def cost(self, choice: Choice, each: Sequence[int]) -> Cost:
+        """Both of them."""
+        return Cost(*self.period(choice, each), self.results(choice, each))
+
+
+def _search(costs: _Costs, choices: Sequence[Choice], objective: str, *,
             share: float) -> list[tuple[tuple[float, ...], Choice]]:
     """The choices whose exact cost is above the best one by what the objective asks for by such a share at the most,
     sorted by the other figure, which is said with them. What cannot be as good, as its issues alone take longer, is not
     played."""
+    def said(each: Choice, latency: bool) -> float:
+        elements = [each.candidate.elements] * len(costs.layers)
+        return costs.results(each, elements)[-1] if latency else costs.period(each, elements)[0]
+
     played: list[tuple[float, Choice]] = []
-    most = float("inf")
+    most, late = float("inf"), objective == "latency"
     for each in choices:
-        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
-        if objective != "latency" and least_period([sharing]) > most:
+        if not late and least_period([costs.sharing(each)]) > most:
             continue
-        first: float = sample_results([sharing], elements)[-1] if objective == "latency" else period(
-            [sharing], elements)[0]
+        first = said(each, late)
         most = min(most, first * (1 + share))
         played.append((first, each))
     equal = [(first, each) for first, each in played if first <= most]
 
     def other(first: float, each: Choice) -> tuple[float, ...]:
-        sharing, elements = _sharing(layers, each), _elements(layers, [each.candidate.elements] * len(layers))
-        second: float = period([sharing], elements)[0] if objective == "latency" else sample_results(
-            [sharing], elements)[-1]
         shape = each.candidate.shape
-        return second, first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
+        return said(each, not late), first, each.candidate.multipliers, each.in_turn, shape.rows % shape.chains
 
     keyed = [(other(*each), n) for n, each in enumerate(equal)]
     return [(key, equal[n][1]) for key, n in sorted(keyed)]
 
 
-def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
+def _grown(costs: _Costs, chosen: Choice, multipliers: int) -> tuple[list[int], Cost]:
     """The elements of each layer, with what is left of the multipliers given to those whose sample gains most by it;
     and the cost."""
-    best, sharing = chosen.candidate, _sharing(layers, chosen)
+    best, layers = chosen.candidate, costs.layers
     k = block_size(layers[0])
     elements, left = [best.elements] * len(layers), multipliers - best.multipliers
-    cost = shared_cost([sharing], _elements(layers, elements))
+    cost = costs.cost(chosen, elements)
     most = cost.period * (1 + EQUAL)
     while True:
         tried = []
@@ -144,7 +183,7 @@ def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[
             more = element_multiplications(layer) * elements[n]
             if 0 < more <= left and elements[n] < k:
                 grown = [each * 2 if at == n else each for at, each in enumerate(elements)]
-                found = shared_cost([sharing], _elements(layers, grown))
+                found = costs.cost(chosen, grown)
                 if found.latency < cost.latency and found.period <= most:
                     tried.append((found.latency, more, n, grown, found))
         if not tried:
@@ -153,21 +192,11 @@ def _grown(layers: Sequence[Simple], chosen: Choice, multipliers: int) -> tuple[
         left -= more
 
 
-def _plans(layers: Sequence[Simple], chosen: Choice, elements: Sequence[int]) -> list[LayerPlan]:
+def _plans(costs: _Costs, chosen: Choice, elements: Sequence[int]) -> list[LayerPlan]:
     """The plans of layers, with so many elements in each pointwise unit; their cycles are not known yet."""
-    shape, sharing = chosen.candidate.shape, _sharing(layers, chosen)
+    shape, sharing, layers = chosen.candidate.shape, costs.sharing(chosen), costs.layers
     found = [LayerPlan(shape, own, multipliers=element_multiplications(layer) * each, cycles=0,
                        spacing=chosen.spacing, streams=chosen.group.streams, sharing=sharing)
-             for layer, each, own in zip(layers, elements, _elements(layers, elements), strict=True)]
+             for layer, each, own in zip(layers, elements, costs.units(elements), strict=True)]
     k = block_size(layers[0])
     return [replace(found[0], multipliers=found[0].multipliers + shape.multipliers(k)), *found[1:]]
-
-
-def _sharing(layers: Sequence[Simple], chosen: Choice) -> Sharing:
-    return Sharing(tuple(layers), chosen.candidate.shape, (chosen.spacing,) * len(layers), in_turn=chosen.in_turn,
-                   eager=chosen.eager, streams=chosen.group.streams, pairs=chosen.group.pairs)
-
-
-def _elements(layers: Sequence[Simple], each: Sequence[int]) -> list[int]:
-    """The elements of the pointwise units; 0 of a layer without one."""
-    return [elements if cells_of(layer) else 0 for layer, elements in zip(layers, each, strict=True)]

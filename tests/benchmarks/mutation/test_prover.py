@@ -68,18 +68,79 @@ CASES = {
 }
 
 
+MEMORIES = """\
+module top (
+  input clk,  // clock
+  input rst,  // reset
+  input s_tvalid,  // words of a queue
+  input [1:0] s_tdata,  // words of a queue
+  input m_tready,  // words of a queue
+  output m_tvalid,  // words of a queue
+  output [1:0] m_tdata,  // words of a queue
+  output copied_tvalid,  // the same from a place that they are copied to
+  output [1:0] copied_tdata  // the same from a place that they are copied to
+);
+  reg [2:0] begins, ends;
+  reg [1:0] words [0:3];
+  reg [1:0] places [0:3];
+  reg [1:0] phase;
+  wire come, go;
+  wire [1:0] moved, from, to;
+  assign come = s_tvalid & (ends != (begins ^ 3'd4));
+  assign m_tvalid = begins != ends;
+  assign m_tdata = words[begins[1:0]];
+  assign go = m_tvalid & m_tready;
+  assign from = phase == 2'd1 ? 2'd1 : 2'd2;
+  assign to = phase + 2'd1;
+  assign moved = phase == 2'd0 ? s_tdata : places[from];
+  assign copied_tvalid = phase == 2'd2;
+  assign copied_tdata = places[from];
+  always @(posedge clk) begin
+    if (come) words[ends[1:0]] <= s_tdata;
+    if (phase < 2'd2) places[to] <= moved;
+    phase <= rst ? 2'd0 : phase + 2'd1;
+    ends <= rst ? 3'd0 : ends + come;
+    begins <= rst ? 3'd0 : begins + go;
+  end
+endmodule
+"""
+
+WORDS = {
+    "a free word": ("words[ends[1:0]]", "come", "(ends != (begins ^ 3'd4))", True),
+    "a word that waits": ("words[ends[1:0]]", "come", "1'b1", False),
+    "a word that comes": ("words[ends[1:0]]", "come", "1'b0", False),
+    "a place that is not read": ("places[to]", "phase < 2'd2", "phase < 2'd3", True),
+    "a place that is written again": ("places[to]", "phase < 2'd2", "phase != 2'd2", True),
+    "a place that is read once it is copied": ("moved", "? s_tdata", "? ~s_tdata", False),
+    "a place that is not written": ("places[to]", "phase < 2'd2", "phase < 2'd1", False),
+}
+
+
+def planted_in(verilog, cases):
+    by_target, planted = {each.target: each for each in statements(verilog)}, []
+    for number, (target, was, now, _) in enumerate(cases.values(), 1):
+        at = by_target[target]
+        kind, value = ("enable", at.condition) if was in at.condition else ("operator", at.value)
+        assert was in value
+        planted.append(Mutant(number, kind, at, value, value.replace(was, now)))
+    return planted
+
+
+def prover_of(verilog, cases, images=()):
+    planted = planted_in(verilog, cases)
+    return Prover(SimpleNamespace(top="top", images=images, reset="rst"), verilog, planted), planted
+
+
 @pytest.fixture(scope="module")
 def prover(tmp_path_factory):
     image = tmp_path_factory.mktemp("images") / "rom.hex"
     image.write_text(IMAGE)
-    by_target = {each.target: each for each in statements(VERILOG)}
-    planted = []
-    for number, (target, was, now, _) in enumerate(CASES.values(), 1):
-        value = by_target[target].value
-        assert was in value
-        planted.append(Mutant(number, "operator", by_target[target], value, value.replace(was, now)))
-    manifest = SimpleNamespace(top="top", images=(image,), reset="rst")
-    return Prover(manifest, VERILOG, planted), planted
+    return prover_of(VERILOG, CASES, (image,))
+
+
+@pytest.fixture(scope="module")
+def prover_of_memories():
+    return prover_of(MEMORIES, WORDS)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,5 +154,12 @@ def test_a_mutant_is_proved_where_the_circuit_is_the_same_and_nowhere_else(prove
 @pytest.mark.parametrize(("image", "same"), [("1\n2\n3\n5\n", True), ("1\n2\n7\n4\n", False)])
 def test_a_bit_of_an_image_counts_where_it_is_read(prover, image, same):
     made, _ = prover
-    assert bool(made.image(IMAGE, image)["proved"]) is same
-    assert made.image("1\n", "2\n") == {"proved": "", "why": "no memory has the image as a whole"}
+    assert bool(made.image("rom.hex", IMAGE, image)["proved"]) is same
+    assert made.image("rom.hex", "1\n", "2\n") == {"proved": "", "why": "no memory has the image as a whole"}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_word_of_a_memory_counts_where_it_is_read_or_copied(prover_of_memories, name):
+    made, planted = prover_of_memories
+    answer = made.mutant(planted[list(WORDS).index(name)])
+    assert bool(answer["proved"]) is WORDS[name][-1], answer

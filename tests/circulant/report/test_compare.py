@@ -16,7 +16,7 @@ from tests.circulant.conftest import make_generated, make_quantized, make_simula
 @pytest.fixture
 def other(tmp_path):
     run = Run(tmp_path / "runs" / "other", Experiment("other", model=ModelSettings(hidden=16),
-                                                      hardware=Hardware(multipliers=99)))
+                                                      hardware=Hardware(multipliers=99, objective="throughput")))
     for make in (make_trained, make_quantized, make_generated, make_simulated):
         make(run)
     return run

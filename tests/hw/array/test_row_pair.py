@@ -134,4 +134,4 @@ def test_yosys_makes_as_many_dsp_blocks_as_are_counted(packing, family, widths, 
         counted = Inventory.from_json(design.manifest["resources"])
         counts[name] = synthesize(design.write(tmp_path / name), family).dsps
         assert counts[name] == FAMILIES[family].demand(counted).dsps
-    assert counts[packing] < 0.65 * counts["none"]
+    assert counts["none"] - counts[packing] == counted.pairs.total() > 0

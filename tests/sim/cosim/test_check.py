@@ -13,7 +13,7 @@ FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2
 """Cycles of the first step of a sequence, of another one, from the last step to the output; vectors that may wait."""
 
 
-def played(lengths: list[int], streams: int, beats: int = 1) -> tuple[Job, Outcome]:
+def played(lengths: list[int], streams: int, beats: int = 1, queue: int = QUEUE) -> tuple[Job, Outcome]:
     """A job of sequences of these steps, and what comes of its runs; a step is done in its own time for each stream."""
     steps = tuple(streams * length for length in lengths)
     runs = make(len(steps), False, max(steps), int(np.argmax(steps)))[:3]
@@ -25,7 +25,7 @@ def played(lengths: list[int], streams: int, beats: int = 1) -> tuple[Job, Outco
         now, done, taken, came = 0, [], [], []
         for i in run.sequences:
             for vector in range(steps[i]):
-                taken.append(max(now, done[len(taken) - QUEUE] if len(taken) >= QUEUE else 0))
+                taken.append(max(now, done[len(taken) - queue] if len(taken) >= queue else 0))
                 now = max(now, taken[-1]) + (FIRST if vector < streams else STEP)
                 done.append(now)
             came += [done[-1] + LATE - n for n in reversed(range(streams))]
@@ -56,6 +56,13 @@ def test_figures_of_few_short_and_mixed_sequences(lengths: list[int], streams: i
 def test_the_pace_of_steps_is_seen_in_long_sequences_alone(lengths: list[int], seen: bool, streams: int,
                                                            beats: int) -> None:
     assert pace(*played(lengths, streams, beats)) == (STEP if seen else None)
+
+
+@pytest.mark.parametrize("queue", [2, 5])
+def test_the_pace_is_seen_in_sequences_of_as_many_steps_as_are_asked_for(queue: int) -> None:
+    """A layer takes vectors ahead: the first steps of a short sequence are done when its last vectors are taken."""
+    assert pace(*played([11] * 10, 1, queue=queue), least=12) is None
+    assert pace(*played([11, 12], 1, queue=queue), least=12) == STEP
 
 
 def test_the_pace_of_steps_that_are_long_and_short_by_turns_is_their_mean() -> None:

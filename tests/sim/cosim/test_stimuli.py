@@ -47,7 +47,22 @@ def test_drawn_sequences_are_played_after_short_resets_and_at_last_back_to_back(
     assert sorted(run.reset_cycles for run in resets) == [1] * moments + [2] * moments + [4] * moments
     assert len({run.reset_after for run in resets}) == len(resets), "each at a moment of its own"
     assert len({run.name for run in runs}) == len(runs)
-    sweep = runs[-2]
+    full = runs[-2]
+    assert full.full == 1250 and full.sequences == tuple(10 + n % 5 for n in range(64)), "enough for any queue"
+    sweep = runs[-3]
     assert len(sweep.moments) == len(sweep.sequences) == swept and set(sweep.sequences) == {10}
     assert 0 <= min(sweep.moments)[0] < max(sweep.moments)[0] <= 1500, "from the start to behind the end of a sequence"
     assert [cycles for _, cycles in sweep.moments].count(1) > swept / 2
+
+
+@pytest.mark.parametrize(("cycles", "sequences", "full"), [(3, 64, 64), (20_000, 20, 25_000), (10 ** 7, 1, 25_000)])
+def test_a_circuit_is_filled_with_as_many_sequences_as_their_time_allows(cycles, sequences, full):
+    filled = exercised(0, 4, 8, cycles)[-2]
+    assert (len(filled.sequences), filled.full) == (sequences, full)
+
+
+def test_resets_at_many_moments_are_those_of_a_short_sequence():
+    swept = exercised(10, 5, 8, 1000, short=3, span=375)[-3]
+    assert set(swept.sequences) == {13}
+    assert 350 < max(swept.moments)[0] <= 375, "to behind its end"
+    assert len({moment for moment, _ in swept.moments}) > 200, "nearly each cycle of its own"

@@ -15,7 +15,7 @@ NETWORK = quantize(MODEL, samples.data(MODEL))
 def test_the_chosen_reach_what_all_candidates_do_or_nearly():
     made = exercise(NETWORK, 24, steps=6)
     assert made.vectors.inputs.shape == (24, 6, 5) and made.vectors.network == NETWORK.hash
-    assert np.array_equal(made.vectors.outputs, NETWORK.run_integers(made.vectors.inputs))
+    assert np.array_equal(made.vectors.outputs, NETWORK.run_integers(made.vectors.inputs, made.vectors.lengths))
     assert made.coverage.points == made.reachable.points and made.candidates > 100
     for kind, share in (("segment", 1), ("saturation", 1), ("rounding", 1), ("boundary", 0.5)):
         assert made.coverage.reached[kind] >= share * made.reachable.reached[kind] > 0, kind
@@ -29,6 +29,17 @@ def test_few_samples_of_data_reach_less():
     of_data = reached(NETWORK, NETWORK.traced(x), worst_cases(NETWORK, x.shape[1]))
     limits = sum(values.any() for (kind, _), values in of_data.items() if kind == "saturation")
     assert limits < exercise(NETWORK, 8).coverage.reached["saturation"]
+
+
+def test_every_second_sequence_is_cut_and_counts_no_further():
+    """A circuit that always has the same step in the same place hides what is wrong with the others."""
+    made, again = (exercise(NETWORK, 9, steps=6).vectors for _ in range(2))
+    assert (made.lengths[::2] == 6).all() and (made.lengths[1::2] < 6).all() and (made.lengths >= 1).all()
+    assert np.array_equal(made.lengths, again.lengths) and np.array_equal(made.outputs, again.outputs)
+    one = exercise(NETWORK, 2, steps=6)
+    from circulant.sim.exercise.choose import _coverage, _reached
+    assert one.coverage == _coverage(_reached(NETWORK, one.vectors.inputs, one.vectors.lengths))
+    assert sum(one.coverage.reached.values()) < sum(_coverage(_reached(NETWORK, one.vectors.inputs)).reached.values())
 
 
 def test_each_next_one_reaches_most_of_what_is_missed():
