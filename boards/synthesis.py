@@ -33,7 +33,7 @@ class Family:
     beside: Mapping[str, float] = field(default_factory=dict)
 
     def uses(self, cells: Mapping[str, int], names: Iterable[str]) -> dict[str, float]:
-        """What a netlist takes of some resources; look-up tables with those that memories and carry chains occupy."""
+        """Counts of resources of a netlist; look-up tables with those that memories and carry chains occupy."""
         used = {name: sum(self.parts[name].get(cell, 0) * count for cell, count in cells.items()) for name in names}
         if "luts" in used:
             used["luts"] += sum((self.parts["lut_rams"].get(cell, 0) + self.beside.get(cell, 0)) * count

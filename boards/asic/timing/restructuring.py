@@ -26,7 +26,7 @@ SHARE = 0.5
 """Part of the period that ABC may fill: less than in the first mapping, which these paths came from."""
 
 PROVEN = "Networks are equivalent"
-"""The words of ABC for a mapping that equals what it was made of."""
+"""The words of ABC on a mapping that equals what it was made of."""
 
 
 def restructured(netlist: Netlist, library: Library, ends: Iterable[str], *, effort: int = 0, work: Path,
