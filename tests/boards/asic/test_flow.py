@@ -64,24 +64,10 @@ def test_the_mapping_is_found_again(made, monkeypatch):
     assert again.area_um2 == figures.area_um2
 
 
-class Instead:
-    """In place of OpenSTA."""
-
-    def __init__(self, *_, **__):
-        """No process."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        """Nothing to end."""
-
-
 def test_a_clock_that_is_missed_says_how_far_it_comes(made, monkeypatch):
     design, _, found, out, _ = made
     monkeypatch.setattr(module, "found", lambda: "sta")
-    monkeypatch.setattr(module, "Analysis", Instead)
-    monkeypatch.setattr(module, "sized", lambda *_, **__: Timing(
+    monkeypatch.setattr(module, "closed", lambda *_, **__: Timing(
         20.0, -5.0, "a_reg", "b_reg", (Stage("u1", "NAND2_1", 1.0, 3.0), Stage("u2", "XOR2_1", 1.0, 7.5)), hold=0.1))
     with pytest.raises(TimingMissed, match=r"^The clock of tiny\.lib must be 50 MHz, but the netlist reaches "
                                            r"40\.0 MHz: the slowest path goes from a_reg to b_reg through 2 cells, the "
