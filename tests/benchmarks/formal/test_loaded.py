@@ -61,14 +61,19 @@ def part(**changes):
     return netlist(VERILOG.format(choice=CHOICE, **{**plain, **changes}), "top")
 
 
-@pytest.mark.parametrize("name", CASES)
+SOON = ("a bit that is never set", "a bit that is set behind a memory", "a load")
+"""Those that are not only in the soak."""
+
+
+@pytest.mark.parametrize("name", [
+    name if name in SOON else pytest.param(name, marks=pytest.mark.soak) for name in CASES])
 def test_what_registers_can_be_loaded_with_decides(name):
     changes, same = CASES[name]
     circuit = part(**changes)
     assert same_when_loaded(circuit, dict.fromkeys(circuit.choices["1"], 1)) is same
 
 
-@pytest.mark.parametrize("depth", range(1, STAGES + 2))
+@pytest.mark.parametrize("depth", [1, *(pytest.param(depth, marks=pytest.mark.soak) for depth in range(2, STAGES + 2))])
 def test_what_is_further_back_than_loads_are_followed_is_not_taken_for_the_same(depth):
     circuit = part(stage_1="other ? {2'b0, sum[3:0]} : sum")
     assert not same_when_loaded(circuit, dict.fromkeys(circuit.choices["1"], 1), depth=depth)

@@ -158,7 +158,9 @@ def test_a_bit_of_an_image_counts_where_it_is_read(prover, image, same):
     assert made.image("rom.hex", "1\n", "2\n") == {"proved": "", "why": "no memory has the image as a whole"}
 
 
-@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("name", [
+    name if name in ("a free word", "a word that waits") else pytest.param(name, marks=pytest.mark.soak)
+    for name in WORDS])
 def test_a_word_of_a_memory_counts_where_it_is_read_or_copied(prover_of_memories, name):
     made, planted = prover_of_memories
     answer = made.mutant(planted[list(WORDS).index(name)])
