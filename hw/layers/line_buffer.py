@@ -180,7 +180,9 @@ class LineBuffer(wiring.Component):
     """
 
     def __init__(self, shape: LineShape) -> None:
-        self._shape, self._ahead = shape, shape.cycles > 1
+        self._shape = shape
+        # A kernel that sees padding alone would start an image a cycle later.
+        self._ahead = shape.cycles > 1 and not shape.walk.window.sees_padding_alone
         super().__init__({
             "i": In(stream.Signature(shape.block)),
             "room": In(1), "starts": Out(1),
@@ -192,7 +194,8 @@ class LineBuffer(wiring.Component):
     def latency(self) -> int:
         """Cycles from the last block that an output pixel needs, out of the transform, to its first issue: it is
         written and counted, the pixel starts, and the register in front of the array. Pixels of several cycles leave
-        time for another register, between the comparisons of places and the start."""
+        time for another register, between the comparisons of places and the start, but for kernels that see padding
+        alone."""
         return 3 + self._ahead
 
     def elaborate(self, platform: Platform) -> Module:
