@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.formal.aig import FALSE, Aig
+from benchmarks.formal.aig import FALSE, TRUE, Aig
 from benchmarks.formal.check import abc
 from benchmarks.formal.netlist import Bit
 from benchmarks.formal.twin import MEMORY, Contents, Key, Machine, Twin, Watched
@@ -76,6 +76,8 @@ def _searched(machine: Machine, twin: Twin, apart: Iterable[Bit], seconds: float
     real = {machine.at[bit]: machine.at[machine.nexts[bit]] for bit in machine.control.union(apart)}
     real |= twin.follows
     bad = machine.aig.any(twin.differs.values())
+    if bad == TRUE:  # Whatever comes: there is no path to find.
+        return {key for key, literal in twin.differs.items() if literal == TRUE} or set(twin.differs)
     with tempfile.TemporaryDirectory(prefix="circulant-twin-") as temporary:
         folder = Path(temporary)
         variables, text = cone(machine.aig, bad, real, machine.begun)
