@@ -223,8 +223,8 @@ class LineBuffer(wiring.Component):
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
-        if self._ahead:  # A start moves on to another place, which is compared a cycle later.
-            m.d.sync += seen.eq(there & ~starts)
+        if self._ahead:  # A start moves on to another place. What was seen of the one before is not asked for any more.
+            m.d.sync += seen.eq(there)
         else:
             m.d.comb += seen.eq(there)
         last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
