@@ -133,14 +133,14 @@ class _Pixel(NamedTuple):
     Members:
         top, left: line and column of the image that the kernel begins with, negative in the padding.
         bases: address of each line of the kernel.
-        seen: all that the kernel sees has come.
+        ready: all that the kernel sees has come, and there is room for what comes of it.
         starts, row_ends, image_ends: it starts in this cycle, as the last one of a row, or of the image.
     """
 
     top: Signal
     left: Signal
     bases: list[Signal]
-    seen: Signal
+    ready: Signal
     starts: Signal
     row_ends: Signal
     image_ends: Signal
@@ -219,14 +219,14 @@ class LineBuffer(wiring.Component):
         bottom, right = top + window.kernel[0] - 1, left + window.kernel[1] - 1
         last_line, last_column = (Mux(place > size - 1, size - 1, place)
                                   for place, size in ((bottom, height), (right, width)))
-        seen, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
+        ready, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
-        if self._ahead:  # A start moves on to another place. What was seen of the one before is not asked for any more.
-            m.d.sync += seen.eq(there)
+        if self._ahead:  # A start moves on to another place. What was known of the one before is not asked for any more.
+            m.d.sync += ready.eq(there & self.room)
         else:
-            m.d.comb += seen.eq(there)
+            m.d.comb += ready.eq(there & self.room)
         last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
         places = [last_x.eq(x == across - 1), last_y.eq(y == down - 1)]
         if self._ahead:
@@ -247,7 +247,7 @@ class LineBuffer(wiring.Component):
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
 
         # Its groups, what they read, and the lines that are free behind them.
-        pixel = _Pixel(top=top, left=left, bases=bases, seen=seen, starts=starts, row_ends=row_ends,
+        pixel = _Pixel(top=top, left=left, bases=bases, ready=ready, starts=starts, row_ends=row_ends,
                        image_ends=image_ends)
         group, finishes = self._walk(m, pixel)
         self._read(m, group)
@@ -317,8 +317,8 @@ class LineBuffer(wiring.Component):
         m.d.comb += whole.eq(phase == shape.fold - 1)
 
         def start() -> None:
-            """Start the next pixel, once what it sees is there."""
-            with m.If(pixel.seen & self.room):
+            """Start the next pixel, once what it sees is there, and room for it."""
+            with m.If(pixel.ready):
                 m.d.comb += pixel.starts.eq(1)
                 m.next = "ISSUE"
 
