@@ -5,126 +5,21 @@ Each kernel position that the array takes in a cycle has a copy of the lines, so
 the blocks of a pixel that it takes in a cycle lie in banks. Nothing is stored around the image: what lies outside reads
 as zero.
 """
-from dataclasses import dataclass, replace
-from math import prod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.arith.fixed import constant_product
 from circulant.hw.array.issue import SPECTRA, issue_signature
-from circulant.hw.array.line_shape import LineShape, Walk
+from circulant.hw.array.line_shape import LineShape
 from circulant.hw.array.parts import Memory
-from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
-from circulant.hw.emit.target import Platform, instances
-from circulant.hw.stream.pipeline import block, delay
+from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import delay
 from circulant.hw.stream.storage import Ram
-from circulant.sim.golden.conv import Conv
 
-__all__ = ["LineBufferShape", "LineBuffer"]
-
-
-@dataclass(frozen=True, eq=False)
-class LineBufferShape:
-    """How a convolution meets its array.
-
-    Parameters:
-        layer: the golden layer.
-        positions, blocks: of the kernel and of a pixel, that the array takes in a cycle; their product is the columns
-            of the array.
-        rows, chains, fold: of the array.
-
-    Members:
-        pixels: that come and leave side by side.
-    """
-
-    layer: Conv
-    positions: int
-    blocks: int
-    rows: int
-    chains: int
-    fold: int = 1
-    pixels: ClassVar[int] = 1
-
-    @property
-    def row_columns(self) -> int:
-        """Columns of the array."""
-        return self.positions * self.blocks
-
-    @property
-    def multiplications(self) -> int:
-        """Real multiplications of an image."""
-        return prod(self.layer.output_grid) * self.layer.product.multiplications
-
-    @property
-    def array(self) -> ArrayShape:
-        return ArrayShape(self.rows, self.row_columns, self.chains, self.fold)
-
-    @property
-    def turns(self) -> tuple[int, int]:
-        """Groups of kernel positions, and of blocks, that make a sum."""
-        return -(-self.layer.window.positions // self.positions), -(-self.layer.blocks // self.blocks)
-
-    @property
-    def passes(self) -> int:
-        return -(-(self.layer.product.rows // self.layer.product.block_size) // self.rows)
-
-    @property
-    def cycles(self) -> int:
-        """Array cycles per output pixel."""
-        return self.passes * self.turns[0] * self.turns[1] * self.fold
-
-    @property
-    def lines(self) -> int:
-        """Lines that are kept: those that a row of outputs sees, and as many again for the next image to come in."""
-        window = self.layer.window
-        return 2 * window.kernel[0] + window.stride[0]
-
-    @property
-    def walk(self) -> Walk:
-        """The image that the kernel moves over."""
-        return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.layer.blocks)
-
-    @property
-    def block(self) -> data.StructLayout:
-        """Layout of a block that comes in."""
-        return block(self.layer.product.block_size, self.layer.product.input.width)
-
-    @property
-    def spectrum(self) -> data.ArrayLayout:
-        """Layout of a block's spectrum, as the lines hold it."""
-        return data.ArrayLayout(signed(self.layer.product.spectrum.width), self.layer.product.block_size)
-
-    def transform(self, m: Module, platform: Platform) -> ForwardFft:
-        """The way from blocks to spectra, added to the module."""
-        product = self.layer.product
-        (transform,) = instances(
-            m, platform, "fft", ForwardFft, 1,
-            shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
-            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
-        return transform
-
-    @property
-    def program(self) -> Program:
-        """Pass after pass, the columns of the matrix in the order in which the lines give them."""
-        layer, (outer, inner) = self.layer, self.turns
-        p, _, k = layer.product.weights.shape
-        weights = np.zeros((p, outer * self.positions, inner * self.blocks, k), np.int64)
-        weights[:, :layer.window.positions, :layer.blocks] = layer.product.weights.reshape(
-            p, layer.window.positions, layer.blocks, k)
-        grouped = weights.reshape(p, outer, self.positions, inner, self.blocks, k).transpose(0, 1, 3, 2, 4, 5)
-        product = replace(layer.product, weights=np.ascontiguousarray(grouped.reshape(p, -1, k)))
-        columns = product.weights.shape[1]
-        program = Program(self.array, [Matrix((Part(product, 0, 0),), ("y",))], inputs=columns,
-                          order=[(0, row) for row in range(0, p, self.rows)], spacing=(columns, columns, columns))
-        issues = [(issue.number, issue.group) for issue in program.commands[0]]
-        assert issues == [(n, group) for n in range(self.passes) for group in range(outer * inner)]
-        assert all(each.slot == 0 for each in program.passes)
-        return program
+__all__ = ["LineBuffer"]
 
 
 class _Pixel(NamedTuple):
@@ -223,7 +118,7 @@ class LineBuffer(wiring.Component):
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
-        if self._ahead:  # A start moves on to another place. What was known of the one before is not asked for any more.
+        if self._ahead:  # A start moves on to another place. What was known of the one before is asked no more.
             m.d.sync += ready.eq(there & self.room)
         else:
             m.d.comb += ready.eq(there & self.room)
