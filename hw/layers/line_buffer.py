@@ -111,9 +111,7 @@ class LineBuffer(wiring.Component):
         # Whether what it sees has come: whole lines of this image, and the pixels of the one behind them.
         done, column = self._writer(m, platform, line, depth, freed)
         come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
-        bottom, right = top + window.kernel[0] - 1, left + window.kernel[1] - 1
-        last_line, last_column = (Mux(place > size - 1, size - 1, place)
-                                  for place, size in ((bottom, height), (right, width)))
+        last_line, last_column = self._last()
         ready, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
@@ -133,12 +131,15 @@ class LineBuffer(wiring.Component):
 
         # The move to the next pixel: within a row, to the next row, to the next image.
         with m.If(starts):
-            m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1])]
+            m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1]),
+                         last_column.eq(self._within(left + window.stride[1] + window.kernel[1] - 1, width))]
         with m.If(row_ends):
-            m.d.sync += [x.eq(0), left.eq(-window.padding[1]), y.eq(y + 1), top.eq(top + window.stride[0])]
+            m.d.sync += [x.eq(0), left.eq(left.init), last_column.eq(last_column.init), y.eq(y + 1),
+                         top.eq(top + window.stride[0]),
+                         last_line.eq(self._within(top + window.stride[0] + window.kernel[0] - 1, height))]
             self._advance(m, bases, window.stride[0] % shape.lines * line, depth)
         with m.If(image_ends):
-            m.d.sync += [y.eq(0), top.eq(-window.padding[0])]
+            m.d.sync += [y.eq(0), top.eq(top.init), last_line.eq(last_line.init)]
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
 
         # Its groups, what they read, and the lines that are free behind them.
@@ -155,6 +156,19 @@ class LineBuffer(wiring.Component):
         shape = self._shape
         return Memory(shape.positions * shape.blocks, shape.spectrum.size,
                       shape.walk.grid[1] * shape.turns[1] * shape.lines)
+
+    def _last(self) -> list[Signal]:
+        """Registers for the last line and the last column of the image that the kernel sees, as an image begins."""
+        walk, window = self._shape.walk, self._shape.walk.window
+        first = [min(kernel - 1 - padding, size - 1) for kernel, padding, size in zip(
+            window.kernel, window.padding, walk.grid, strict=True)]
+        return [Signal(range(min(0, place), max(2, size)), name=name, init=place) for name, place, size in zip(
+            ("last_line", "last_column"), first, walk.grid, strict=True)]
+
+    @staticmethod
+    def _within(place: Value, size: int) -> Value:
+        """A place of the kernel's last line or column, or the last one of the image before it."""
+        return Mux(place > size - 1, size - 1, place)
 
     @staticmethod
     def _advance(m: Module, places: list[Signal], step: int, depth: int) -> None:
