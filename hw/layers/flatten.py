@@ -20,12 +20,13 @@ from circulant.sim.golden.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
 
-DEPTH = 7
-"""Blocks that the queue behind it holds."""
-
 STAGES = 5
 """Cycles from a place that is asked for to its value: the list of places, an address, the memory, a register behind it,
 the choice."""
+
+DEPTH = STAGES + 3
+"""Blocks that the queue behind it holds: the two that it has while a block comes and one goes in each cycle, and all
+that are on their way to it."""
 
 
 def in_order(layer: Flatten) -> bool:

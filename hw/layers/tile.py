@@ -245,7 +245,7 @@ class Tiler(wiring.Component):
         flushes = Signal()  # The last tiles of a line wait for nothing behind it.
         m.d.comb += flushes.eq((column == 0) & Cat(live[centre:]).any())
         m.d.comb += [
-            moves.eq((~made | self.o.ready) & (self.i.valid | flushes)), self.i.ready.eq(moves),
+            self.i.ready.eq(~made | self.o.ready), moves.eq(self.i.ready & (self.i.valid | flushes)),
             self.o.valid.eq(made), self.o.payload.eq(spectrum),
         ]
         with m.If(moves & self.i.valid):
