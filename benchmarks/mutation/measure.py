@@ -1,10 +1,10 @@
 """Mutants planted and caught, design by design; survivors proved equivalent, or listed with what is known of them."""
 import hashlib
-import inspect
+import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
@@ -14,9 +14,10 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+import benchmarks
 from benchmarks.designs import DESIGNS as SHAPES
 from benchmarks.designs import Shape, network
-from benchmarks.mutation.extreme import extreme
+from benchmarks.mutation.extreme import aligned, broken_lines, extreme
 from benchmarks.mutation.mutants import Mutant, mutants, schemata
 from benchmarks.mutation.play import Checker, Images
 from benchmarks.mutation.prover import Prover, available
@@ -27,11 +28,14 @@ from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.exercise import exercise
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.serial import activations
 from circulant.sim.vectors import Vectors
 
 __all__ = ["DESIGNS", "measure", "of_design"]
 
 T = TypeVar("T")
+
+COMMENTS = re.compile(r"  //[^\n]*|\(\* src[^*]*\*\)")
 
 DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 """Designs that are measured: a GRU, an LSTM with projection, a CNN, and one with a configuration port."""
@@ -39,8 +43,12 @@ DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 MEMORY = 0.06
 """Share of the mutants that are bits of memory images."""
 
-OTHERS = 4
-"""Networks of extreme weights that have the same Verilog, see `benchmarks.mutation.extreme`."""
+OTHERS = ((extreme, 4, False), (broken_lines, 6, False), (extreme, 2, True))
+"""Other networks that have the same Verilog, see `benchmarks.mutation.extreme`: how they are drawn, how many, and
+whether their samples are `aligned` with the transform."""
+
+STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py")
+"""What says how a mutant is played: one that survived is played again where this has changed."""
 
 EXCHANGED = 4
 """Sequences that are played between exchanges of networks and states."""
@@ -112,14 +120,15 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         planted = mutants(subject.verilog, count - in_memory, seed)
         flipped = [Flipped.drawn(subject.manifest, rng) for _ in range(in_memory)]
         text = schemata(subject.verilog, planted, subject.manifest.top)
-        record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None)
+        record, stimuli = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None), _stimuli()
         with closing(_Lazy(partial(subject.checker, text))) as lazy:
             places: list[tuple[Mutant | Flipped, int, Images]] = [
                 *((each, each.number, {}) for each in planted),
                 *((each, 0, {each.name: each.text}) for each in flipped)]
             verdicts = []
             for n, (each, number, images) in enumerate(places, 1):
-                verdicts.append(record.get(f"{n}: {each}", partial(lazy.verdict, number, images)))
+                verdicts.append(record.get(f"{n}: {each}", partial(lazy.verdict, number, images, stimuli),
+                                           lambda found: found["caught"] or found.get("stimuli") == stimuli))
                 if not verdicts[-1]["caught"]:
                     note(f"survived: {each}; its value {'differs' if verdicts[-1]['infected'] else 'never differs'}")
         by = Counter(each["caught"] for each in verdicts if each["caught"])
@@ -147,8 +156,8 @@ class Subject:
         self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
 
     def hash(self, text: str) -> str:
-        """The hash of the Verilog with mutants, of the images, and of how other weights are drawn."""
-        whole = hashlib.sha256(text.encode() + f"{OTHERS}".encode() + Path(inspect.getfile(extreme)).read_bytes())
+        """The hash of the Verilog with mutants, without comments and where it comes from, and of the images."""
+        whole = hashlib.sha256(COMMENTS.sub("", text).encode())
         for path in self.manifest.images:
             whole.update(path.read_bytes())
         return whole.hexdigest()[:16]
@@ -161,7 +170,7 @@ class Subject:
                 *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
         vectors = made.vectors(rng.normal(0, 0.5, size))
         return Checker(self.manifest, text, vectors, self._drawn(made),
-                       others=[self._other(n) for n in range(OTHERS)],
+                       others=list(self._others()),
                        session=self._session if self.manifest.configuration else None)
 
     def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
@@ -192,17 +201,25 @@ class Subject:
         return (Session.of(self.manifest, self._made, other, writes(self._design, other), patience=patience),
                 drawn.inputs[:EXCHANGED])
 
-    def _other(self, n: int) -> tuple[Manifest, Vectors]:
-        """The design of a network of extreme weights, and samples.
+    def _others(self) -> Iterator[tuple[Manifest, Vectors]]:
+        """The designs of `OTHERS` that this network can be, and samples.
 
         Raises:
-            AssertionError: when its Verilog is another one.
+            AssertionError: when the Verilog of one is another one.
         """
-        other = extreme(self._made, n)
-        folder = generate(other, **self._shape.options, objective="throughput").write(self._folder / f"other_{n}")
-        manifest = Manifest.load(folder)
-        assert self.verilog == "".join(path.read_text() for path in manifest.verilog), "weights are in images alone"
-        return manifest, self._drawn(other)
+        for draw, count, waves in OTHERS:
+            if draw is broken_lines and not any(activations(layer) for layer in self._made.layers):
+                continue
+            for n in range(count):
+                other = draw(self._made, n)
+                inputs = aligned(other, DRAWN, STEPS, n) if waves else None
+                if waves and inputs is None:
+                    continue
+                folder = Path(tempfile.mkdtemp(prefix="other-", dir=self._folder))
+                manifest = Manifest.load(generate(other, **self._shape.options, objective="throughput").write(folder))
+                assert self.verilog == "".join(path.read_text() for path in manifest.verilog), "only images may differ"
+                yield manifest, self._drawn(other) if inputs is None else Vectors(
+                    inputs, other.run_integers(inputs), other.hash)
 
 
 class _Once(Generic[T]):
@@ -219,12 +236,20 @@ class _Once(Generic[T]):
 class _Lazy(_Once[Checker]):
     """A checker of that kind."""
 
-    def verdict(self, number: int, images: Images) -> dict[str, Any]:
-        return asdict(self.made.verdict(number, images))
+    def verdict(self, number: int, images: Images, stimuli: str) -> dict[str, Any]:
+        return asdict(self.made.verdict(number, images)) | {"stimuli": stimuli}
 
     def close(self) -> None:
         if "made" in vars(self):
             self.made.close()
+
+
+def _stimuli() -> str:
+    """The hash of the files of `STIMULI`, and of how many networks there are."""
+    root, whole = Path(benchmarks.__file__).parent.parent, hashlib.sha256(f"{[each[1:] for each in OTHERS]}".encode())
+    for path in sorted(each for name in STIMULI for each in (root / name, *(root / name).glob("*.py"))):
+        whole.update(path.read_bytes() if path.is_file() else b"")
+    return whole.hexdigest()[:16]
 
 
 def _kind(each: Mutant | Flipped) -> str:

@@ -29,9 +29,10 @@ class Record:
     def __len__(self) -> int:
         return len(self._found)
 
-    def get(self, name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of that name; where there is none yet, the one that ``find`` gives."""
-        if name not in self._found:
+    def get(self, name: str, find: Callable[[], dict[str, Any]],
+            holds: Callable[[dict[str, Any]], bool] = lambda found: True) -> dict[str, Any]:
+        """The result of that name; where there is none yet, or none that ``holds``, the one that ``find`` gives."""
+        if name not in self._found or not holds(self._found[name]):
             self._found[name] = find()
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
