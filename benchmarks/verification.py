@@ -6,6 +6,7 @@ from typing import Any
 from benchmarks import fuzz, mutation, networks, soak
 from benchmarks.formal import shapes
 from benchmarks.formal.check import prove
+from benchmarks.resume import PROOFS, Record
 
 __all__ = ["measure", "proofs"]
 
@@ -16,20 +17,21 @@ def proofs(note: Callable[[str], None] = lambda text: None, *, seconds: float = 
     by a program of our own, which visits each state.
 
     Parameters:
-        seconds: of ABC for a shape.
+        seconds: of ABC for a shape. What it found is kept in `PROOFS`, so that a run that is interrupted goes on.
 
     Raises:
         AssertionError: when a property breaks.
     """
     explore = import_module("tests.hw.prove").explore  # The units under proof are those of the tests.
-    found = shapes.proofs(shapes.recorded(), seconds=seconds, note=note)
+    record = Record(PROOFS)
+    found = shapes.proofs(shapes.recorded(), seconds=seconds, record=record, note=note)
     for name, make in import_module("tests.hw.test_stream_proofs").UNITS.items():
         proof = explore(make())
         assert proof.broken is None, f"{name}: {proof.broken}"
         found[name] = "induction"
         note(f"{name}: each of {proof.states:,} states")
     for name, make in import_module("tests.hw.test_bidirectional_proofs").UNITS.items():
-        proved = prove(make(), seconds=seconds)
+        proved = prove(make(), seconds=seconds, record=record)
         assert proved.broken is None, f"{name}: {proved.broken}"
         found[name] = proved.depth
         note(f"{name}: {proved.depth}")

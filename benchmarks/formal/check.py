@@ -3,10 +3,11 @@
 A component says itself what has to hold: each output ``ok_…`` is 1 in every cycle up to which all its outputs
 ``assume_…`` have been 1. Its inputs are free in each cycle, but for its reset, which is low.
 """
+import hashlib
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from amaranth.lib import wiring
 from benchmarks.formal.aig import FALSE, Aig
 from benchmarks.formal.machine import machine
 from benchmarks.formal.netlist import netlist
+from benchmarks.resume import Record
 
 FIRST = 8
 """Cycles within which most faults show, and `QUICK` seconds in which they are looked for."""
@@ -53,19 +55,31 @@ def abc(commands: str, folder: Path, seconds: float) -> str:
     return done.stdout
 
 
-def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40) -> Proof:
+def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40, record: Record | None = None
+          ) -> Proof:
     """Prove all properties of a component at once; where that takes too long, for so many cycles.
+
+    Parameters:
+        record: of earlier proofs, by the hash of the circuit and these numbers; what it has is not proved again.
 
     Raises:
         RuntimeError: when there is nothing to prove, or not even a single cycle is.
     """
-    circuit = netlist(rtlil.convert(component, name="top", emit_src=False), "top", language="rtlil")
+    text = rtlil.convert(component, name="top", emit_src=False)
+    key = hashlib.sha256(f"{seconds:g} {cycles} {text}".encode()).hexdigest()
+    return Proof(**(record or Record(None)).get(key, lambda: asdict(_proved(text, type(component).__name__, seconds,
+                                                                             cycles))))
+
+
+def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:
+    """The same of a circuit as RTLIL."""
+    circuit = netlist(text, "top", language="rtlil")
     aig = Aig()
     outputs = machine(aig, circuit, lambda name, width: [FALSE] * width if name in ("clk", "rst") else [
         aig.input() for _ in range(width)])
     wanted = {name: bits[0] for name, bits in outputs.items() if name.startswith("ok_")}
     if not wanted:
-        raise RuntimeError(f"{type(component).__name__} must have outputs ok_…, and has none")
+        raise RuntimeError(f"{name} must have outputs ok_…, and has none")
     broken = aig.latch()  # An assumption was broken before.
     allowed = aig.all([broken ^ 1, *(bits[0] for name, bits in outputs.items() if name.startswith("assume_"))])
     aig.follow(broken, allowed ^ 1)

@@ -15,6 +15,7 @@ from circulant.sim.arith import fft
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
 from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.network import Network
 from circulant.sim.golden.serial import activations
 from circulant.sim.refusal import Refusal
@@ -46,9 +47,16 @@ def broken_lines(network: Network, seed: int = 0) -> Network:
     signs that one frequency has, so that the spectrum of the state is at its limits as well.
     """
     rng = np.random.default_rng(seed)
-    return replace(network, layers=tuple(
-        _replaced(layer, partial(_constant, list(activations(layer).values()), rng), partial(_drawn, rng))
-        if activations(layer) else layer for layer in network.layers))
+    layers = []
+    for layer in network.layers:
+        tables = list(activations(layer).values())
+        changed = _replaced(layer, partial(_constant, tables, rng), partial(_drawn, rng)) if tables else layer
+        if isinstance(changed, Gru) and changed.candidate_recurrent is not None and seed % 2:
+            nothing = changed.candidate_recurrent  # Else r times its bias would be added to what the tanh gets.
+            changed = replace(changed, candidate_recurrent=replace(
+                nothing, weights=0 * nothing.weights, bias=0 * nothing.bias))
+        layers.append(changed)
+    return replace(network, layers=tuple(layers))
 
 
 def _drawn(rng: np.random.Generator, table: Pwl) -> Pwl:

@@ -52,8 +52,8 @@ class Prover:
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
         """How a mutant was proved, or why it was not."""
-        why = ""
-        for n, part in enumerate(self._parts(mutant.statement.module)):
+        why, parts = "", list(self._parts(mutant.statement.module))
+        for part in parts:
             circuit, whole = self._circuit(part), part == self._manifest.top
             chosen = circuit.choices.get(str(mutant.number))
             if chosen is None:
@@ -65,9 +65,10 @@ class Prover:
                 return {"proved": "the circuit is the same" if whole else
                         f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
             why = answer.why
-            if n < LOADED and not whole and same_when_loaded(
-                    circuit := self._gates(part), dict.fromkeys(circuit.choices.get(str(mutant.number), ()), TRUE),
-                    seconds=SECONDS):
+        for part in parts[:-1][:LOADED]:
+            circuit = self._gates(part)
+            chosen = circuit.choices.get(str(mutant.number), ())
+            if same_when_loaded(circuit, dict.fromkeys(chosen, TRUE), seconds=SECONDS):
                 return {"proved": f"the same for all that registers can be loaded with, {part}"}
         if equivalence.available() and equivalence.equivalent(self._verilog, mutant):
             return {"proved": "the module is the same"}
