@@ -30,7 +30,8 @@ __all__ = ["Proof", "abc", "available", "prove"]
 @dataclass(frozen=True)
 class Proof:
     """Parameters:
-        depth: "induction" for all states that can be reached, else so many cycles from the start.
+        depth: "induction" for all states that can be reached, else so many cycles from the start; 0 where the time was
+            too short for any.
         broken: name of a property that breaks within so many cycles; None where none does.
     """
 
@@ -63,7 +64,7 @@ def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 4
         record: of earlier proofs, by the hash of the circuit and these numbers; what it has is not proved again.
 
     Raises:
-        RuntimeError: when there is nothing to prove, or not even a single cycle is.
+        RuntimeError: when there is nothing to prove.
     """
     text = rtlil.convert(component, name="top", emit_src=False)
     key = hashlib.sha256(f"{seconds:g} {cycles} {text}".encode()).hexdigest()
@@ -87,7 +88,8 @@ def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:
     with tempfile.TemporaryDirectory(prefix="circulant-proof-") as temporary:
         folder = Path(temporary)
         aig.write(folder / "all.aig", [aig.any(bad.values())])
-        if "was asserted" in abc(f"read all.aig; bmc3 -F {FIRST} -T {QUICK}", folder, 2 * seconds):
+        first = abc(f"read all.aig; bmc3 -v -F {FIRST} -T {QUICK}", folder, 2 * seconds)
+        if "was asserted" in first:
             for name, literal in bad.items():
                 aig.write(folder / "one.aig", [literal])
                 said = abc(f"read one.aig; bmc3 -F {FIRST} -T {QUICK}", folder, 2 * seconds)
@@ -100,8 +102,6 @@ def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:
         said = abc(f"read all.aig; bmc3 -v -F {cycles} -T {seconds:.0f}", folder, 2 * seconds)
     if found := re.search(r"asserted in frame (\d+)", said):
         return Proof(int(found[1]), "any")
-    reached = [int(number) for number in re.findall(r"(?:No output asserted in|frame) +(\d+)", said)]
-    if not reached:
-        raise RuntimeError(f"ABC must say how far it came: {said[-500:]}")
-    return Proof(max(reached))
+    reached = re.findall(r"(?:No output asserted in|frame) +(\d+)", first + said)
+    return Proof(max(map(int, reached), default=0))
 

@@ -49,7 +49,8 @@ def measure(names: tuple[str, ...], *, count: int, seed: int = 0, prove: bool = 
         found[name] = of_design(made, SHAPES[name], count=count, seed=seed, prove=prove, offered=offered,
                                 note=note, folder=MUTANTS)
     table = {name: f"{row['planted']} planted, {row['caught']} caught, {row['equivalent']} proved equivalent, "
-                   f"{len(row['survivors'])} others; {row['seconds']:.0f} s" for name, row in found.items()}
+                   f"{len(row['survivors'])} others; {row['offered']} caught ones offered to the prover, "
+                   f"{len(row['offered_and_proved'])} proved; {row['seconds']:.0f} s" for name, row in found.items()}
     return {"benchmark": "mutation", "table": table, "designs": found}
 
 

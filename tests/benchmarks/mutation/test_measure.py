@@ -3,15 +3,18 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from benchmarks import mutation
+from benchmarks.commands import main
 from benchmarks.designs import Shape
 from benchmarks.mutation.extreme import aligned, broken_lines, extreme
 from benchmarks.mutation.measure import of_design
 from benchmarks.resume import Record
 from circulant.hw import generate
-from circulant.sim.quantize.quantize import quantize
 from circulant.sim.error.ranges import worst_cases
 from circulant.sim.exercise.points import reached
+from circulant.sim.quantize.quantize import quantize
 from tests.sim import samples
 
 
@@ -94,3 +97,14 @@ def test_aligned_samples_reach_both_limits_of_each_value_of_the_spectrum():
     assert (np.abs(spectra).max(axis=1) > np.abs(drawn).max(axis=1)).all()
     vectors = samples.model(sequence=False)
     assert aligned(quantize(vectors, samples.data(vectors)), 2, 2) is None
+
+
+@pytest.mark.parametrize("proved", [[], ["operator in top, y: …a + b… is …a - b…"]])
+def test_a_caught_mutant_that_is_proved_ends_the_command(monkeypatch, proved):
+    def measure(names, *, offered, **options):
+        return {"table": {}, "designs": {name: {"offered": offered, "offered_and_proved": proved} for name in names}}
+
+    monkeypatch.setattr(mutation, "measure", measure)
+    result = CliRunner().invoke(main, ["mutation", "--design", "digits-gru", "--offered", "10", "--json", "-"])
+    assert result.exit_code == bool(proved)
+    assert json.loads(result.stdout)["designs"]["digits-gru"]["offered"] == 10

@@ -70,12 +70,14 @@ def test_a_planted_fault_is_located(gru, tmp_path, module, old, new, unit, tenso
 @pytest.mark.soak
 @pytest.mark.parametrize(("module", "old", "new", "run", "layer"), [
     ("gru_queue", r"if \(signature__en\) storage", "if (1'b1) storage",
-     Run("full", (0, 1, 2) * 20, full=400), "linear"),
+     Run("full", tuple(range(20)) * 2, full=400), "linear"),
     ("gru_pointwise", r"(\w*valid\w*) <= rst \? 1'b0 : ", r"\1 <= ",
      Run("resets", (2,) * 148, moments=tuple((n, 1) for n in range(2, 150))), "gru")], ids=["full", "resets"])
 def test_a_fault_that_only_our_own_program_shows_is_located(gru, tmp_path, module, old, new, run, layer):
     """Of a queue that writes while it is full, and of a reset that comes while a word is under way."""
-    network, manifest, played = gru
+    network, manifest, _ = gru
+    vectors = network.vectors(samples.data(samples.model()))
+    played = Played.of(vectors.inputs, vectors.outputs[:, None])
     faulty, tools = broken(manifest, tmp_path, module, old, new), find()
     job = job_of(faulty, (run,), played, None)
     outcome = drive(faulty, tools, build(faulty, tools).folder, job, lambda stage, done, total: None)
