@@ -27,7 +27,8 @@ def _fuzz(path: str | None, **options: Any) -> None:
               show_default=True, help="May be repeated.")
 @click.option("--count", default=300, show_default=True, help="Mutants of each design.")
 @click.option("--seed", default=0, show_default=True, help="Of their choice.")
-@click.option("--prove/--no-prove", default=True, show_default=True, help="Prove survivors equivalent.")
+@click.option("--prove/--no-prove", default=True, show_default=True,
+              help="Try proofs about survivors; kept ones count anyway.")
 @click.option("--offered", default=0, show_default=True, help="Mutants that were caught, and must not be proved.")
 @as_json
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:

@@ -37,7 +37,7 @@ def measure(names: tuple[str, ...], *, count: int, seed: int = 0, prove: bool = 
 
     Parameters:
         count: mutants of each design.
-        prove: whether survivors are to be proved equivalent.
+        prove: whether survivors are to be proved equivalent; if not, the proofs that are kept count.
         offered: mutants of each design that were caught and are given to the prover all the same, which checks it: to
             prove one of them is a fault.
         note: told each survivor.
@@ -85,9 +85,9 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         by = Counter(each["caught"] for each in verdicts if each["caught"])
         rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
         left = [(each, verdict["infected"]) for each, verdict in rows if not verdict["caught"]]
-        proofs = subject.proofs([each for each, _ in left], planted, folder, note) if prove and available() else {}
+        proofs = subject.proofs([each for each, _ in left], planted, folder, note, tried=prove and available())
         found = [each for each, verdict in rows if verdict["caught"]]
-        some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]]
+        some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
         wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
     how = Counter(each["proved"].split(",")[0] for each in proofs.values() if each["proved"])
     survivors = [{"mutant": str(each), "reason": proofs.get(str(each), {}).get("why", ""),

@@ -42,6 +42,8 @@ EXCHANGED = 4
 SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
 """Sequences of data, their steps, images of data, and drawn sequences; of images as many are drawn as there are."""
 
+UNTRIED = {"proved": "", "why": "no proof was tried"}
+
 COMMENTS = re.compile(r"  //[^\n]*|\(\* src[^*]*\*\)")
 
 
@@ -100,11 +102,12 @@ class Subject:
                        session=self._session if self.manifest.configuration else None)
 
     def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
-               note: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+               note: Callable[[str], None], *, tried: bool = True) -> dict[str, dict[str, Any]]:
         """How each mutant was proved equivalent, or why not.
 
         Parameters:
             folder: of a record of these.
+            tried: whether a proof is tried that the record does not have.
         """
         key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
         record = Record(folder / f"{key}-proofs.jsonl" if folder else None)
@@ -112,7 +115,7 @@ class Subject:
         images = {path.name: path.read_text() for path in self.manifest.images}
         found = {}
         for each in left:
-            found[str(each)] = record.get(str(each), partial(
+            found[str(each)] = record[str(each)] or UNTRIED if not tried else record.get(str(each), partial(
                 lambda each: prover().mutant(each) if isinstance(each, Mutant)
                 else prover().image(each.name, images[each.name], each.text), each))
             note(f"{found[str(each)]['proved'] or 'not proved'}: {each}")

@@ -57,7 +57,8 @@ endmodule
 
 @pytest.mark.parametrize(("old", "new", "proved"), [
     ("4'd0", "4'd0", (True, True)), ("turn == 3'd4", "turn == 3'd5", (False, True)),
-    ("count != 3'd6", "count != 3'd5", (True, False))], ids=["right", "a place too many", "enabled too late"])
+    pytest.param("count != 3'd6", "count != 3'd5", (True, False), marks=pytest.mark.soak)],
+    ids=["right", "a place too many", "enabled too late"])
 def test_an_address_is_proved_in_its_module_or_by_what_is_around_it(tmp_path, old, new, proved):
     (tmp_path / "top.v").write_text(VERILOG.replace(old, new))
     found = written(SimpleNamespace(verilog=(tmp_path / "top.v",), images=(), top="top", reset="rst"), seconds=5)
