@@ -69,7 +69,8 @@ class Sharing:
     @property
     def limit(self) -> str:
         """The limit of these layers, in words."""
-        return f"sharing: one array serves {len(self.layers)} layers in turn"
+        estimate = ", and the cycles planned for both directions are an estimate" if self.pairs else ""
+        return f"sharing: one array serves {len(self.layers)} layers in turn{estimate}"
 
     @cached_property
     def programs(self) -> list[Program]:
