@@ -99,8 +99,9 @@ class Sequencer(wiring.Component):
         m.submodules.rom = rom = Rom(**image._asdict())
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
-        word, behind = Signal(self._word), Signal(self._word)
-        ahead = Signal(range(max(2, len(words)))) if program.adjacent else Signal.like(issue.weight)
+        word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
+        if program.adjacent:  # Several words have the same weights.
+            ahead = Signal(range(max(2, len(words))))
 
         # The command at work, the drain, and what happens in this cycle.
         active, clear, base, leads = Signal(), Signal(), Signal.like(self.address), Signal()
@@ -115,7 +116,8 @@ class Sequencer(wiring.Component):
         starts = [program.start(n) for n in range(len(program.sequences))]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
         begins = Array([Const(place + program.place.cycles, issue.weight.shape()) for place in places[0][:SECOND + 1]])
-        thirds, fourths = (Array([Const(place, ahead.shape()) for place in places[n]]) for n in (2, 3))
+        form = ahead.shape()
+        thirds, fourths = (Array([Const(place, form) for place in places[n]]) for n in (2, 3))
         shared = program.whole is not program
         granted = self.grant if shared else Const(1)
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
