@@ -66,10 +66,9 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
             ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
             alone = max(busy if group.streams > 1 else way + max(late, busy)
                         for (way, busy), (_, late) in zip(ways, issues, strict=True))
+            latency = sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
             yield Candidate(shape, elements, shape.multipliers(k) + element * elements,
-                            max(sum(whole for whole, _ in issues), alone),
-                            sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True)),
-                            adjacent)
+                            max(sum(whole for whole, _ in issues), alone), latency, adjacent=adjacent)
 
 
 def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, bool]]:
