@@ -2,7 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from circulant.hw.array.plans import PORTS, require_packing, require_pairs, with_ports
+from circulant.hw.array.plans import PORTS, require_packing, require_pairs, sharings, with_ports
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
@@ -186,11 +186,13 @@ def _dsp_blocks(counted: Inventory, packing: str) -> Json:
 
 
 def _alternative(network: Network, each: Alternative, *, max_steps: int, reloadable: bool) -> Json:
-    """The cost of an alternative, by the exact model; its memories are counted as its units state them."""
+    """The cost of an alternative, by the exact model, except that the cycles of both directions on one array are marked
+    as an ``estimate``; its memories are counted as its units state them."""
     made = parts(network, each.plans, max_steps=max_steps, reloadable=reloadable)
     return {"engines": each.engines, "cycles": each.period,
             "latency": latency(network, each.plans, max_steps=max_steps), "multipliers": each.multipliers,
-            "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason}
+            "memory_bits": sum(memory.bits for memory in made.memories), "reason": each.reason,
+            **({"estimate": True} if any(sharing.pairs for sharing in sharings(each.plans)) else {})}
 
 
 def _manifest(network: Network, plans: list[Plan], top: Top, counted: Inventory,

@@ -81,8 +81,9 @@ def engines(hardware: Mapping[str, Any]) -> list[str]:
     for each in hardware.get("alternatives") or []:
         latency = "" if each["latency"] is None else f", latency {each['latency']:,}"
         why = f", as {each['reason']}" if each.get("reason") else ""
-        said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {round(each['cycles'], 2):,} cycles a step"
-                    f"{latency}, {each['multipliers']:,} multipliers, {each['memory_bits']:,} memory bits{why}")
+        cycles = f"{'about ' if each.get('estimate') else ''}{round(each['cycles'], 2):,}"
+        said.append(f"{'or ' if said else 'chosen: '}{each['engines']}: {cycles} cycles a step{latency}, "
+                    f"{each['multipliers']:,} multipliers, {each['memory_bits']:,} memory bits{why}")
     return said
 
 

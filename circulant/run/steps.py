@@ -20,7 +20,7 @@ from circulant.run.outcomes import outcome
 from circulant.run.preparation import baseline, inspected, require_one_size
 from circulant.run.quantization import Golden, float_model, golden
 from circulant.run.run_folder import CHECKPOINT, STEPS, Run, record, require, sha256
-from circulant.run.sizing import budget, options
+from circulant.run.sizing import budget, levels, options
 from circulant.run.untrained import path_costs
 from circulant.sim.error.ranges import analyse
 from circulant.sim.exercise.choose import STEPS as DRAWN_STEPS
@@ -70,11 +70,12 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
     Parameters:
         resume: whether to go on from the checkpoint, or else to take what a finished training left; None goes on where
             there is one of this very training.
-        exports: whether the golden model must have a layer for everything, as for the steps that follow.
+        exports: whether the golden model must have a layer for everything and the device time for the clock, as for
+            the steps that follow.
 
     Raises:
         Refusal: as `inspect`, before any work starts, when a part of the network is refused or has no golden layer
-            although ``exports``; as `circulant.training.loop.train`.
+            although ``exports``, or the clock, as `circulant.run.sizing.levels`; as `circulant.training.loop.train`.
         KeyboardInterrupt: saying how to go on.
     """
     with extras("circulant train", *TRAINING):
@@ -82,6 +83,8 @@ def train(run: Run, show: Show = silent, *, resume: bool | None = False, exports
 
     if resume and (ended := finished(run)) is not None:
         return ended if leads() else {}
+    if exports:
+        levels(run.experiment)
     if leads():
         run.require_writable()
     start, worked, tables = time.perf_counter(), time.process_time(), run.experiment.tables()

@@ -24,8 +24,8 @@ class BankShape:
         aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
             is all that there is.
         levels: of logic between two registers.
-        early: whether the program is, see `circulant.hw.array.program.Program`: the recurrent vector begins with a
-            group of columns, and blocks of the input count one by one.
+        early, adjacent: whether the program is, see `circulant.hw.array.program.Program`: blocks of the input count one
+            by one, and unless it is adjacent the recurrent vector begins with a group of columns.
     """
 
     columns: int
@@ -36,6 +36,7 @@ class BankShape:
     aside: int = 1
     levels: int = LEVELS
     early: bool = False
+    adjacent: bool = False
 
     def __post_init__(self) -> None:
         if self.aside > 1 and (self.h is not None or self.columns % self.aside or self.x_blocks % self.aside):
@@ -58,7 +59,8 @@ class BankShape:
     @property
     def head(self) -> int:
         """Columns before the recurrent vector."""
-        return -(-self.x_blocks // self.columns) * self.columns if self.early else self.x_blocks
+        whole = self.early and not self.adjacent
+        return -(-self.x_blocks // self.columns) * self.columns if whole else self.x_blocks
 
     @property
     def h_blocks(self) -> int:

@@ -98,6 +98,11 @@ class Engine(wiring.Component):
 
         # What each of them knows of the others: vectors that have come, columns to read, readings that end.
         ends = {command: sequencer.done & (sequencer.command == command) for command in range(3)}
+        input_ends, zero = ends[MAIN if program.commands[MAIN] and not program.early else AHEAD], (
+            sequencer.zero & (sequencer.command == MAIN))
+        if program.adjacent:  # The command that follows reads both vectors.
+            input_ends, zero = sequencer.done & (sequencer.command != SECOND) & ~sequencer.leads, (
+                sequencer.zero & (sequencer.command != SECOND))
         m.d.comb += [
             dispatch.inputs.eq(banks.inputs), dispatch.last.eq(banks.last),
             dispatch.done.eq(sequencer.done), dispatch.command.eq(sequencer.command),
@@ -106,8 +111,7 @@ class Engine(wiring.Component):
             self.steps.eq(dispatch.steps),
             sequencer.have.eq(banks.have), sequencer.second.eq(dispatch.second),
             banks.address.eq(sequencer.address), banks.group.eq(sequencer.group),
-            banks.zero.eq(sequencer.zero & (sequencer.command == MAIN)),
-            banks.done_input.eq(ends[MAIN if program.commands[MAIN] and not program.early else AHEAD]),
+            banks.zero.eq(zero), banks.done_input.eq(input_ends),
             banks.done_h.eq(ends[MAIN] & ~sequencer.zero), banks.done_second.eq(ends[SECOND]),
             *(array.spectra[c][j].eq(banks.spectra[c][j]) for c in range(shape.columns) for j in range(shape.k)),
             array.second.eq(dispatch.second.bit_select(sequencer.command, 1)),

@@ -69,15 +69,16 @@ def _(layer: Gru) -> list[Matrix]:
 
 
 def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: tuple[int, int, int], *,
-                  early: bool = False) -> Program:
+                  early: bool = False, adjacent: bool = False) -> Program:
     """The passes of a layer, those of the same blocks side by side, and the completing one behind the others.
 
     Parameters:
         early: see `Program`.
+        adjacent: see `Program`; without effect where no group has columns of both vectors.
     """
     found = matrices(layer)
     if early:
-        return _early(layer, found, shape, spacing)
+        return _early(layer, found, shape, spacing, adjacent=adjacent and adjoins(layer, shape))
     order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)
              for index, matrix in enumerate(found) for row in range(0, matrix.rows, shape.rows)]
     inputs = -(-layer.inputs // found[0].product.block_size)
@@ -85,12 +86,12 @@ def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: 
 
 
 def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArrayShape,
-           spacing: tuple[int, int, int]) -> Program:
+           spacing: tuple[int, int, int], *, adjacent: bool) -> Program:
     """The program whose recurrent products may come first: its recurrent vector begins with a group of columns of its
     own, and a block is whole with those of its rows that have both an input's and a recurrent share, since they always
     come last."""
     inputs = -(-layer.inputs // found[0].product.block_size)
-    head = -(-inputs // shape.columns) * shape.columns
+    head = inputs if adjacent else -(-inputs // shape.columns) * shape.columns
     joint = [any(len(matrix.parts) > 1 for matrix in found if matrix.stage == stage) for stage in range(2)]
     made = [replace(matrix, completes=len(matrix.parts) > 1 or not joint[matrix.stage], parts=tuple(
         replace(part, column=head) if part.column else part for part in matrix.parts)) for matrix in found]
@@ -111,7 +112,20 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
 
     order = sorted(((index, row) for index, matrix in enumerate(made) for row in range(0, matrix.rows, shape.rows)),
                    key=lambda each: (*place(*each), each))
-    return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True)
+    return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True, adjacent=adjacent)
+
+
+def adjoins(layer: Layer, shape: ArrayShape) -> bool:
+    """Whether a recurrent vector that follows the input within a group of columns saves a group: not where gates are
+    side by side, nor where either command would have nothing to issue without the other vector."""
+    found = [] if mixes(layer, shape) else matrices(layer)
+    for matrix in found:
+        if len(matrix.parts) == 2 and not any(part.vector for part in matrix.parts):
+            x, h = (len(part.columns) for part in matrix.parts)
+            head = -(-x // shape.columns)
+            whole = -(-(x + h) // shape.columns)
+            return 1 < head < whole < head + -(-h // shape.columns)
+    return False
 
 
 def mixes(layer: Layer, shape: ArrayShape) -> bool:

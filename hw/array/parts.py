@@ -117,7 +117,7 @@ def engine_parts(program: Program, banks: BankShape, *, loadable: bool) -> Parts
         places = matrix.places(program.shape)
         found.memories.append(
             Memory(len(matrix.kinds) * places.banks, k * matrix.product.output.width, 2 * places.depth))
-    fixed = Parts([Memory(1, program_word(program).size, program.cycles, writable=False)])
+    fixed = Parts([Memory(1, program_word(program).size, sum(map(len, program.sequences)), writable=False)])
     return (found.loadable if loadable else found) + fixed
 
 

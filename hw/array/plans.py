@@ -56,6 +56,7 @@ class Sharing:
         streams: sequences that are interleaved. With several of them the programs are those of arrays of one's own:
             other streams fill the wait for a state, so that products with it need not come before the sample.
         pairs: numbers of the layers that are the forward direction of a bidirectional one; the backward one is behind.
+        adjacent: whether recurrent vectors follow the inputs within a group of columns, see `Program`.
     """
 
     layers: tuple[Simple, ...]
@@ -65,11 +66,13 @@ class Sharing:
     eager: bool = True
     streams: int = 1
     pairs: tuple[int, ...] = ()
+    adjacent: bool = False
 
     @property
     def limit(self) -> str:
         """The limit of these layers, in words."""
-        return f"sharing: one array serves {len(self.layers)} layers in turn"
+        estimate = ", and the cycles planned for both directions are an estimate" if self.pairs else ""
+        return f"sharing: one array serves {len(self.layers)} layers in turn{estimate}"
 
     @cached_property
     def programs(self) -> list[Program]:
@@ -78,7 +81,8 @@ class Sharing:
         Raises:
             Refusal: as `circulant.hw.array.shared.merged.Merged`.
         """
-        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1)
+        return placed([layer_program(layer, self.shape, spacing, early=self.streams == 1,
+                                     adjacent=self.adjacent)
                        for layer, spacing in zip(self.layers, self.spacings, strict=True)])
 
 

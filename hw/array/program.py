@@ -7,7 +7,9 @@ each in a slot of the accumulators. When its last group is in, a pass drains: it
 
 A step has up to three commands. AHEAD needs nothing but the step's input, MAIN waits for the recurrent vector, SECOND
 for a vector that the pointwise unit makes: what is to be projected. Where a program is ``early``, MAIN may come before
-AHEAD: what each pass begins and ends with is decided when the step begins.
+AHEAD: what each pass begins and ends with is decided when the step begins. Its recurrent vector begins with a group of
+its own; or it is ``adjacent`` to the input, so that a group has columns of both. Such a group is issued by the command
+that follows, whichever it is: both commands then have two sequences of issues.
 
 Where the gates of a GRU are abreast, row r of the array has gate ``r % 3``: r, z, or n, whose shares of the
 input and of the state are two rows. In either command a pass of its own drains, and shares its slot with the other one:
@@ -80,10 +82,12 @@ class Program:
         inputs: columns at the head of vector 0 that are the input's.
         order: (matrix, first row) of each pass, in the order in which passes that end in one command do so.
         spacing: for each command, the issues from one end of a pass to the next at the most; see `arrange`.
-        early: whether MAIN may come before AHEAD; ``inputs`` then fill whole groups.
+        early: whether MAIN may come before AHEAD; ``inputs`` then fill whole groups, unless the program is
+            ``adjacent``.
 
     Members:
         commands: the issues of each.
+        sequences: those of the commands, and of an adjacent program behind them AHEAD that follows and MAIN that leads.
         passes: where they come from, and their slots. Those that sum up in AHEAD and in SECOND have
             ``joined`` ≤ slot < 2 · ``joined``, and in every second step the slot ``joined`` below.
         slots: of the accumulators.
@@ -95,7 +99,7 @@ class Program:
     place: Place
 
     def __init__(self, shape: ArrayShape, matrices: Sequence[Matrix], *, inputs: int, order: Sequence[tuple[int, int]],
-                 spacing: tuple[int, int, int], early: bool = False) -> None:
+                 spacing: tuple[int, int, int], early: bool = False, adjacent: bool = False) -> None:
         for matrix in matrices:
             gates = matrix.gates
             if gates % shape.chains and shape.chains % gates:
@@ -105,13 +109,15 @@ class Program:
                 raise ValueError("Rows that are no multiple of the chains must be one of the gates of each matrix, and "
                                  f"so must be the chains, not {shape.rows}, {shape.chains} and {gates}")
         self.shape, self.matrices, self._inputs, self.early = shape, list(matrices), inputs, early
+        self.adjacent, either = adjacent, early and not adjacent
         self.whole, self.place = self, Place()
         work = [self._work(self.matrices[index]) for index, _ in order]
         last = [max(command for command in range(3) if groups[command]) for groups in work]
-        ending = [[end == command or (early and end < SECOND) for end in last] for command in range(3)]
+        ending = [[end == command or (either and end < SECOND) for end in last] for command in range(3)]
         arranged = [arrange([groups[command] for groups in work], ending[command], spacing[command])
                     for command in range(3)]
-        spanning = [n for n, groups in enumerate(work) if sum(map(bool, groups)) > 1]
+        spanning = [n for n, groups in enumerate(work)
+                    if sum(map(bool, groups)) > 1 or (adjacent and not groups[SECOND])]
         # AHEAD of the next step may come before SECOND of this one: a pass of both has two slots, for steps in turn.
         joined = [n for n in spanning if work[n][SECOND]]
         slots = {n: slot for slot, n in enumerate([*joined, *joined, *(n for n in spanning if n not in joined)])}
@@ -131,23 +137,55 @@ class Program:
             left = {n: len(groups[command]) for n, groups in enumerate(work)}
             issues = []
             for n, item in items:
-                before = [] if early and command < SECOND else work[n][:command]
+                before = [] if either and command < SECOND else work[n][:command]
                 first = left[n] == len(work[n][command]) and not any(before)
                 left[n] -= 1
-                alone = not early or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
+                alone = not either or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
                 issues.append(Issue(n, item.group, item.need, first=first, ends=ending[command][n] and not left[n],
                                     alone=alone, joins=self.matrices[order[n][0]].beside is not None))
             self.commands.append(issues)
+        self.sequences = [*self.commands, *(self._turned(work, spacing) if adjacent else ())]
+
+    def _turned(self, work: Sequence[list[list[Item]]], spacing: tuple[int, int, int]) -> list[list[Issue]]:
+        """The issues of AHEAD where it follows, with the groups that have columns of both vectors, and of MAIN where it
+        leads, without them: its vector is there as a whole."""
+        c, inputs = self.shape.columns, self._inputs
+        both = [self._both(self.matrices[p.matrix]) for p in self.passes]
+        leading = [[item for item in groups[MAIN] if item.group not in own]
+                   for groups, own in zip(work, both, strict=True)]
+        following = [[*(Item(min((item.group + 1) * c, inputs), item.group) for item in groups[AHEAD]),
+                      *(Item(inputs, group) for group in sorted(own))] for groups, own in zip(work, both, strict=True)]
+        ends = [not groups[SECOND] for groups in work]
+        alone = [end and not behind for end, behind in zip(ends, following, strict=True)]
+        found = []
+        for these, before, last, space in ((following, leading, ends, spacing[AHEAD]),
+                                           (leading, [()] * len(work), alone, spacing[MAIN])):
+            left, issues = [len(items) for items in these], list[Issue]()
+            for n, item in arrange(these, last, space):
+                first = left[n] == len(these[n]) and not before[n]
+                left[n] -= 1
+                issues.append(Issue(n, item.group, item.need if these is following else 0, first=first,
+                                    ends=last[n] and not left[n]))
+            found.append(issues)
+        return found
+
+    def _both(self, matrix: Matrix) -> set[int]:
+        """The groups in which a matrix has columns of the input and of the recurrent vector."""
+        columns = [j for part in matrix.parts if not part.vector for j in part.columns]
+        of_input, own = ({j // self.shape.columns for j in columns if (j < self._inputs) is here}
+                         for here in (True, False))
+        return of_input & own
 
     def _work(self, matrix: Matrix) -> list[list[Item]]:
         """For each command the groups of a row of the matrix, those that need least first."""
         c, found = self.shape.columns, [{}, {}]  # type: tuple[int, list[dict[int, int]]]
+        either = self.early and not self.adjacent
         for part in matrix.parts:
             for j in part.columns:
-                need = j + 1 - (0 if part.vector or (self.early and j < self._inputs) else self._inputs)
+                need = j + 1 - (0 if part.vector or (either and j < self._inputs) else self._inputs)
                 found[part.vector][j // c] = max(need, 0, found[part.vector].get(j // c, 0))
         first = [Item(need, group) for group, need in sorted(found[0].items())]
-        ahead = [item for item in first if (item.group * c < self._inputs if self.early else not item.need)]
+        ahead = [item for item in first if (item.group * c < self._inputs if either else not item.need)]
         return [ahead, first[len(ahead):], [Item(need, group) for group, need in sorted(found[1].items())]]
 
     @property
@@ -155,9 +193,24 @@ class Program:
         """Issues of a step."""
         return sum(map(len, self.commands))
 
+    @property
+    def addresses(self) -> list[list[int]]:
+        """For each of the ``sequences`` where the weights of its issues are, in the order of the weight memories."""
+        known: dict[tuple[int, int], int] = {}
+        found, at = list[list[int]](), 0
+        for n, issues in enumerate(self.sequences):
+            if n <= SECOND:
+                found.append(list(range(at, at + len(issues))))
+                at += len(issues)
+                known |= {(issue.number, issue.group): address for issue, address in zip(issues, found[-1], strict=True)
+                          if n < SECOND}
+            else:
+                found.append([known[issue.number, issue.group] for issue in issues])
+        return found
+
     def start(self, command: int) -> int:
-        """Address of a command's first issue, in the order of the weight memories."""
-        return sum(map(len, self.commands[:command]))
+        """Address of the first issue of a command, or another one of the ``sequences``, in the memory of issues."""
+        return sum(map(len, self.sequences[:command]))
 
     @property
     def joint_gates(self) -> tuple[int, int]:

@@ -19,28 +19,36 @@ def command(depth: int, *, early: bool) -> data.StructLayout:
 
 def program_word(program: Program) -> data.StructLayout:
     """An issue as the memory holds it."""
-    issues = [issue for issues in program.commands for issue in issues]
+    issues = [issue for issues in program.sequences for issue in issues]
     return data.StructLayout({
         "number": range(max(2, len(program.whole.passes))),
         "slot": range(max(2, program.whole.slots)),
         "group": range(max(2, *(issue.group + 1 for issue in issues), 2)),
         "need": range(max(2, *(issue.need + 1 for issue in issues), 2)),
-        "first": 1, "ends": 1, "done": 1, **({"alone": 1} if program.early else {}),
+        "first": 1, "ends": 1, "done": 1, **({"alone": 1} if _turns(program) else {}),
         **({"joins": 1} if program.joint_gates[0] else {}),
+        **({"weight": range(max(2, program.whole.cycles))} if program.adjacent else {}),
     })
 
 
+def _turns(program: Program) -> bool:
+    """Whether what its issues begin and end depends on which command leads; an adjacent program has sequences for
+    that."""
+    return program.early and not program.adjacent
+
+
 def program_image(program: Program, image: str) -> Image:
-    """The issues of a step, command after command."""
+    """The issues of a step, command after command, and the other sequences of an adjacent program."""
     layout, words = program_word(program), []
-    for issues in program.commands:
-        for n, issue in enumerate(issues):
+    for issues, addresses in zip(program.sequences, program.addresses, strict=True):
+        for n, (issue, address) in enumerate(zip(issues, addresses, strict=True)):
             word = layout.const({
                 "number": issue.number + program.place.passes,
                 "slot": program.passes[issue.number].slot + program.place.slots, "group": issue.group,
                 "need": issue.need, "first": issue.first, "ends": issue.ends, "done": n == len(issues) - 1,
-                **({"alone": issue.alone} if program.early else {}),
-                **({"joins": issue.joins} if program.joint_gates[0] else {})})
+                **({"alone": issue.alone} if _turns(program) else {}),
+                **({"joins": issue.joins} if program.joint_gates[0] else {}),
+                **({"weight": address + program.place.cycles} if program.adjacent else {})})
             words.append(int(Value.cast(word).value))
     return Image(words, layout.size, image)
 
@@ -62,6 +70,7 @@ class Sequencer(wiring.Component):
         group, address: the group of columns of this cycle, and where the banks have it.
         issue: for the array, see `issue_signature`.
         done: the issue ends the command.
+        leads: of an adjacent program: the command at work leads its step.
         grant, free: of a shared array: the issue is taken in this cycle; an issue of the next one that ends a pass will
             find the drain free.
     """
@@ -78,7 +87,7 @@ class Sequencer(wiring.Component):
             "zero": Out(1),
             "address": Out(range(depth)), "group": Out(self._word.members["group"]),
             "issue": Out(issues_of(program.whole)),
-            "done": Out(1),
+            "done": Out(1), **({"leads": Out(1)} if program.adjacent else {}),
             **({} if program.whole is program else {"grant": In(1), "free": In(1)}),
         })
 
@@ -91,6 +100,8 @@ class Sequencer(wiring.Component):
         # Registers hold the word at work and the one behind it, the memory the one behind that, so that no decision
         # waits for a memory; the first two words of a command are known.
         word, behind, ahead = Signal(self._word), Signal(self._word), Signal.like(issue.weight)
+        if program.adjacent:  # Several words have the same weights.
+            ahead = Signal(range(max(2, len(words))))
 
         # The command at work, the drain, and what happens in this cycle.
         active, clear, base, leads = Signal(), Signal(), Signal.like(self.address), Signal()
@@ -101,11 +112,12 @@ class Sequencer(wiring.Component):
         given = self.go.payload
 
         # Where the commands begin, and their first words.
-        starts = [program.start(n) for n in (AHEAD, MAIN, SECOND)]
+        chosen = self._sequence(m, given)
+        starts = [program.start(n) for n in range(len(program.sequences))]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
-        begins, thirds, fourths = (
-            Array([Const(place + offset, issue.weight.shape()) for place in places[n]])
-            for n, offset in ((0, program.place.cycles), (2, 0), (3, 0)))
+        begins = Array([Const(place + program.place.cycles, issue.weight.shape()) for place in places[0][:SECOND + 1]])
+        form = ahead.shape()
+        thirds, fourths = (Array([Const(place, form) for place in places[n]]) for n in (2, 3))
         shared = program.whole is not program
         granted = self.grant if shared else Const(1)
         firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
@@ -119,9 +131,9 @@ class Sequencer(wiring.Component):
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            following.eq(Mux(accepts, begins[given.command], issue.weight + moves)),
+            *([] if program.adjacent else [following.eq(Mux(accepts, begins[chosen], issue.weight + moves))]),
             rom.en.eq(accepts | moves),
-            rom.addr.eq(Mux(accepts, thirds[given.command], ahead)),
+            rom.addr.eq(Mux(accepts, thirds[chosen], ahead)),
             self.address.eq(base + word.group),
             issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
@@ -135,22 +147,25 @@ class Sequencer(wiring.Component):
                 m.d.comb += issue.slot.eq(word.slot - program.joined)
 
         # The registers before the memory move on.
-        m.d.sync += issue.weight.eq(following)
+        if program.adjacent:
+            m.d.comb += [issue.weight.eq(word.weight), self.leads.eq(leads)]
+        else:
+            m.d.sync += issue.weight.eq(following)
         with m.If(rom.en):
             m.d.sync += [
-                ahead.eq(Mux(accepts, fourths[given.command], ahead + 1)),
-                Value.cast(behind).eq(Mux(accepts, seconds[given.command], rom.data)),
-                Value.cast(word).eq(Mux(accepts, firsts[given.command], behind)),
+                ahead.eq(Mux(accepts, fourths[chosen], ahead + 1)),
+                Value.cast(behind).eq(Mux(accepts, seconds[chosen], rom.data)),
+                Value.cast(word).eq(Mux(accepts, firsts[chosen], behind)),
             ]
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
         m.d.comb += drained.eq(self.free if shared else Mux(issue.ends, slots <= fold, draining <= fold))
         ending: Value = Array([Const(int(bool(issues) and issues[0].ends), 1)
-                               for issues in program.commands])[given.command]
-        if program.early:
+                               for issues in program.sequences])[chosen]
+        if _turns(program):
             alone = Array([Const(int(not issues or issues[0].alone), 1) for issues in program.commands])[given.command]
             ending = ending & (alone | ~given.leads)
-        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active) & (drained | ~ending), Mux(moves, *(
+        m.d.sync += clear.eq(Mux(accepts, self._can_begin(active, chosen) & (drained | ~ending), Mux(moves, *(
             self._enough(next_word.need) & (drained | ~self._if_last(next_word, leads))
             for next_word in (behind, word)))))
 
@@ -175,13 +190,24 @@ class Sequencer(wiring.Component):
             ]
         return m
 
+    def _sequence(self, m: Module, given: data.View) -> Value:
+        """The number of the sequence of a command that comes."""
+        if not self._program.adjacent:
+            return given.command
+        chosen = Signal(range(len(self._program.sequences)))
+        m.d.comb += chosen.eq(given.command)
+        for command, leads, other in ((AHEAD, 0, SECOND + 1), (MAIN, 1, SECOND + 2)):
+            with m.If((given.command == command) & (given.leads == leads)):
+                m.d.comb += chosen.eq(other)
+        return chosen
+
     def _if_leading(self, word: data.View, leads: Value) -> Value:
         """Whether a word begins its pass: of an early program, only in the command that leads."""
-        return word.first & (word.alone | leads) if self._program.early else word.first
+        return word.first & (word.alone | leads) if _turns(self._program) else word.first
 
     def _if_last(self, word: data.View, leads: Value) -> Value:
         """Whether a word ends its pass: of an early program, only in the command that does not lead."""
-        return word.ends & (word.alone | ~leads) if self._program.early else word.ends
+        return word.ends & (word.alone | ~leads) if _turns(self._program) else word.ends
 
     def _enough(self, need: Value) -> Value:
         """Whether the command at work has the blocks that a word needs."""
@@ -189,21 +215,22 @@ class Sequencer(wiring.Component):
         own = Mux(self.command == SECOND, second, self.zero | first | (need == 0))
         return Mux(self.command == AHEAD, inputs[0], own) if inputs else own
 
-    def _can_begin(self, active: Value) -> Value:
-        """The same for the first word of the command that comes.
+    def _can_begin(self, active: Value, chosen: Value) -> Value:
+        """The same for the first word of the command that comes, the first one of a ``chosen`` sequence.
 
         The blocks of a vector that is read to its end in this cycle still count, so that a command for the same vector
         waits for the next one.
         """
-        needs = [issues[0].need if issues else 0 for issues in self._program.commands]
+        needs = [issues[0].need if issues else 0 for issues in self._program.sequences]
         early = self._program.early
         zero = (Const(int(not early)), self.go.payload.zero, Const(0))
         vectors = (2 if early else 0, 0, 1)
         enough: list[Value] = []
         for n, need in enumerate(needs):
-            come = (self.have[vectors[n]] >= need) & ~(active & (self.command == n))
-            enough.append(zero[n] | come if need else Const(1))
-        return Array(enough)[self.go.payload.command]
+            command = n if n <= SECOND else n - SECOND - 1
+            come = (self.have[vectors[command]] >= need) & ~(active & (self.command == command))
+            enough.append(zero[command] | come if need else Const(1))
+        return Array(enough)[chosen]
 
 
 def _at_least(x: Value, y: Value) -> Value:

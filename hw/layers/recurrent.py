@@ -37,11 +37,11 @@ __all__ = ["RecurrentLayer", "bank_shape"]
 
 
 def bank_shape(layer: Gru | Lstm | Rnn, *, columns: int, streams: int = 1, levels: int = LEVELS,
-               early: bool = False) -> BankShape:
+               early: bool = False, adjacent: bool = False) -> BankShape:
     """The banks of a layer: its input and recurrent vectors, and what is to be projected, or r * h."""
     x, h = layer.gates.parts
     second = next((part.product for matrix in matrices(layer) for part in matrix.parts if part.vector), None)
-    return BankShape(columns, x, h, second, streams, levels=levels, early=early)
+    return BankShape(columns, x, h, second, streams, levels=levels, early=early, adjacent=adjacent)
 
 
 class RecurrentLayer(wiring.Component):
@@ -72,7 +72,8 @@ class RecurrentLayer(wiring.Component):
         self._hidden_blocks, self._blocks = -(-layer.hidden // k), layer.gates.parts[1].columns // k
         self._queue = Queue(block(k, layer.output_format.width), depth=(streams + 2) * self._blocks)
         self._banks = bank_shape(layer, columns=program.shape.columns, streams=streams,
-                                 levels=program.shape.levels, early=program.early)
+                                 levels=program.shape.levels, early=program.early,
+                                 adjacent=program.adjacent)
         self._engine = Engine(
             name=layer.name, program=program, blocks=self._blocks, room=self._queue.depth, banks=self._banks,
             config=config)

@@ -29,7 +29,7 @@ with the shorter period, of equals with the shorter latency; the one with the sh
 the shortest period."""
 
 EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
-                     "an array for each group of layers with one block size")
+                     "an array for each group of layers with one block size, as lanes multiply blocks of one size")
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""

@@ -36,7 +36,7 @@ class EarlyDispatch(Dispatch):
 
         # The choice of the next command, the most urgent one last.
         fits = self._fits(m, starts) & ~begun
-        reads = [self._reads(m, accepts, picks, command) for command in (AHEAD, MAIN)]
+        reads = [self._reads(m, accepts, picks, command, follows) for command in (AHEAD, MAIN)]
         whole = self.inputs > reads[AHEAD]
         choices: list[tuple[Value, int]] = [(fits & whole if self._reloadable else fits, AHEAD)]
         if commands[MAIN]:
@@ -55,7 +55,8 @@ class EarlyDispatch(Dispatch):
         m.d.comb += [
             self.go.payload.command.eq(picks),
             self.go.payload.leads.eq(~begun),
-            self.go.payload.zero.eq((picks == MAIN) & Mux(begun, zero, fresh)),
+            self.go.payload.zero.eq((picks != SECOND if self._program.adjacent else picks == MAIN)
+                                    & Mux(begun, zero, fresh)),
             self.go.payload.base.eq(Mux(begun, kept, base)),
         ]
         with m.If(follows):
@@ -68,10 +69,16 @@ class EarlyDispatch(Dispatch):
         self._count_turns(m)
         return m
 
-    def _reads(self, m: Module, accepts: Value, picks: Value, command: int) -> Value:
-        """Whether a command is being read: its vector does not count for the next step."""
-        reads = Signal(name=f"reads_{command}")
-        with m.If(self.done & (self.command == command)):
+    def _reads(self, m: Module, accepts: Value, picks: Value, command: int, follows: Value) -> Value:
+        """Whether a command is being read: its vector does not count for the next step. The input of an adjacent
+        program is read to the end of the command that follows."""
+        reads, ends = Signal(name=f"reads_{command}"), self.done & (self.command == command)
+        if command == AHEAD and self._program.adjacent:
+            closes = Signal()
+            with m.If(accepts):
+                m.d.sync += closes.eq(follows)
+            ends = self.done & closes
+        with m.If(ends):
             m.d.sync += reads.eq(0)
         with m.If(accepts & (picks == command)):
             m.d.sync += reads.eq(1)

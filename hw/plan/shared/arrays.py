@@ -116,7 +116,8 @@ class _Costs:
         if choice not in self._sharings:
             self._sharings[choice] = Sharing(
                 self.layers, choice.candidate.shape, (choice.spacing,) * len(self.layers), in_turn=choice.in_turn,
-                eager=choice.eager, streams=choice.group.streams, pairs=choice.group.pairs)
+                eager=choice.eager, streams=choice.group.streams, pairs=choice.group.pairs,
+                adjacent=choice.candidate.adjacent)
         return self._sharings[choice]
 
     def units(self, each: Sequence[int]) -> list[int]:

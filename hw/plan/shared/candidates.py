@@ -1,8 +1,8 @@
 """Arrays that layers can share, with estimates of their cost."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from circulant.hw.array.layer_programs import matrices, mixes
+from circulant.hw.array.layer_programs import adjoins, matrices, mixes
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
@@ -23,13 +23,14 @@ NEARLY = 1 / 12
 @dataclass(frozen=True)
 class Candidate:
     """An array, the elements of each pointwise unit, its multipliers, and estimates of the cycles of a step and of its
-    latency."""
+    latency; for ``adjacent`` see `circulant.hw.array.plans.Sharing`."""
 
     shape: ArrayShape
     elements: int
     multipliers: int
     cycles: int
     latency: int
+    adjacent: bool = False
 
 
 def finalists(found: Sequence[Candidate], objective: str) -> list[Candidate]:
@@ -56,16 +57,26 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
     each = [matrices(layer) for layer in layers]
     element = sum(map(element_multiplications, layers))
     shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
-    for shape in (*shapes, *(_abreast_shapes(layers, levels) if group.streams == 1 else ())):
-        issues = [(_issues(layer, some, shape, late=False), _issues(layer, some, shape, late=True))
+    abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
+    for shape, adjacent in _forms((*shapes, *abreast), group):
+        issues = [(_issues(layer, some, shape, late=False, adjacent=adjacent),
+                   _issues(layer, some, shape, late=True, adjacent=adjacent))
                   for layer, some in zip(layers, each, strict=True)]
         for elements in (2 ** n for n in range(k.bit_length())):
             ways = [(chain_latency(layer, shape, elements), _busy(layer, k, elements)) for layer in layers]
             alone = max(busy if group.streams > 1 else way + max(late, busy)
                         for (way, busy), (_, late) in zip(ways, issues, strict=True))
+            latency = sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True))
             yield Candidate(shape, elements, shape.multipliers(k) + element * elements,
-                            max(sum(whole for whole, _ in issues), alone),
-                            sum(way + max(late, busy) for (way, busy), (_, late) in zip(ways, issues, strict=True)))
+                            max(sum(whole for whole, _ in issues), alone), latency, adjacent=adjacent)
+
+
+def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArrayShape, bool]]:
+    """Each shape, and once more where vectors that are adjacent save groups of columns."""
+    for shape in shapes:
+        yield shape, False
+        if group.streams == 1 and any(adjoins(layer, shape) for layer in group.layers):
+            yield shape, True
 
 
 def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShape]:
@@ -84,7 +95,7 @@ def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShap
                 yield ArrayShape(r, c, chains, levels=levels)
 
 
-def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool) -> int:
+def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool, adjacent: bool) -> int:
     """Cycles in which an array of a shape issues the block products of a layer once; those that are ``late`` wait for
     the input, or for what comes of it."""
     total = 0
@@ -94,6 +105,8 @@ def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: 
     for matrix in found:
         parts = [part for part in matrix.parts if not late or part.vector or not part.column]
         groups = sum(-(-len(part.columns) // shape.columns) for part in parts)
+        if adjacent and not late and adjoins(layer, shape):
+            groups = len({(part.vector, j // shape.columns) for part in parts for j in part.columns})
         total += -(-matrix.rows // shape.rows) * max(groups * shape.fold, shape.slots if groups else 0)
     return total
 

@@ -43,7 +43,7 @@ class Early:
 
     def __init__(self, program: Program, *, eager: bool) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
-        self._eager = eager
+        self._eager, self._adjacent, self._closes = eager, program.adjacent, False
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
         self._fresh, self._unmarked = True, False
@@ -70,10 +70,12 @@ class Early:
         steps = accepted in (AHEAD, MAIN)
         starts, follows = steps and not self._begun, steps and self._begun
         self._there = state and not self._reads[MAIN]
-        if ended >= 0:
+        if ended >= 0 and not (self._adjacent and ended == AHEAD):
             self._reads[ended] = False
+        if ended in (AHEAD, MAIN) and self._closes:
+            self._reads[AHEAD] = False
         if accepted >= 0:
-            self._reads[accepted] = True
+            self._reads[accepted], self._closes = True, follows
         if self._third:
             self._waiting += follows - (accepted == SECOND)
         if starts:

@@ -53,12 +53,15 @@ class SharedLayer:
         k, shape = program.matrices[0].product.block_size, program.shape
         self.k, self.outputs = k, layer.outputs
         self._columns, self._fold = shape.columns, shape.fold
-        self._issues = program.commands
-        self._input_ends = AHEAD if program.early or not program.commands[MAIN] else MAIN
+        commands, self._adjacent = program.commands, program.adjacent
+        late = program.sequences[3:] or commands[:2]
+        self._issues = [[late[AHEAD], *commands[MAIN:]], [commands[AHEAD], late[MAIN], commands[SECOND]]]
+        self._input_ends = AHEAD if program.early or not commands[MAIN] else MAIN
         self._units = stages(layer, elements, shape.levels)
         self._longest_first = sorted(range(len(self._units)), key=lambda n: (-self._units[n].latency, -n))
         self.x_blocks, self.blocks = -(-layer.inputs // k), -(-layer.outputs // k)
-        self._head = -(-self.x_blocks // shape.columns) * shape.columns if program.early else self.x_blocks
+        self._head = -(-self.x_blocks // shape.columns) * shape.columns if (
+            program.early and not program.adjacent) else self.x_blocks
         self._hidden_blocks = -(-getattr(layer, "hidden", layer.outputs) // k)
         h_blocks = self.blocks if cells_of(layer) else 0
         self._sizes = h_blocks, self._hidden_blocks if program.commands[SECOND] else 0, self.x_blocks
@@ -133,8 +136,8 @@ class SharedLayer:
         return self.phase == self._fold - 1 and self._ends(self.command, self._at, self._leads)
 
     def _ends(self, command: int, at: int, leads: bool) -> bool:
-        issue = self._issues[command][at]
-        return issue.ends and (issue.alone or not leads)
+        issue = self._issues[leads][command][at]
+        return issue.ends and (issue.alone or not leads or self._adjacent)
 
     def edge(self, cycle: int, granted: bool, free: bool) -> None:
         """One cycle: what happens, then the registers.
@@ -144,10 +147,10 @@ class SharedLayer:
             free: an issue of the next cycle that ends a pass will find the drain free.
         """
         moves = granted and self.phase == self._fold - 1
-        done = moves and self._at == len(self._issues[self.command]) - 1
+        done = moves and self._at == len(self._issues[self._leads][self.command]) - 1
         ended = self.command if done else -1
         if moves and self._ends(self.command, self._at, self._leads):
-            issue = self._issues[self.command][self._at]
+            issue = self._issues[self._leads][self.command][self._at]
             stage, blocks = self._whole_rows[issue.number]
             self._ready[stage].extend([cycle + each for each in blocks if not (issue.joins and self._leads)])
         accepted = -1 if self._active and not done else self._commands.pick(self._fits, self._inputs)
@@ -175,10 +178,10 @@ class SharedLayer:
     def _may_go(self, accepted: int, moves: bool, zero: bool, leads: bool, free: bool) -> bool:
         """Whether an issue may go in the next cycle; that of a command which is accepted, if one is."""
         if accepted >= 0:
-            need = self._issues[accepted][0].need
+            need = self._issues[leads][accepted][0].need
             come = self._have[VECTORS[accepted]] >= need and not (self._active and self.command == accepted)
             return (zero or come or not need) and (free or not self._ends(accepted, 0, leads))
-        issues = self._issues[self.command]
+        issues = self._issues[self._leads][self.command]
         at = min(self._at + moves, len(issues) - 1)
         enough = (self.command == MAIN and self._zero) or self._have[VECTORS[self.command]] >= issues[at].need
         return enough and (free or not self._ends(self.command, at, self._leads))
@@ -210,7 +213,7 @@ class SharedLayer:
             self._have[2] += 1
             self._came = (self._came + 1) % self.x_blocks
             self._inputs += self._came == 0
-        if ended == self._input_ends:
+        if ended in (AHEAD, MAIN) and not self._leads if self._adjacent else ended == self._input_ends:
             self._held -= self.x_blocks
             self._inputs -= 1
             self._have[2] -= self.x_blocks

@@ -49,6 +49,8 @@ def test_engines_that_were_compared_are_said_the_chosen_one_first():
         "chosen: one array for all layers: 77.5 cycles a step, latency 96, 64 multipliers, 4,100 memory bits, "
         "as its step is shorter",
         "or an array for each layer: 84 cycles a step, 60 multipliers, 300 memory bits"]
+    assert engines({"alternatives": [one | {"estimate": True}]})[0].startswith(
+        "chosen: one array for all layers: about 77.5 cycles a step, ")
     assert engines({}) == []
 
 

@@ -147,3 +147,11 @@ def test_numbers_and_labels_of_a_file(tmp_path, monkeypatch, capsys, targets, me
     found = quantized[metric]["quantized"]
     text = f"R² {found:.4g}" if metric == "r2" else f"F1 {found:.2%}"
     assert f"{text} quantized" in capsys.readouterr().out
+
+
+def test_a_clock_that_the_device_has_no_time_for_is_refused_before_the_training(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    device = ["--set", "board.device=XCKU060", "--set", "hardware.clock_mhz=300"]
+    assert circulant("run", *SHORT, *device, "--out", "run") == 2
+    assert "on XCKU060 at most 277 MHz, not 300; lower it" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

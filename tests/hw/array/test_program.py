@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.layer_programs import ROWS, layer_program
+from circulant.hw.array.layer_programs import ROWS, adjoins, layer_program
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.linear import Linear
@@ -253,3 +253,49 @@ def test_the_shares_of_an_early_program_read_no_column_of_the_other_vector(early
             assert set(part.columns) <= {column for each in group for column in each}
             assert not set(part.columns) & {column for each in (inputs if part.column else own) for column in each}
     assert all(issue.need >= 1 for issues in early.commands for issue in issues)
+
+
+ADJACENT = {
+    "an LSTM": (lambda: lstm(1, k=2, inputs=6, hidden=5), (4, 2, 4)),
+    "a projection": (CASES["a projection"], (6, 2, 2)),
+    "a GRU": (CASES["a GRU"], (6, 2, 4)), "a GRU, row by row": (CASES["a GRU"], (2, 2, 1)),
+    "a GRU that resets before": (lambda: gru(1, k=2, inputs=5, hidden=9, reset="before"), (4, 2, 2))}
+
+
+@pytest.mark.parametrize(("make", "numbers"), ADJACENT.values(), ids=list(ADJACENT))
+@pytest.mark.parametrize("leading", [AHEAD, MAIN])
+def test_an_adjacent_program_issues_what_golden_sums_up_whichever_command_leads(make, numbers, leading):
+    """A group of both vectors comes once, in the command that follows; each pass begins and ends once; weights are
+    those of the group."""
+    layer, shape = make(), ArrayShape(*numbers)
+    assert adjoins(layer, shape)
+    program = layer_program(layer, shape, (4, 2, 3), early=True, adjacent=True)
+    chosen = [AHEAD, MAIN, SECOND] if leading == AHEAD else [SECOND + 2, SECOND + 1, SECOND]
+    issues = [(n, issue, address) for n in chosen
+              for issue, address in zip(program.sequences[n], program.addresses[n], strict=True)]
+    assert sorted(address for *_, address in issues) == list(range(program.cycles))
+    places = [(n, issue.number, issue.group) for n in (AHEAD, MAIN, SECOND) for issue in program.sequences[n]]
+    for n, issue, address in issues:
+        assert places[address][1:] == (issue.number, issue.group)
+        assert (places[address][0] == SECOND) == (n == SECOND)
+    passes = {}
+    for _, issue, _ in issues:
+        passes.setdefault(issue.number, []).append((issue.first, issue.ends))
+    for found in passes.values():
+        assert [begins for begins, _ in found] == [True, *[False] * (len(found) - 1)]
+        assert [ends for _, ends in found] == [*[False] * (len(found) - 1), True]
+    inputs = -(-layer.inputs // 2)
+    for _, issue, _ in issues[:len(program.sequences[chosen[0]])]:
+        matrix = program.matrices[program.passes[issue.number].matrix]
+        columns = {j for part in matrix.parts if not part.vector for j in part.columns
+                   if j // shape.columns == issue.group}
+        assert all((j < inputs) == (leading == AHEAD) for j in columns), "what leads reads one vector"
+        assert issue.need == 0
+
+
+def test_vectors_are_adjacent_only_where_that_saves_a_group_and_either_command_has_work():
+    """Blocks of the input, of the recurrent vector, and columns."""
+    found = {each: adjoins(lstm(1, k=2, inputs=2 * each[0], hidden=2 * each[1]), ArrayShape(4, each[2], 4))
+             for each in [(3, 3, 2), (5, 5, 4), (3, 4, 2), (4, 3, 2), (1, 3, 2), (3, 1, 2), (4, 2, 3)]}
+    assert [each for each, adjacent in found.items() if adjacent] == [(3, 3, 2), (5, 5, 4)]
+    assert not adjoins(gru(1, k=2, inputs=6, hidden=6), ArrayShape(3, 2, 3)), "gates side by side"

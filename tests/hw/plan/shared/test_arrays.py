@@ -83,8 +83,12 @@ def test_both_directions_share_an_array_in_turn():
     assert (pair.forward.sharing.pairs, pair.forward.sharing.in_turn) == ((0,), True)
     assert pair.multipliers <= 40 and pair.cycles == pair.forward.cycles == pair.backward.cycles
     assert [each.latency for each in found] == [None, None]
-    entry = generate(made, multipliers=40, objective="area").manifest["layers"][0]
+    design = generate(made, multipliers=40, objective="area").manifest
+    entry = design["layers"][0]
     assert entry["floor"] == entry["forward"]["floor"] + entry["backward"]["floor"] <= entry["cycles"]
+    assert [each.get("estimate") for each in design["alternatives"]] == [True, None]
+    assert entry["forward"]["limit"] == ("sharing: one array serves 2 layers in turn, and the cycles planned for both "
+                                         "directions are an estimate")
 
 
 def test_interleaved_streams_share_an_array():
@@ -134,7 +138,8 @@ def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
 def test_layers_of_one_block_size_in_a_row_share_an_array():
     made = network(4, 12, 8, outputs=8, k_out=2)
     found = alternatives(made, 60, objective="area")
-    assert [each.engines for each in found] == ["an array for each group of layers with one block size",
+    assert [each.engines for each in found] == ["an array for each group of layers with one block size, as "
+                                               "lanes multiply blocks of one size",
                                                 "an array for each layer"]
     first, second = found[0].plans
     assert first.sharing is not second.sharing and found[0].multipliers <= 60
