@@ -179,7 +179,7 @@ def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memor
         tuple((at["RD_ADDR"][n * abits:][:abits], at["RD_DATA"][n * width:][:width]) for n in range(reads)),
         tuple((at["WR_ADDR"][n * abits:][:abits], at["WR_DATA"][n * width:][:width], at["WR_EN"][n * width:][:width])
               for n in range(writes)),
-        tuple(init[n * width:(n + 1) * width] for n in range(depth)), parameters["MEMID"].lstrip("\\"))
+        tuple(init[n * width:(n + 1) * width] for n in range(depth)), name=parameters["MEMID"].lstrip("\\"))
 
 
 def sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:

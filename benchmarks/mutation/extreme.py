@@ -72,10 +72,13 @@ def _drawn(rng: np.random.Generator, table: Pwl) -> Pwl:
 
 
 def _constant(tables: Sequence[Pwl], rng: np.random.Generator, product: Product) -> Product:
-    """A product whose values are mostly its biases: ends of segments, or of the format."""
+    """A product whose values are mostly its biases: ends of segments, or of the format. One whose values go into no
+    table stays as it is, such as a projection: what comes out shows the others."""
     (p, _, k), (least, most) = product.weights.shape, _limits(product.output)
-    starts = np.concatenate([table.start for table in tables if table.input == product.output] or [np.zeros(1, int)])
-    drawn = np.clip(rng.choice(starts, (p, k)) - rng.integers(2, size=(p, k)), least, most)
+    starts = [table.start for table in tables if table.input == product.output]
+    if not starts:
+        return product
+    drawn = np.clip(rng.choice(np.concatenate(starts), (p, k)) - rng.integers(2, size=(p, k)), least, most)
     signs = rng.choice(_waves(k, product.twiddle_bits), p)
     bias = np.where(rng.random((p, 1)) < 0.5, np.where(signs < 0, least, most), drawn).reshape(p * k)
     weights = np.where(rng.random((p, 1, 1)) < 0.8, 0, product.weights)

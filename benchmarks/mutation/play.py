@@ -181,7 +181,7 @@ class Checker:
         write_beats(folder, job)
         key = _key(*(path.read_bytes() for path in sorted(folder.glob("*.bin"))), repr(disturbed(run)).encode(),
                    *(text.encode() for text in images.values()))
-        return _Play(name, folder, job, played, images, key)
+        return _Play(name, folder, job, played, images=images, key=key)
 
     def _drive(self, play: _Play, mutant: int, images: Images) -> tuple[str, bool]:
         """The first fault, and whether the mutant's value was ever another one."""

@@ -34,7 +34,7 @@ OTHERS = ((extreme, 4, False), (broken_lines, 6, False), (extreme, 2, True))
 whether their samples are `aligned` with the transform."""
 
 STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py")
-"""What says how a mutant is played: one that survived is played again where this has changed."""
+"""Files that say how a mutant is played: one that survived is played again where they have changed."""
 
 EXCHANGED = 4
 """Sequences that are played between exchanges of networks and states."""

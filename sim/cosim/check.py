@@ -110,7 +110,7 @@ def compare(job: Job, outcome: Outcome, port: Port, played: Played, runs: int | 
     return Comparison(words, mismatches, first)
 
 
-def differing(job: Job, run: Run, recording: Recording, port: Port, played: Played, sequence: int
+def differing(job: Job, run: Run, recording: Recording, port: Port, *, played: Played, sequence: int
               ) -> tuple[int, int] | None:
     """The cycles in which a run accepts the first beat of a sequence and gives its last output, the first time that
     some of these differ; None where none do."""

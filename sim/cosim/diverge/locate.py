@@ -125,7 +125,8 @@ def locate(manifest: Manifest, network: Network, played: Played, runs: Sequence[
                 continue
             seen, before = read(work, files), 0
             if run.driven and outcome.recordings and (
-                    cycles := differing(job, run, outcome.recordings[0], shown.output, played, at)) is not None:
+                    cycles := differing(
+                        job, run, outcome.recordings[0], shown.output, played=played, sequence=at)) is not None:
                 before = cycles[0] - 1
                 seen = {signal: words[before:cycles[1]] for signal, words in seen.items()}
             found = first_difference(taps, seen)

@@ -100,11 +100,13 @@ def test_aligned_samples_reach_both_limits_of_each_value_of_the_spectrum():
 
 
 @pytest.mark.parametrize("proved", [[], ["operator in top, y: …a + b… is …a - b…"]])
-def test_a_caught_mutant_that_is_proved_ends_the_command(monkeypatch, proved):
+def test_a_caught_mutant_that_is_proved_ends_the_command(monkeypatch, tmp_path, proved):
     def measure(names, *, offered, **options):
-        return {"table": {}, "designs": {name: {"offered": offered, "offered_and_proved": proved} for name in names}}
+        return {"benchmark": "mutation", "table": {}, "designs": {
+            name: {"offered": offered, "offered_and_proved": proved} for name in names}}
 
     monkeypatch.setattr(mutation, "measure", measure)
-    result = CliRunner().invoke(main, ["mutation", "--design", "digits-gru", "--offered", "10", "--json", "-"])
-    assert result.exit_code == bool(proved)
-    assert json.loads(result.stdout)["designs"]["digits-gru"]["offered"] == 10
+    result = CliRunner().invoke(main, ["mutation", "--design", "digits-gru", "--offered", "10",
+                                   "--json", str(tmp_path / "out.json")])
+    assert result.exit_code == bool(proved), result.output
+    assert json.loads((tmp_path / "out.json").read_text())["designs"]["digits-gru"]["offered"] == 10
