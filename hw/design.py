@@ -2,7 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from circulant.hw.array.plans import PORTS, sharings, with_ports
+from circulant.hw.array.plans import PORTS, require_packing, require_pairs, sharings, with_ports
 from circulant.hw.bus.bus_top import FILE, bus_verilog
 from circulant.hw.emit.amaranth_patches import fast_elaboration
 from circulant.hw.emit.inventory import Inventory
@@ -140,7 +140,7 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         raise Refusal(f"A family must be one of {', '.join(PROFILES)}, not {family!r}{nearest(family, PROFILES)}")
     if bus not in BUSES:
         raise Refusal(f"A bus must be one of {', '.join(BUSES)}, not {bus!r}{nearest(bus, BUSES)}")
-    _check_packing(dsp_packing, family)
+    require_packing(dsp_packing, family)
     if isinstance(levels, bool) or not isinstance(levels, int) or not LEVELS <= levels <= MOST_LEVELS:
         raise Refusal(f"levels must be an integer from {LEVELS} to {MOST_LEVELS}, not {levels!r}; give the levels of "
                       "logic between two registers (hardware.levels)")
@@ -161,10 +161,8 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
             plans, others = found[0].plans, [
                 _alternative(network, each, max_steps=max_steps, reloadable=reloadable) for each in found]
         plans = with_ports(plans, dsp_packing)
-        if dsp_packing != "none" and not parts(network, plans, max_steps=max_steps, reloadable=reloadable).pairs:
-            raise Refusal(f"hardware.dsp_packing = {dsp_packing!r} needs a recurrent or fully connected layer with two "
-                          f"products that fit a DSP block, but network {network.name!r} has none; take fewer bits of "
-                          "weights or spectra, or set it to 'none'")
+        if dsp_packing != "none":
+            require_pairs(parts(network, plans, max_steps=max_steps, reloadable=reloadable), dsp_packing, network.name)
         top = Top(network, plans, max_steps=max_steps, reloadable=reloadable)
         target = VerilogTarget(PROFILES[family], clock_gating=clock_gating)
         verilog = target.convert(top, TOP)
@@ -178,19 +176,6 @@ def generate(network: Network, *, multipliers: int = 64, streams: int = 1, max_s
         wrapper, entry = bus_verilog(manifest, family)
     return Design(network, plans, verilog, target.images, manifest | {"bus": entry},
                   bus={FILE: wrapper})
-
-
-def _check_packing(packing: str, family: str) -> None:
-    """
-    Raises:
-        Refusal: when there is no such DSP block, or not in the family.
-    """
-    words = ("none", *PORTS)
-    if packing not in words:
-        raise Refusal(f"dsp_packing must be one of {', '.join(words)}, not {packing!r}{nearest(packing, words)}")
-    if packing != "none" and family not in ("generic", "xilinx"):
-        raise Refusal(f"hardware.dsp_packing = {packing!r} needs DSP blocks with such ports, but those of family "
-                      f"{family!r} have others; set it to 'none', or hardware.family to 'xilinx'")
 
 
 def _dsp_blocks(counted: Inventory, packing: str) -> Json:

@@ -12,7 +12,7 @@ pytest.importorskip("setuptools", minversion="77", reason="building needs setupt
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("hw", "sim", "training", "boards")
-DATA = {".toml", ".html", ".css", ".j2", ".cpp", ".v", ".typed"}
+DATA = {".toml", ".html", ".css", ".j2", ".cpp", ".v", ".h", ".typed"}
 """Files beside the modules that the package reads."""
 
 STEPS = """

@@ -27,11 +27,16 @@ def _fuzz(path: str | None, **options: Any) -> None:
               show_default=True, help="May be repeated.")
 @click.option("--count", default=300, show_default=True, help="Mutants of each design.")
 @click.option("--seed", default=0, show_default=True, help="Of their choice.")
-@click.option("--prove/--no-prove", default=True, show_default=True, help="Ask Yosys about survivors.")
+@click.option("--prove/--no-prove", default=True, show_default=True,
+              help="Try proofs about survivors; kept ones count anyway.")
+@click.option("--offered", default=0, show_default=True, help="Mutants that were caught, and must not be proved.")
 @as_json
 def _mutation(path: str | None, names: tuple[str, ...], **options: Any) -> None:
     """Faults planted in generated Verilog, and how many of them the checker of `circulant simulate` finds."""
-    show(mutation.measure(names, **options, note=note), path)
+    figures = mutation.measure(names, **options, note=note)
+    show(figures, path)
+    if any(row["offered_and_proved"] for row in figures["designs"].values()):
+        raise SystemExit(1)
 
 
 @main.command("shapes", epilog="Example: python -m benchmarks shapes --json docs/measured/stream-shapes.json")

@@ -3,10 +3,11 @@
 A component says itself what has to hold: each output ``ok_…`` is 1 in every cycle up to which all its outputs
 ``assume_…`` have been 1. Its inputs are free in each cycle, but for its reset, which is low.
 """
+import hashlib
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from amaranth.lib import wiring
 from benchmarks.formal.aig import FALSE, Aig
 from benchmarks.formal.machine import machine
 from benchmarks.formal.netlist import netlist
+from benchmarks.resume import Record
 
 FIRST = 8
 """Cycles within which most faults show, and `QUICK` seconds in which they are looked for."""
@@ -28,7 +30,8 @@ __all__ = ["Proof", "abc", "available", "prove"]
 @dataclass(frozen=True)
 class Proof:
     """Parameters:
-        depth: "induction" for all states that can be reached, else so many cycles from the start.
+        depth: "induction" for all states that can be reached, else so many cycles from the start; 0 where the time was
+            too short for any.
         broken: name of a property that breaks within so many cycles; None where none does.
     """
 
@@ -53,19 +56,31 @@ def abc(commands: str, folder: Path, seconds: float) -> str:
     return done.stdout
 
 
-def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40) -> Proof:
+def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 40, record: Record | None = None
+          ) -> Proof:
     """Prove all properties of a component at once; where that takes too long, for so many cycles.
 
+    Parameters:
+        record: of earlier proofs, by the hash of the circuit and these numbers; what it has is not proved again.
+
     Raises:
-        RuntimeError: when there is nothing to prove, or not even a single cycle is.
+        RuntimeError: when there is nothing to prove.
     """
-    circuit = netlist(rtlil.convert(component, name="top", emit_src=False), "top", language="rtlil")
+    text = rtlil.convert(component, name="top", emit_src=False)
+    key = hashlib.sha256(f"{seconds:g} {cycles} {text}".encode()).hexdigest()
+    return Proof(**(record or Record(None)).get(key, lambda: asdict(_proved(text, type(component).__name__, seconds,
+                                                                             cycles))))
+
+
+def _proved(text: str, name: str, seconds: float, cycles: int) -> Proof:
+    """The same of a circuit as RTLIL."""
+    circuit = netlist(text, "top", language="rtlil")
     aig = Aig()
     outputs = machine(aig, circuit, lambda name, width: [FALSE] * width if name in ("clk", "rst") else [
         aig.input() for _ in range(width)])
     wanted = {name: bits[0] for name, bits in outputs.items() if name.startswith("ok_")}
     if not wanted:
-        raise RuntimeError(f"{type(component).__name__} must have outputs ok_…, and has none")
+        raise RuntimeError(f"{name} must have outputs ok_…, and has none")
     broken = aig.latch()  # An assumption was broken before.
     allowed = aig.all([broken ^ 1, *(bits[0] for name, bits in outputs.items() if name.startswith("assume_"))])
     aig.follow(broken, allowed ^ 1)
@@ -73,7 +88,8 @@ def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 4
     with tempfile.TemporaryDirectory(prefix="circulant-proof-") as temporary:
         folder = Path(temporary)
         aig.write(folder / "all.aig", [aig.any(bad.values())])
-        if "was asserted" in abc(f"read all.aig; bmc3 -F {FIRST} -T {QUICK}", folder, 2 * seconds):
+        first = abc(f"read all.aig; bmc3 -v -F {FIRST} -T {QUICK}", folder, 2 * seconds)
+        if "was asserted" in first:
             for name, literal in bad.items():
                 aig.write(folder / "one.aig", [literal])
                 said = abc(f"read one.aig; bmc3 -F {FIRST} -T {QUICK}", folder, 2 * seconds)
@@ -86,8 +102,6 @@ def prove(component: wiring.Component, *, seconds: float = 60.0, cycles: int = 4
         said = abc(f"read all.aig; bmc3 -v -F {cycles} -T {seconds:.0f}", folder, 2 * seconds)
     if found := re.search(r"asserted in frame (\d+)", said):
         return Proof(int(found[1]), "any")
-    reached = [int(number) for number in re.findall(r"(?:No output asserted in|frame) +(\d+)", said)]
-    if not reached:
-        raise RuntimeError(f"ABC must say how far it came: {said[-500:]}")
-    return Proof(max(reached))
+    reached = re.findall(r"(?:No output asserted in|frame) +(\d+)", first + said)
+    return Proof(max(map(int, reached), default=0))
 

@@ -55,6 +55,7 @@ class Memory:
         reads: addresses and data of each port that reads.
         writes: addresses, data, and an enable for each bit, of each port that writes; a later port wins.
         contents: of each word its bits, the lowest first, "x" where it has none.
+        name: its path.
     """
 
     width: int
@@ -62,6 +63,7 @@ class Memory:
     reads: tuple[tuple[tuple[Bit, ...], tuple[Bit, ...]], ...]
     writes: tuple[tuple[tuple[Bit, ...], tuple[Bit, ...], tuple[Bit, ...]], ...]
     contents: tuple[str, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def _memory(parameters: dict[str, str], at: dict[str, tuple[Bit, ...]]) -> Memor
         tuple((at["RD_ADDR"][n * abits:][:abits], at["RD_DATA"][n * width:][:width]) for n in range(reads)),
         tuple((at["WR_ADDR"][n * abits:][:abits], at["WR_DATA"][n * width:][:width], at["WR_EN"][n * width:][:width])
               for n in range(writes)),
-        tuple(init[n * width:(n + 1) * width] for n in range(depth)))
+        tuple(init[n * width:(n + 1) * width] for n in range(depth)), parameters["MEMID"].lstrip("\\"))
 
 
 def sides(cell: Cell) -> tuple[tuple[Bit, ...], tuple[Bit, ...]]:

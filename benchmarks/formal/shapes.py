@@ -12,6 +12,7 @@ from amaranth.lib import wiring
 
 from benchmarks.designs import DESIGNS, network
 from benchmarks.formal.check import prove
+from benchmarks.resume import Record
 from circulant.hw import generate
 from circulant.hw.stream.pipeline import Queue
 from circulant.hw.stream.storage import DeepQueue
@@ -128,7 +129,7 @@ def component(unit: str, shape: list[int | None]) -> wiring.Component:
     return made
 
 
-def proofs(shapes: Shapes, *, seconds: float = 60.0,
+def proofs(shapes: Shapes, *, seconds: float = 60.0, record: Record | None = None,
            note: Callable[[str], None] = lambda text: None) -> dict[str, str | int]:
     """By unit and shape "induction", or the cycles from the start that were looked at.
 
@@ -139,7 +140,7 @@ def proofs(shapes: Shapes, *, seconds: float = 60.0,
     for unit, every in shapes.items():
         for shape in every:
             name = f"{unit} {', '.join('any' if n is None else str(n) for n in shape)}"
-            proof = prove(component(unit, shape), seconds=seconds)
+            proof = prove(component(unit, shape), seconds=seconds, record=record)
             assert proof.broken is None, f"{name}: {proof.broken} breaks in cycle {proof.depth}"
             found[name] = proof.depth
             note(f"{name}: {proof.depth}")

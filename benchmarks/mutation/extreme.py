@@ -1,20 +1,26 @@
-"""A network of the same shape and formats whose weights are as large as they can be: its circuit is the same Verilog.
+"""Networks of the same shape and formats with extreme weights or tables: their circuit is the same Verilog.
 
 With the weights of a design most sums stay far from the ends of their formats, so a fault in their highest bits changes
-nothing. The hardware of those bits is there for any weights, so it is played with images of such a network as well.
+nothing; with its tables two lines meet at the end of a segment, so that it does not matter which one is taken there.
+The hardware is there for any weights and tables, so it is played with images of such networks as well.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from circulant.sim.arith import fft
+from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import Product
-from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.fixed import Format, Integers
+from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.network import Network
+from circulant.sim.golden.serial import activations
 from circulant.sim.refusal import Refusal
 
-__all__ = ["extreme"]
+__all__ = ["aligned", "broken_lines", "extreme"]
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 """Shares of weights that become ends of their format; fewer where a sum would leave int64."""
@@ -31,6 +37,70 @@ def extreme(network: Network, seed: int = 0) -> Network:
     draw = _frequencies if seed else _ends
     return replace(network, layers=tuple(_replaced(layer, lambda product: draw(product, rng))
                                          for layer in network.layers))
+
+
+def broken_lines(network: Network, seed: int = 0) -> Network:
+    """The network with drawn tables in its recurrent layers, whose lines do not meet and leave the format of the value,
+    and with pre-activations at the ends of their segments: these are biases, for the weights of most rows are zero.
+
+    The first and the last segment give the ends of the value's format. Half of the blocks have biases there, with the
+    signs that one frequency has, so that the spectrum of the state is at its limits as well.
+    """
+    rng = np.random.default_rng(seed)
+    layers = []
+    for layer in network.layers:
+        tables = list(activations(layer).values())
+        changed = _replaced(layer, partial(_constant, tables, rng), partial(_drawn, rng)) if tables else layer
+        if isinstance(changed, Gru) and changed.candidate_recurrent is not None and seed % 2:
+            nothing = changed.candidate_recurrent  # Else r times its bias would be added to what the tanh gets.
+            changed = replace(changed, candidate_recurrent=replace(
+                nothing, weights=0 * nothing.weights, bias=0 * nothing.bias))
+        layers.append(changed)
+    return replace(network, layers=tuple(layers))
+
+
+def _drawn(rng: np.random.Generator, table: Pwl) -> Pwl:
+    """Each line on a scale of its own, but for the first and the last one, which are level."""
+    def scaled(form: Format) -> Integers:
+        low, high = _limits(form)
+        return np.round(rng.uniform(low, high, table.segments) * 2.0 ** -rng.uniform(0, form.width - 1, table.segments)
+                        ).astype(np.int64)
+
+    slope, base = scaled(table.slope_format), scaled(table.base_format)
+    slope[[0, -1]], base[[0, -1]] = 0, _limits(table.base_format)
+    return replace(table, slope=slope, base=base)
+
+
+def _constant(tables: Sequence[Pwl], rng: np.random.Generator, product: Product) -> Product:
+    """A product whose values are mostly its biases: ends of segments, or of the format."""
+    (p, _, k), (least, most) = product.weights.shape, _limits(product.output)
+    starts = np.concatenate([table.start for table in tables if table.input == product.output] or [np.zeros(1, int)])
+    drawn = np.clip(rng.choice(starts, (p, k)) - rng.integers(2, size=(p, k)), least, most)
+    signs = rng.choice(_waves(k, product.twiddle_bits), p)
+    bias = np.where(rng.random((p, 1)) < 0.5, np.where(signs < 0, least, most), drawn).reshape(p * k)
+    weights = np.where(rng.random((p, 1, 1)) < 0.8, 0, product.weights)
+    return replace(product, weights=weights, bias=np.where(product.bias.any(), bias, 0))
+
+
+def aligned(network: Network, count: int, steps: int, seed: int = 0) -> Integers | None:
+    """Sequences (count, steps, inputs) at the ends of the input format whose blocks are `_waves`; None where a sample
+    is an image or a vector, or the first layer has no product of the input."""
+    form, products = network.input_format, getattr(network.layers[0], "products", {})
+    first = next((product for product in products.values() if product.input == form), None)
+    if first is None or not network.sequence:
+        return None
+    signs = np.random.default_rng(seed).choice(_waves(first.block_size, first.twiddle_bits),
+                                               (count, steps, first.weights.shape[1]))
+    return np.where(signs.reshape(count, steps, -1)[..., :network.inputs] < 0, form.lo, form.hi)
+
+
+def _waves(k: int, twiddle_bits: int) -> Integers:
+    """Signs of the values of a block, (rows, k), at which a value of its spectrum is greatest or least, or the sum or
+    the difference of a real and an imaginary one, which are factors of a complex product."""
+    spectra = fft.forward(np.eye(k, dtype=np.int64) << twiddle_bits, twiddle_bits, 0)
+    real, imaginary = spectra[2::2], spectra[3::2]
+    rows = np.concatenate([spectra, real + imaginary, real - imaginary])
+    return np.where(np.concatenate([rows, -rows]) < 0, -1, 1)
 
 
 def _ends(product: Product, rng: np.random.Generator) -> Product:
@@ -66,13 +136,16 @@ def _limits(format: Format) -> tuple[int, int]:
     return -(1 << format.width - 1), (1 << format.width - 1) - 1
 
 
-def _replaced(value: Any, change: Callable[[Product], Product]) -> Any:
-    """A tree of dataclasses and tuples with all its products changed."""
+def _replaced(value: Any, change: Callable[[Product], Product], redraw: Callable[[Pwl], Pwl] = lambda table: table
+              ) -> Any:
+    """A tree of dataclasses and tuples with all its products and tables changed."""
     if isinstance(value, Product):
         return change(value)
+    if isinstance(value, Pwl):
+        return redraw(value)
     if isinstance(value, tuple):
-        return tuple(_replaced(each, change) for each in value)
+        return tuple(_replaced(each, change, redraw) for each in value)
     if is_dataclass(value) and not isinstance(value, type):
-        found = {each.name: _replaced(getattr(value, each.name), change) for each in fields(value) if each.init}
+        found = {each.name: _replaced(getattr(value, each.name), change, redraw) for each in fields(value) if each.init}
         return replace(value, **{name: new for name, new in found.items() if new is not getattr(value, name)})
     return value

@@ -1,37 +1,26 @@
 """Mutants planted and caught, design by design; survivors proved equivalent, or listed with what is known of them."""
-import hashlib
-import inspect
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.designs import DESIGNS as SHAPES
 from benchmarks.designs import Shape, network
-from benchmarks.mutation.extreme import extreme
 from benchmarks.mutation.mutants import Mutant, mutants, schemata
-from benchmarks.mutation.play import Checker, Images
-from benchmarks.mutation.prover import Prover, available
-from benchmarks.mutation.record import FOLDER, Record
-from benchmarks.mutation.selected import selected
-from circulant.hw import generate, writes
-from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.state_exchange import Session
-from circulant.sim.exercise import exercise
+from benchmarks.mutation.play import Checker, Images, Verdict
+from benchmarks.mutation.prover import available
+from benchmarks.mutation.subject import Flipped, Subject, stimuli
+from benchmarks.resume import MUTANTS, Record
 from circulant.sim.golden.network import Network
-from circulant.sim.vectors import Vectors
 
 __all__ = ["DESIGNS", "measure", "of_design"]
-
-T = TypeVar("T")
 
 DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 """Designs that are measured: a GRU, an LSTM with projection, a CNN, and one with a configuration port."""
@@ -39,65 +28,33 @@ DESIGNS = ("digits-gru", "interleaved", "lenet5", "reloadable")
 MEMORY = 0.06
 """Share of the mutants that are bits of memory images."""
 
-OTHERS = 4
-"""Networks of extreme weights that have the same Verilog, see `benchmarks.mutation.extreme`."""
 
-EXCHANGED = 4
-"""Sequences that are played between exchanges of networks and states."""
-
-SEQUENCES, STEPS, IMAGES, DRAWN = 40, 8, 4, 32
-"""Sequences of data, their steps, images of data, and drawn sequences; of images as many are drawn as there are."""
-
-
-@dataclass(frozen=True)
-class Flipped:
-    """An image of a memory with one bit changed.
-
-    Parameters:
-        place: line and digit in the file.
-        text: the changed file.
-    """
-
-    name: str
-    place: str
-    text: str
-
-    @classmethod
-    def drawn(cls, manifest: Manifest, rng: np.random.Generator) -> Self:
-        path = manifest.images[int(rng.integers(len(manifest.images)))]
-        lines = path.read_text().splitlines()
-        at = int(rng.choice([n for n, line in enumerate(lines) if line.strip() and not line.startswith(("//", "@"))]))
-        word = lines[at].strip()
-        digit, bit = int(rng.integers(len(word))), int(rng.integers(4))
-        lines[at] = word[:digit] + f"{int(word[digit], 16) ^ 1 << bit:x}" + word[digit + 1:]
-        return cls(path.name, f"line {at + 1}, digit {digit}, bit {bit}", "\n".join(lines) + "\n")
-
-    def __str__(self) -> str:
-        return f"memory: {self.name}, {self.place}"
-
-
-def measure(names: tuple[str, ...], *, count: int, seed: int = 0, prove: bool = True,
+def measure(names: tuple[str, ...], *, count: int, seed: int = 0, prove: bool = True, offered: int = 0,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Mutants of some designs: figures of each, and a table.
 
-    What became of each mutant is kept in `FOLDER`: a run that is interrupted goes on where it stopped.
+    What became of each mutant is kept in `MUTANTS`: a run that is interrupted goes on where it stopped.
 
     Parameters:
         count: mutants of each design.
-        prove: whether survivors are to be proved equivalent.
+        prove: whether survivors are to be proved equivalent; if not, the proofs that are kept count.
+        offered: mutants of each design that were caught and are given to the prover all the same, which checks it: to
+            prove one of them is a fault.
         note: told each survivor.
     """
     found = {}
     for name in names:
         note(name)
         made = network(name)
-        found[name] = of_design(made, SHAPES[name], count=count, seed=seed, prove=prove, note=note, folder=FOLDER)
+        found[name] = of_design(made, SHAPES[name], count=count, seed=seed, prove=prove, offered=offered,
+                                note=note, folder=MUTANTS)
     table = {name: f"{row['planted']} planted, {row['caught']} caught, {row['equivalent']} proved equivalent, "
-                   f"{len(row['survivors'])} others; {row['seconds']:.0f} s" for name, row in found.items()}
+                   f"{len(row['survivors'])} others; {row['offered']} caught ones offered to the prover, "
+                   f"{len(row['offered_and_proved'])} proved; {row['seconds']:.0f} s" for name, row in found.items()}
     return {"benchmark": "mutation", "table": table, "designs": found}
 
 
-def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool,
+def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool, offered: int = 0,
               note: Callable[[str], None] = lambda text: None, folder: Path | None = None) -> dict[str, Any]:
     """The figures of one design.
 
@@ -113,19 +70,25 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
         flipped = [Flipped.drawn(subject.manifest, rng) for _ in range(in_memory)]
         text = schemata(subject.verilog, planted, subject.manifest.top)
         record = Record(folder / f"{made.name}-{subject.hash(text)}.jsonl" if folder else None)
+        played = stimuli()
         with closing(_Lazy(partial(subject.checker, text))) as lazy:
             places: list[tuple[Mutant | Flipped, int, Images]] = [
                 *((each, each.number, {}) for each in planted),
                 *((each, 0, {each.name: each.text}) for each in flipped)]
             verdicts = []
             for n, (each, number, images) in enumerate(places, 1):
-                verdicts.append(record.get(f"{n}: {each}", partial(lazy.verdict, number, images)))
+                name = f"{n}: {each}"
+                verdicts.append(record.get(name, partial(lazy.verdict, number, images, record[name], played),
+                                           lambda found: found["caught"] or found.get("stimuli") == played))
                 if not verdicts[-1]["caught"]:
                     note(f"survived: {each}; its value {'differs' if verdicts[-1]['infected'] else 'never differs'}")
         by = Counter(each["caught"] for each in verdicts if each["caught"])
         rows = list(zip([each for each, _, _ in places], verdicts, strict=True))
         left = [(each, verdict["infected"]) for each, verdict in rows if not verdict["caught"]]
-        proofs = subject.proofs([each for each, _ in left], planted, folder, note) if prove and available() else {}
+        proofs = subject.proofs([each for each, _ in left], planted, folder, note, tried=prove and available())
+        found = [each for each, verdict in rows if verdict["caught"]]
+        some = [found[n] for n in np.random.default_rng(seed).permutation(len(found))[:offered]] if available() else []
+        wrong = [name for name, said in subject.proofs(some, planted, folder, note).items() if said["proved"]]
     how = Counter(each["proved"].split(",")[0] for each in proofs.values() if each["proved"])
     survivors = [{"mutant": str(each), "reason": proofs.get(str(each), {}).get("why", ""),
                   "seen": "its value differs" if infected else "its value never differs in any run"}
@@ -134,93 +97,22 @@ def of_design(made: Network, shape: Shape, *, count: int, seed: int, prove: bool
             "caught_by": dict(by), "proved_by": dict(how),
             "caught_of": dict(Counter(_kind(each) for each, verdict in rows if verdict["caught"])),
             "planted_of": dict(Counter(_kind(each) for each, _ in rows)), "survivors": survivors,
-            "seconds": time.perf_counter() - start}
+            "offered": len(some), "offered_and_proved": wrong, "seconds": time.perf_counter() - start}
 
 
-class Subject:
-    """A design that mutants are planted in, and what is played through it."""
+class _Lazy:
+    """A checker that is made when it is needed first."""
 
-    def __init__(self, made: Network, shape: Shape, folder: Path, seed: int) -> None:
-        self._made, self._shape, self._folder, self._seed = made, shape, folder, seed
-        self._design = generate(made, **shape.options, objective="throughput")
-        self.manifest = Manifest.load(self._design.write(folder / "design"))
-        self.verilog = "".join(path.read_text() for path in self.manifest.verilog)
-
-    def hash(self, text: str) -> str:
-        """The hash of the Verilog with mutants, of the images, and of how other weights are drawn."""
-        whole = hashlib.sha256(text.encode() + f"{OTHERS}".encode() + Path(inspect.getfile(extreme)).read_bytes())
-        for path in self.manifest.images:
-            whole.update(path.read_bytes())
-        return whole.hexdigest()[:16]
-
-    def checker(self, text: str) -> Checker:
-        """A simulator of the Verilog with mutants."""
-        made, rng = self._made, np.random.default_rng(self._seed)
-        image = made.flow.grid is not None
-        size = (IMAGES if image else SEQUENCES,
-                *((STEPS, made.inputs) if made.sequence else made.shape or (made.inputs,)))
-        vectors = made.vectors(rng.normal(0, 0.5, size))
-        return Checker(self.manifest, text, vectors, self._drawn(made),
-                       others=[self._other(n) for n in range(OTHERS)],
-                       session=self._session if self.manifest.configuration else None)
-
-    def proofs(self, left: Sequence[Mutant | Flipped], planted: Sequence[Mutant], folder: Path | None,
-               note: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-        """How each survivor was proved equivalent, or why not.
-
-        Parameters:
-            folder: of a record of these.
-        """
-        key = f"{self._made.name}-{self.hash(selected(self.verilog, planted))}"
-        record = Record(folder / f"{key}-proofs.jsonl" if folder else None)
-        lazy = _Once(lambda: Prover(self.manifest, self.verilog, planted))
-        images = {path.name: path.read_text() for path in self.manifest.images}
-        found = {}
-        for each in left:
-            found[str(each)] = record.get(str(each), partial(
-                lambda each: lazy.made.mutant(each) if isinstance(each, Mutant)
-                else lazy.made.image(each.name, images[each.name], each.text), each))
-            note(f"{found[str(each)]['proved'] or 'not proved'}: {each}")
-        return found
-
-    def _drawn(self, made: Network) -> Vectors:
-        return exercise(made, IMAGES if made.flow.grid is not None else DRAWN, steps=STEPS).vectors
-
-    def _session(self, patience: int) -> tuple[Session, NDArray[np.int64]]:
-        """Exchanges with a network of extreme weights, and the sequences that are played meanwhile."""
-        other, drawn = extreme(self._made), self._drawn(self._made)
-        return (Session.of(self.manifest, self._made, other, writes(self._design, other), patience=patience),
-                drawn.inputs[:EXCHANGED])
-
-    def _other(self, n: int) -> tuple[Manifest, Vectors]:
-        """The design of a network of extreme weights, and samples.
-
-        Raises:
-            AssertionError: when its Verilog is another one.
-        """
-        other = extreme(self._made, n)
-        folder = generate(other, **self._shape.options, objective="throughput").write(self._folder / f"other_{n}")
-        manifest = Manifest.load(folder)
-        assert self.verilog == "".join(path.read_text() for path in manifest.verilog), "weights are in images alone"
-        return manifest, self._drawn(other)
-
-
-class _Once(Generic[T]):
-    """A thing that is made when it is needed first."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
+    def __init__(self, make: Callable[[], Checker]) -> None:
         self._make = make
 
     @cached_property
-    def made(self) -> T:
+    def made(self) -> Checker:
         return self._make()
 
-
-class _Lazy(_Once[Checker]):
-    """A checker of that kind."""
-
-    def verdict(self, number: int, images: Images) -> dict[str, Any]:
-        return asdict(self.made.verdict(number, images))
+    def verdict(self, number: int, images: Images, before: dict[str, Any], stimuli: str) -> dict[str, Any]:
+        survived = Verdict("", infected=before.get("infected", False), survived=tuple(before.get("survived", ())))
+        return asdict(self.made.verdict(number, images, survived)) | {"stimuli": stimuli}
 
     def close(self) -> None:
         if "made" in vars(self):

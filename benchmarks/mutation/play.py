@@ -1,4 +1,5 @@
 """The checker on a mutant: what `circulant simulate` plays and judges, with the mutant chosen, the quick part first."""
+import hashlib
 import shutil
 import subprocess
 import tempfile
@@ -43,11 +44,13 @@ class Verdict:
             "disturbed", or nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
+        survived: what was played, by keys of `Checker`; known where nothing caught it.
     """
 
     caught: str
     why: str = ""
     infected: bool = False
+    survived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class _Play:
         name: what it is reported as.
         folder: its input is there.
         images: of another network, where the run is of one.
+        key: a hash of all this.
     """
 
     name: str
@@ -65,6 +69,7 @@ class _Play:
     job: Job
     played: Played
     images: Images
+    key: str
 
 
 class Checker:
@@ -106,41 +111,51 @@ class Checker:
             job = job_of(self._manifest, (run,), played, self._patience)
             self._others.append(self._prepared("weights", replace(run, name=f"weights {n}"), job, played, images))
         self._exchanged = [] if session is None else self._session(*session(self._patience))
+        scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
+        self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged))
+        self._slow = replace(self._job, runs=self._runs[1:-SWIFT])
+        self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode())
         assert not self.verdict(0).caught, "the circuit itself must be right"
 
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def verdict(self, mutant: int, images: Images | None = None) -> Verdict:
+    def verdict(self, mutant: int, images: Images | None = None, before: Verdict | None = None) -> Verdict:
         """
         Parameters:
             mutant: its number; 0 for none.
             images: texts that take the place of memory images.
+            before: how it fared earlier: what it has survived is not played again.
         """
-        manifest = self._manifest if not images else self._other_images(images)
-        infected, elsewhere = False, False
-        for play in self._quick:
-            why, differs = self._drive(play, mutant, images or {})
+        before = before or Verdict("")
+        here, survived = False, [*before.survived]
+        infected = before.infected
+        plays = [(play, images or {}) for play in self._quick] + [
+            (play, play.images) for play in self._others if not images]
+        for play, contents in plays:
+            if play.key in survived:
+                continue
+            why, differs = self._drive(play, mutant, contents)
             if why:
                 return Verdict(play.name, why)
             infected |= differs
-        for play in self._others if not images else ():
-            why, differs = self._drive(play, mutant, play.images)
-            if why:
-                return Verdict(play.name, why)
-            elsewhere |= differs
-        if not images and (why := self._exchange(mutant)):
-            return Verdict("exchanged", why)
-        if mutant and not infected:  # What never differed under stalls and resets differs under no more of them.
-            return Verdict("", "", elsewhere)
-        job = replace(self._job, runs=self._runs[1:-SWIFT])
+            here |= differs and play in self._quick
+            survived.append(play.key)
+        if not images and self._exchanged and self._exchange_key not in survived:
+            if why := self._exchange(mutant):
+                return Verdict("exchanged", why)
+            survived.append(self._exchange_key)
+        if self._slow_key in survived or (mutant and not here and not before.infected):
+            return Verdict("", "", infected, tuple(survived))  # What never differed differs under no more stalls.
+        manifest = self._manifest if not images else self._other_images(images)
         try:
-            outcome = simulate(manifest, self._tools, self._simulator, job, _silent, plusargs=(f"+mutant={mutant}",))
+            outcome = simulate(manifest, self._tools, self._simulator, self._slow, _silent,
+                               plusargs=(f"+mutant={mutant}",))
         except ToolError as error:
             return Verdict("disturbed", str(error))
-        if why := self._wrong(job, outcome, self._played):
+        if why := self._wrong(self._slow, outcome, self._played):
             return Verdict("disturbed", why)
-        return Verdict("", "", infected or elsewhere)
+        return Verdict("", "", infected, (*survived, self._slow_key))
 
     def _session(self, session: Session, inputs: NDArray[np.int64]) -> list[tuple[Session, Job, Played, list[Any]]]:
         return [(session, *each) for each in session.jobs(inputs, None)]
@@ -164,7 +179,9 @@ class Checker:
         folder.mkdir()
         job = replace(job, runs=(run,))
         write_beats(folder, job)
-        return _Play(name, folder, job, played, images)
+        key = _key(*(path.read_bytes() for path in sorted(folder.glob("*.bin"))), repr(disturbed(run)).encode(),
+                   *(text.encode() for text in images.values()))
+        return _Play(name, folder, job, played, images, key)
 
     def _drive(self, play: _Play, mutant: int, images: Images) -> tuple[str, bool]:
         """The first fault, and whether the mutant's value was ever another one."""
@@ -191,6 +208,13 @@ class Checker:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
             paths.append(folder / path.name)
         return replace(self._manifest, images=tuple(paths))
+
+
+def _key(*parts: bytes | NDArray[Any]) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+    return whole.hexdigest()[:12]
 
 
 def _silent(stage: str, done: int, total: int) -> None:

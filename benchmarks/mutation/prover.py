@@ -5,6 +5,7 @@ proves that the mutant's module does the same whatever is around it, or else the
 up to the whole circuit: the smaller the part, the sooner a proof ends. `benchmarks.formal.loaded` proves it for all
 that the part's registers can be loaded with. Yosys proves that the module by itself does.
 """
+import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -14,6 +15,7 @@ from benchmarks.formal.check import available
 from benchmarks.formal.induction import same
 from benchmarks.formal.loaded import same_when_loaded
 from benchmarks.formal.netlist import Netlist, netlist
+from benchmarks.formal.parts import RESET, parts
 from benchmarks.formal.twin import Machine
 from benchmarks.mutation import equivalence
 from benchmarks.mutation.mutants import Mutant
@@ -23,7 +25,7 @@ from circulant.sim.cosim.manifest import Manifest
 __all__ = ["Prover", "available"]
 
 SECONDS = 10.0
-"""Time of a proof about a part of the circuit, or all of it."""
+"""Time of a proof about a part of the circuit, or all of it, on an idle processor; see `patience`."""
 
 LARGEST = 8000
 """Registers of a part at the most for which a proof is tried, and of the whole circuit any number."""
@@ -31,8 +33,10 @@ LARGEST = 8000
 LOADED = 2
 """Parts, from the inside out, for which it is proved for what they are loaded with."""
 
-RESET = "rst"
-"""The reset of a module: the circuit's own, where its instance says so."""
+
+def patience() -> float:
+    """Seconds by the clock that come to `SECONDS` of a processor, as others share it now."""
+    return SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class Prover:
@@ -45,29 +49,29 @@ class Prover:
     def __init__(self, manifest: Manifest, verilog: str, planted: Sequence[Mutant]) -> None:
         self._verilog, self._manifest = verilog, manifest
         self._selected = selected(verilog, planted)
-        self._around = _around(verilog)
         self._circuit = cache(partial(self._netlist, boxes=True))
         self._gates = cache(partial(self._netlist, boxes=False))
         self._machine = cache(self._made)
 
     def mutant(self, mutant: Mutant) -> dict[str, str]:
         """How a mutant was proved, or why it was not."""
-        why = ""
-        for n, part in enumerate(self._parts(mutant.statement.module)):
+        why, within = "", list(self._parts(mutant.statement.module))
+        for part in within:
             circuit, whole = self._circuit(part), part == self._manifest.top
             chosen = circuit.choices.get(str(mutant.number))
             if chosen is None:
                 return {"proved": "nothing depends on it"}
             if len(circuit.registers) > LARGEST and not whole:
                 continue
-            answer = same(self._machine(part), dict.fromkeys(chosen, TRUE), seconds=SECONDS)
+            answer = same(self._machine(part), dict.fromkeys(chosen, TRUE), seconds=patience())
             if answer.proved:
                 return {"proved": "the circuit is the same" if whole else
                         f"a part of the circuit is the same, {part}, with {answer.apart} registers told apart"}
             why = answer.why
-            if n < LOADED and not whole and same_when_loaded(
-                    circuit := self._gates(part), dict.fromkeys(circuit.choices.get(str(mutant.number), ()), TRUE),
-                    seconds=SECONDS):
+        for part in within[:-1][:LOADED]:
+            circuit = self._gates(part)
+            chosen = circuit.choices.get(str(mutant.number), ())
+            if same_when_loaded(circuit, dict.fromkeys(chosen, TRUE), seconds=patience()):
                 return {"proved": f"the same for all that registers can be loaded with, {part}"}
         if equivalence.available() and equivalence.equivalent(self._verilog, mutant):
             return {"proved": "the module is the same"}
@@ -81,14 +85,7 @@ class Prover:
         return Machine(self._circuit(part), self._manifest.reset if whole else RESET, inner=not whole)
 
     def _parts(self, module: str) -> Iterator[str]:
-        """A module, and those around it from the inside out; the whole circuit is the last one."""
-        while module != self._manifest.top:
-            around = self._around[module]
-            if all(resets for _, resets in around):
-                yield module
-            names = {name for name, _ in around}
-            module = names.pop() if len(names) == 1 else self._manifest.top
-        yield self._manifest.top
+        return parts(self._verilog, module, self._manifest.top)
 
     def image(self, name: str, was: str, now: str) -> dict[str, str]:
         """The same of an image of a memory.
@@ -107,7 +104,7 @@ class Prover:
                 why = why or "no memory has the image as a whole"
                 continue
             answer = same(machine, {}, {n: _words(now, memories[n].width, memories[n].depth) for n in found},
-                          seconds=SECONDS)
+                          seconds=patience())
             if answer.proved:
                 return {"proved": "the circuit is the same" if part == self._manifest.top else
                         f"a part of the circuit is the same, {part}"}
@@ -119,12 +116,3 @@ def _words(text: str, width: int, depth: int) -> tuple[str, ...]:
     """The words of an image, the lowest bit of each first."""
     words = tuple(format(int(line, 16), f"0{width}b")[::-1] for line in text.split())
     return words if len(words) == depth else ()
-
-
-def _around(verilog: str) -> dict[str, set[tuple[str, bool]]]:
-    """By module, those with instances of it, and whether these have the reset of what is around them."""
-    found = dict[str, set[tuple[str, bool]]]()
-    for outer in re.finditer(r"^module (\w+) .*?^endmodule", verilog, re.MULTILINE | re.DOTALL):
-        for inner in re.finditer(r"^  (\w+) (?:#\([^;]*?\) )?\w+ \(\n(.*?)^  \);", outer[0], re.MULTILINE | re.DOTALL):
-            found.setdefault(inner[1], set()).add((outer[1], f".{RESET}({RESET})" in inner[2]))
-    return found

@@ -36,7 +36,7 @@ __all__ = ["METHOD", "Asic", "asic", "key", "lines", "settings"]
 
 KIND, VERSION, FILE = "circulant-asic", 1, "asic.json"
 
-METHOD = 4
+METHOD = 5
 """Raised whenever the same design gets other figures: what was kept under another one is made anew."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from circulant.boards.budget import whole
 from circulant.boards.device import NAMES, Device, Taken, rounded
+from circulant.hw.array.plans import require_packing, require_pairs
 from circulant.hw.foreseen import foreseen
 from circulant.hw.plan.families import FAMILIES
 from circulant.hw.plan.known_plans import plans_of
@@ -111,7 +112,8 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
     """The estimate of a network on a device, for the profile of the device's family.
 
     Raises:
-        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware, or a budget that is too small.
+        Refusal: as `circulant.hw.plan.plan.plan`, of a network that has no hardware, or a budget that is too small; as
+            `estimated`.
     """
     options = options or Options()
     given = options.multipliers or _all(network, device, options)
@@ -121,9 +123,15 @@ def estimate(network: Network, device: Device, options: Options | None = None) -
 
 
 def estimated(network: Network, plans: Sequence[Plan], device: Device, options: Options, budget: int) -> Estimated:
-    """The estimate of plans that stand."""
+    """The estimate of plans that stand.
+
+    Raises:
+        Refusal: when products shall share DSP blocks, and the device's, or the products, do not allow it.
+    """
     family = FAMILIES[device.family]
+    require_packing(options.dsp_packing, family.profile.name)
     made = parts(network, plans, max_steps=options.max_steps, reloadable=options.reloadable)
+    require_pairs(made, options.dsp_packing, network.name)
     demand = family.demand(foreseen(made, len(network.layers), levels=options.levels, profile=family.profile.name))
     assert demand.luts is not None and demand.flip_flops is not None
     lut_error, flip_flop_error = ERRORS.get(device.family, (0.5, 0.5))

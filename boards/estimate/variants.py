@@ -1,7 +1,7 @@
 """Variants of a golden network for estimates: the same layers with larger blocks or narrower numbers.
 
-They have the shapes and formats that a network trained and quantized so would have, and zeros for weights: what a
-circuit takes of a device follows from shapes and formats alone.
+They have the shapes and formats that a network trained and quantized so would have, and weights at the ends of their
+format: what two products in a DSP block take depends on how wide the weights are.
 """
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -12,7 +12,7 @@ import numpy as np
 
 from circulant.sim.arith.activation import Pwl
 from circulant.sim.arith.circulant import JointProduct, Product
-from circulant.sim.arith.fixed import Format
+from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.golden.bidirectional import Bidirectional
 from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.gru import Gru
@@ -68,7 +68,8 @@ def narrower_weights(network: Network, bits: int) -> Network:
         Refusal: when too few are left.
     """
     def product(given: Product) -> Product:
-        return replace(given, weights=np.zeros_like(given.weights), weight=_less(given.weight, bits))
+        form = _less(given.weight, bits)
+        return replace(given, weights=_ends(form, *given.weights.shape), weight=form)
 
     return replace(network, layers=tuple(_each_product(layer, product) for layer in network.layers))
 
@@ -80,6 +81,13 @@ def narrower_activations(network: Network, bits: int) -> Network:
         Refusal: when too few are left.
     """
     return replace(network, layers=tuple(_narrowed(layer, bits) for layer in network.layers))
+
+
+def _ends(form: Format, p: int, q: int, k: int) -> Integers:
+    """(p, q, k): the greatest number, and the one above the lowest, as quantization hardly gives the lowest. Of four
+    blocks each has another combination of them in the parts of a bin."""
+    blocks, places = np.arange(p * q).reshape(p, q, 1), np.arange(k)
+    return np.array([form.hi, form.lo + 1])[blocks >> places % 2 & 1]
 
 
 def _less(given: Format, bits: int) -> Format:
@@ -180,5 +188,4 @@ def _larger(given: Product, rows: int, columns: int, *, factor: int) -> Product:
         return given
     p, q = (count // -(-size // k) * -(-size // (k * factor))
             for count, size in zip(given.weights.shape[:2], (rows, columns), strict=True))
-    weights = np.zeros((p, q, k * factor), np.int64)
-    return replace(given, weights=weights, bias=np.zeros(p * k * factor, np.int64))
+    return replace(given, weights=_ends(given.weight, p, q, k * factor), bias=np.zeros(p * k * factor, np.int64))

@@ -22,11 +22,12 @@ RESETS = 4
 
 
 class _Beats(NamedTuple):
-    """Signals between bytes and beats: the beat that fills, its bytes so far, whether it is a last one; the beat that
-    empties, its bytes to come, whether another one may come; whether anything moves in this cycle."""
+    """Signals between bytes and beats: the beat that fills, its bytes so far, whether it is whole, and a last one; the
+    beat that empties, its bytes to come, whether another one may come; whether anything moves in this cycle."""
 
     beat: Signal
     filled: Signal
+    whole: Signal
     ends: Signal
     held: Signal
     left: Signal
@@ -183,30 +184,29 @@ class Server(wiring.Component):
     def _beats(self, m: Module) -> "_Beats":
         """Signals between bytes and beats; what is on its way outlasts a request."""
         found = _Beats(
-            beat=Signal(8 * self._inputs, name="beat"), filled=Signal(range(self._inputs + 1), name="filled"),
-            ends=Signal(name="ends"), held=Signal(8 * self._outputs, name="held"),
+            beat=Signal(8 * self._inputs, name="beat"), filled=Signal(range(max(2, self._inputs)), name="filled"),
+            whole=Signal(name="whole"), ends=Signal(name="ends"), held=Signal(8 * self._outputs, name="held"),
             left=Signal(range(self._outputs + 1), name="left"), drains=Signal(name="drains"),
             moves=Signal(name="moves"))
-        beat, filled, ends, held, left, drains, moves = found
+        beat, filled, whole, ends, held, left, drains, moves = found
         m.d.comb += [
-            self.s_valid.eq(filled == self._inputs), self.s_data.eq(beat), self.s_last.eq(ends),
-            self.m_ready.eq(drains & (left == 0)),
+            self.s_valid.eq(whole), self.s_data.eq(beat), self.s_last.eq(ends), self.m_ready.eq(drains & (left == 0)),
         ]
         with m.If(self.s_valid & self.s_ready):
             m.d.comb += moves.eq(1)
-            m.d.sync += [filled.eq(0), ends.eq(0)]
+            m.d.sync += [whole.eq(0), ends.eq(0)]
         with m.If(self.m_valid & self.m_ready):
             m.d.comb += moves.eq(1)
             m.d.sync += [held.eq(self.m_data), left.eq(self._outputs)]
         with m.If(self.reset):
-            m.d.sync += [filled.eq(0), ends.eq(0), left.eq(0)]
+            m.d.sync += [filled.eq(0), whole.eq(0), ends.eq(0), left.eq(0)]
         return found
 
     def _transfer(self, m: Module, beats: "_Beats") -> None:
         """The states in which bytes become beats and beats become bytes."""
         fresh, size, request = self._fresh, self._size, self._receiver
-        beat, filled, ends, held, left, drains, moves = beats
-        wanted, idle, whole = Signal(8), Signal(range(self._patience + 1)), filled == self._inputs
+        beat, filled, whole, ends, held, left, drains, moves = beats
+        wanted, idle = Signal(8), Signal(range(self._patience + 1))
         enough = Signal()  # The output that is waited for is there: a cycle late.
         m.d.sync += enough.eq(size >= wanted + HEAD)
         with m.State("Wanted"), m.If(fresh):
@@ -219,6 +219,8 @@ class Server(wiring.Component):
                 m.d.comb += moves.eq(1)
                 m.d.sync += [beat.eq(Cat(beat[8:], request.data)), filled.eq(filled + 1),
                              self._status.eq(self._status + 1)]
+                with m.If(filled == self._inputs - 1):
+                    m.d.sync += [filled.eq(0), whole.eq(1)]
                 with m.If(self._final & (self._operation == Operation.LAST)):
                     m.d.sync += ends.eq(1)
                 self._take(m)

@@ -11,7 +11,7 @@ from typing import Any
 from circulant.boards.device import device, fits
 from circulant.experiment import Experiment
 from circulant.extras import extras
-from circulant.run.steps import budget
+from circulant.run.sizing import budget, levels
 from circulant.run.untrained import untrained
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
@@ -112,7 +112,7 @@ def _planned(experiment: Experiment, network: Network) -> tuple[float, int]:
         from circulant.hw.resources import inventory, parts
 
     options: dict[str, Any] = experiment.tables(("hardware",))["hardware"]
-    plans = plan(network, budget(experiment, network), streams=options["streams"])
+    plans = plan(network, budget(experiment, network), streams=options["streams"], levels=levels(experiment))
     fits(device(experiment.board.device), inventory(network, plans, max_steps=options["max_steps"],
                                                     profile=options["family"]))
     return max(each.cycles for each in plans), sum(

@@ -124,9 +124,13 @@ def _prepared(given: Experiment, part: str, show: Show) -> Experiment:
     choose by. Thousands of candidates are planned, so each has an array for each layer where objective is "auto".
 
     Raises:
-        Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out.
+        Refusal: an unknown device; an experiment that names a dense baseline, which saw the samples held out; products
+            that share DSP blocks.
     """
     found = device(part)
+    if given.hardware.dsp_packing != "none":
+        raise Refusal("An exploration counts a DSP block for each product, so hardware.dsp_packing must be 'none', not "
+                      f"{given.hardware.dsp_packing!r}; leave it out, and set it to generate the chosen design")
     if given.training.dense:
         raise Refusal("An exploration must train its own dense baseline, as another one has seen the samples held out, "
                       f"but training.dense names {given.training.dense}; leave it out")

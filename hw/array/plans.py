@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Protocol, cast
 
 from circulant.hw.array.layer_programs import layer_program
+from circulant.hw.array.parts import Parts
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.shared.merged import placed
 from circulant.sim.golden.gru import Gru
@@ -12,10 +13,11 @@ from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.linear import Linear
 from circulant.sim.golden.lstm import Lstm
 from circulant.sim.golden.rnn import Rnn
+from circulant.sim.refusal import Refusal, nearest
 from circulant.sim.shape.kinds import leaves
 
 __all__ = ["ActivationPlan", "PORTS", "LayerPlan", "PairPlan", "Plan", "ResidualPlan", "ScalePlan", "Sharing", "Simple",
-           "StreamPlan", "rebound", "sharings", "with_ports"]
+           "StreamPlan", "rebound", "require_packing", "require_pairs", "sharings", "with_ports"]
 
 PORTS = {"27x18": (27, 18), "25x18": (25, 18)}
 """Bits of the factors of a DSP block that may make two products, by the words of ``hardware.dsp_packing``: of a DSP48E2
@@ -140,6 +142,34 @@ def rebound(plans: Sequence[Plan], layers: Sequence[Layer]) -> list[Plan]:
     return [other(plan) if isinstance(plan, LayerPlan)
             else replace(plan, forward=other(plan.forward), backward=other(plan.backward))
             if isinstance(plan, PairPlan) else plan for plan in plans]
+
+
+def require_packing(packing: str, family: str) -> None:
+    """
+    Raises:
+        Refusal: when there is no such DSP block, or not in the family.
+    """
+    words = ("none", *PORTS)
+    if packing not in words:
+        raise Refusal(f"dsp_packing must be one of {', '.join(words)}, not {packing!r}{nearest(packing, words)}")
+    if packing != "none" and family not in ("generic", "xilinx"):
+        raise Refusal(f"hardware.dsp_packing = {packing!r} needs DSP blocks with such ports, but those of family "
+                      f"{family!r} have others; set it to 'none', or hardware.family to 'xilinx'")
+
+
+def require_pairs(parts: Parts, packing: str, name: str) -> None:
+    """
+    Parameters:
+        parts: of a design whose products may share DSP blocks, unless the packing is "none".
+        name: of the network.
+
+    Raises:
+        Refusal: when no layer has two products that fit a block.
+    """
+    if packing != "none" and not parts.pairs:
+        raise Refusal(f"hardware.dsp_packing = {packing!r} needs a recurrent or fully connected layer with two "
+                      f"products that fit a DSP block, but network {name!r} has none; take fewer bits of weights or "
+                      "spectra, or set it to 'none'")
 
 
 def with_ports(plans: Sequence[Plan], packing: str) -> list[Plan]:

@@ -13,18 +13,20 @@ from circulant.hw.array.plans import StreamPlan
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom
 from circulant.hw.stream.link import into
-from circulant.hw.stream.pipeline import Queue, block, connect
+from circulant.hw.stream.pipeline import Queue, block, connect, delay
 from circulant.hw.stream.storage import Ram
 from circulant.hw.unit import Site, unit
 from circulant.sim.golden.flatten import Flatten
 
 __all__ = ["FlattenLayer", "in_order"]
 
-DEPTH = 6
-"""Blocks that the queue behind it holds."""
+STAGES = 5
+"""Cycles from a place that is asked for to its value: the list of places, an address, the memory, a register behind it,
+the choice."""
 
-STAGES = 4
-"""Cycles from a place that is asked for to its value: the list of places, an address, the memory, the choice."""
+DEPTH = STAGES + 3
+"""Blocks that the queue behind it holds: the two that it has while a block comes and one goes in each cycle, and all
+that are on their way to it."""
 
 
 def in_order(layer: Flatten) -> bool:
@@ -143,13 +145,13 @@ class FlattenLayer(wiring.Component):
             m.d.sync += [later[name].eq(value) for name, value in now.items()]
             stages.append(later)
             now = dict(later)
-        address, lane, lane_now = Signal.like(ram.r_addr), Signal(lane_bits), Signal(lane_bits)
-        values = data.View(data.ArrayLayout(signed(layer.input_format.width), k), ram.r_data)
+        address, lane = Signal.like(ram.r_addr), rom.data[:lane_bits]
+        values = Signal(data.ArrayLayout(signed(layer.input_format.width), k), reset_less=True)
         value = Signal(signed(layer.input_format.width))
         m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
         m.d.sync += [address.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:]),
-                     lane.eq(rom.data[:lane_bits]), lane_now.eq(lane),
-                     value.eq(Array([values[j] for j in range(k)])[lane_now])]
+                     Value.cast(values).eq(ram.r_data),
+                     value.eq(Array([values[j] for j in range(k)])[delay(m, lane, STAGES - 2, name="lane")])]
 
         # Collecting: a block of the vector, zeros behind its end.
         held, count = Signal(queue.i.payload.data.shape()), Signal(range(max(2, k_out)))

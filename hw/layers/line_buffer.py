@@ -5,126 +5,21 @@ Each kernel position that the array takes in a cycle has a copy of the lines, so
 the blocks of a pixel that it takes in a cycle lie in banks. Nothing is stored around the image: what lies outside reads
 as zero.
 """
-from dataclasses import dataclass, replace
-from math import prod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.fft import FftShape, ForwardFft
 from circulant.hw.arith.fixed import constant_product
 from circulant.hw.array.issue import SPECTRA, issue_signature
-from circulant.hw.array.line_shape import LineShape, Walk
+from circulant.hw.array.line_shape import LineShape
 from circulant.hw.array.parts import Memory
-from circulant.hw.array.program import ArrayShape, Matrix, Part, Program
-from circulant.hw.emit.target import Platform, instances
-from circulant.hw.stream.pipeline import block, delay
+from circulant.hw.emit.target import Platform
+from circulant.hw.stream.pipeline import delay
 from circulant.hw.stream.storage import Ram
-from circulant.sim.golden.conv import Conv
 
-__all__ = ["LineBufferShape", "LineBuffer"]
-
-
-@dataclass(frozen=True, eq=False)
-class LineBufferShape:
-    """How a convolution meets its array.
-
-    Parameters:
-        layer: the golden layer.
-        positions, blocks: of the kernel and of a pixel, that the array takes in a cycle; their product is the columns
-            of the array.
-        rows, chains, fold: of the array.
-
-    Members:
-        pixels: that come and leave side by side.
-    """
-
-    layer: Conv
-    positions: int
-    blocks: int
-    rows: int
-    chains: int
-    fold: int = 1
-    pixels: ClassVar[int] = 1
-
-    @property
-    def row_columns(self) -> int:
-        """Columns of the array."""
-        return self.positions * self.blocks
-
-    @property
-    def multiplications(self) -> int:
-        """Real multiplications of an image."""
-        return prod(self.layer.output_grid) * self.layer.product.multiplications
-
-    @property
-    def array(self) -> ArrayShape:
-        return ArrayShape(self.rows, self.row_columns, self.chains, self.fold)
-
-    @property
-    def turns(self) -> tuple[int, int]:
-        """Groups of kernel positions, and of blocks, that make a sum."""
-        return -(-self.layer.window.positions // self.positions), -(-self.layer.blocks // self.blocks)
-
-    @property
-    def passes(self) -> int:
-        return -(-(self.layer.product.rows // self.layer.product.block_size) // self.rows)
-
-    @property
-    def cycles(self) -> int:
-        """Array cycles per output pixel."""
-        return self.passes * self.turns[0] * self.turns[1] * self.fold
-
-    @property
-    def lines(self) -> int:
-        """Lines that are kept: those that a row of outputs sees, and as many again for the next image to come in."""
-        window = self.layer.window
-        return 2 * window.kernel[0] + window.stride[0]
-
-    @property
-    def walk(self) -> Walk:
-        """The image that the kernel moves over."""
-        return Walk(self.layer.grid, self.layer.output_grid, self.layer.window, self.layer.blocks)
-
-    @property
-    def block(self) -> data.StructLayout:
-        """Layout of a block that comes in."""
-        return block(self.layer.product.block_size, self.layer.product.input.width)
-
-    @property
-    def spectrum(self) -> data.ArrayLayout:
-        """Layout of a block's spectrum, as the lines hold it."""
-        return data.ArrayLayout(signed(self.layer.product.spectrum.width), self.layer.product.block_size)
-
-    def transform(self, m: Module, platform: Platform) -> ForwardFft:
-        """The way from blocks to spectra, added to the module."""
-        product = self.layer.product
-        (transform,) = instances(
-            m, platform, "fft", ForwardFft, 1,
-            shape=FftShape(product.block_size, product.input.width, product.twiddle_bits),
-            shift=product.input.frac - product.spectrum.frac, spectrum_width=product.spectrum.width)
-        return transform
-
-    @property
-    def program(self) -> Program:
-        """Pass after pass, the columns of the matrix in the order in which the lines give them."""
-        layer, (outer, inner) = self.layer, self.turns
-        p, _, k = layer.product.weights.shape
-        weights = np.zeros((p, outer * self.positions, inner * self.blocks, k), np.int64)
-        weights[:, :layer.window.positions, :layer.blocks] = layer.product.weights.reshape(
-            p, layer.window.positions, layer.blocks, k)
-        grouped = weights.reshape(p, outer, self.positions, inner, self.blocks, k).transpose(0, 1, 3, 2, 4, 5)
-        product = replace(layer.product, weights=np.ascontiguousarray(grouped.reshape(p, -1, k)))
-        columns = product.weights.shape[1]
-        program = Program(self.array, [Matrix((Part(product, 0, 0),), ("y",))], inputs=columns,
-                          order=[(0, row) for row in range(0, p, self.rows)], spacing=(columns, columns, columns))
-        issues = [(issue.number, issue.group) for issue in program.commands[0]]
-        assert issues == [(n, group) for n in range(self.passes) for group in range(outer * inner)]
-        assert all(each.slot == 0 for each in program.passes)
-        return program
+__all__ = ["LineBuffer"]
 
 
 class _Pixel(NamedTuple):
@@ -133,14 +28,14 @@ class _Pixel(NamedTuple):
     Members:
         top, left: line and column of the image that the kernel begins with, negative in the padding.
         bases: address of each line of the kernel.
-        seen: all that the kernel sees has come.
+        ready: all that the kernel sees has come, and there is room for what comes of it.
         starts, row_ends, image_ends: it starts in this cycle, as the last one of a row, or of the image.
     """
 
     top: Signal
     left: Signal
     bases: list[Signal]
-    seen: Signal
+    ready: Signal
     starts: Signal
     row_ends: Signal
     image_ends: Signal
@@ -216,17 +111,15 @@ class LineBuffer(wiring.Component):
         # Whether what it sees has come: whole lines of this image, and the pixels of the one behind them.
         done, column = self._writer(m, platform, line, depth, freed)
         come = Signal(signed((height + shape.lines + 2).bit_length() + 2))
-        bottom, right = top + window.kernel[0] - 1, left + window.kernel[1] - 1
-        last_line, last_column = (Mux(place > size - 1, size - 1, place)
-                                  for place, size in ((bottom, height), (right, width)))
-        seen, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
+        last_line, last_column = self._last()
+        ready, there = Signal(), (come > last_line) | ((come == last_line) & (column > last_column))
         if window.sees_padding_alone:
             # A kernel that sees nothing but padding waits for no pixel, but for the first one of its image.
             there &= (come > 0) | ((come == 0) & (column > 0))
-        if self._ahead:  # A start moves on to another place. What was seen of the one before is not asked for any more.
-            m.d.sync += seen.eq(there)
+        if self._ahead:  # A start moves on to another place. What was known of the one before is asked no more.
+            m.d.sync += ready.eq(there & self.room)
         else:
-            m.d.comb += seen.eq(there)
+            m.d.comb += ready.eq(there & self.room)
         last_x, last_y = Signal(init=across == 1), Signal(init=down == 1)
         places = [last_x.eq(x == across - 1), last_y.eq(y == down - 1)]
         if self._ahead:
@@ -238,16 +131,19 @@ class LineBuffer(wiring.Component):
 
         # The move to the next pixel: within a row, to the next row, to the next image.
         with m.If(starts):
-            m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1])]
+            m.d.sync += [x.eq(x + 1), left.eq(left + window.stride[1]),
+                         last_column.eq(self._within(left + window.stride[1] + window.kernel[1] - 1, width))]
         with m.If(row_ends):
-            m.d.sync += [x.eq(0), left.eq(-window.padding[1]), y.eq(y + 1), top.eq(top + window.stride[0])]
+            m.d.sync += [x.eq(0), left.eq(left.init), last_column.eq(last_column.init), y.eq(y + 1),
+                         top.eq(top + window.stride[0]),
+                         last_line.eq(self._within(top + window.stride[0] + window.kernel[0] - 1, height))]
             self._advance(m, bases, window.stride[0] % shape.lines * line, depth)
         with m.If(image_ends):
-            m.d.sync += [y.eq(0), top.eq(-window.padding[0])]
+            m.d.sync += [y.eq(0), top.eq(top.init), last_line.eq(last_line.init)]
             self._advance(m, bases, (height - (down - 1) * window.stride[0]) % shape.lines * line, depth)
 
         # Its groups, what they read, and the lines that are free behind them.
-        pixel = _Pixel(top=top, left=left, bases=bases, seen=seen, starts=starts, row_ends=row_ends,
+        pixel = _Pixel(top=top, left=left, bases=bases, ready=ready, starts=starts, row_ends=row_ends,
                        image_ends=image_ends)
         group, finishes = self._walk(m, pixel)
         self._read(m, group)
@@ -260,6 +156,19 @@ class LineBuffer(wiring.Component):
         shape = self._shape
         return Memory(shape.positions * shape.blocks, shape.spectrum.size,
                       shape.walk.grid[1] * shape.turns[1] * shape.lines)
+
+    def _last(self) -> list[Signal]:
+        """Registers for the last line and the last column of the image that the kernel sees, as an image begins."""
+        walk, window = self._shape.walk, self._shape.walk.window
+        first = [min(kernel - 1 - padding, size - 1) for kernel, padding, size in zip(
+            window.kernel, window.padding, walk.grid, strict=True)]
+        return [Signal(range(min(0, place), max(2, size)), name=name, init=place) for name, place, size in zip(
+            ("last_line", "last_column"), first, walk.grid, strict=True)]
+
+    @staticmethod
+    def _within(place: Value, size: int) -> Value:
+        """A place of the kernel's last line or column, or the last one of the image before it."""
+        return Mux(place > size - 1, size - 1, place)
 
     @staticmethod
     def _advance(m: Module, places: list[Signal], step: int, depth: int) -> None:
@@ -317,8 +226,8 @@ class LineBuffer(wiring.Component):
         m.d.comb += whole.eq(phase == shape.fold - 1)
 
         def start() -> None:
-            """Start the next pixel, once what it sees is there."""
-            with m.If(pixel.seen & self.room):
+            """Start the next pixel, once what it sees is there, and room for it."""
+            with m.If(pixel.ready):
                 m.d.comb += pixel.starts.eq(1)
                 m.next = "ISSUE"
 

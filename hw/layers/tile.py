@@ -173,9 +173,17 @@ class TileShape:
         return block(self.pixels * self.layer.inputs, self.layer.product.input.width)
 
     @property
+    def pixel_width(self) -> int:
+        """Bits of a pixel in the format of the spectrum, no more than pixels that come in can fill: without a transform
+        a spectrum's bit for growth would be a copy of the sign."""
+        product = self.layer.product
+        shift = product.input.frac - product.spectrum.frac
+        return min(product.spectrum.width, max(2, product.input.width - shift + (shift > 0)))
+
+    @property
     def data_width(self) -> int:
         """Bits of what is multiplied, on the side of the pixels."""
-        return self.layer.product.spectrum.width + growth(self.filters[0])
+        return self.pixel_width + growth(self.filters[0])
 
     @property
     def weight_width(self) -> int:
@@ -237,7 +245,7 @@ class Tiler(wiring.Component):
         flushes = Signal()  # The last tiles of a line wait for nothing behind it.
         m.d.comb += flushes.eq((column == 0) & Cat(live[centre:]).any())
         m.d.comb += [
-            moves.eq((~made | self.o.ready) & (self.i.valid | flushes)), self.i.ready.eq(moves),
+            self.i.ready.eq(~made | self.o.ready), moves.eq(self.i.ready & (self.i.valid | flushes)),
             self.o.valid.eq(made), self.o.payload.eq(spectrum),
         ]
         with m.If(moves & self.i.valid):
@@ -259,7 +267,7 @@ class Tiler(wiring.Component):
             pixels: list[Value] = []
             for at in range(first, first + n + layer.window.kernel[1] - 1):
                 d = at // n
-                value = requantize(kept[d][at % n * inputs + c], shift, product.spectrum.width)
+                value = requantize(kept[d][at % n * inputs + c], shift, shape.pixel_width)
                 if d != centre:
                     here = live[d] & (place[d] + max(0, centre - d) == place[centre] + max(0, d - centre))
                     value = Mux(here, value, 0)

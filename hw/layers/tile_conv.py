@@ -42,8 +42,9 @@ class RowFormat:
 
     @property
     def latency(self) -> int:
-        """Cycles from operands to values: product, levels of the tree, sum, combination, and three roundings."""
-        return 2 + ceil_log2(self.columns) + self.behind
+        """Cycles from operands to values: the row's own operands, product, levels of the tree, sum, combination, and
+        three roundings."""
+        return 3 + ceil_log2(self.columns) + self.behind
 
     @property
     def behind(self) -> int:
@@ -56,7 +57,7 @@ class TileRow(wiring.Component):
 
     Members:
         x, w: operands of each column's filters.
-        add, first: the sums of products of x two and ``ceil_log2(columns)`` cycles before are added up, or are the
+        add, first: the sums of products of x ``2 + ceil_log2(columns)`` cycles before are added up, or are the
             first of a tile.
         bias: four cycles after the last ``add`` of a tile.
         scale: the row's, a cycle earlier, see `circulant.sim.arith.weight_grid.WeightGrid.row_scales`.
@@ -78,6 +79,11 @@ class TileRow(wiring.Component):
         m = Module()
         form = self._form
 
+        # Operands are registers of each row, near its multipliers: one for all rows would reach across the device.
+        x, w = (Signal.like(value, name=f"row_{name}", reset_less=True, attrs={"keep": 1})
+                for name, value in (("x", self.x), ("w", self.w)))
+        m.d.sync += [x.eq(self.x), w.eq(self.w)]
+
         # Each filter: its products over all columns, summed by a tree, then over the groups of a tile.
         sums: list[Value] = []
         for j in range(form.products):
@@ -85,7 +91,7 @@ class TileRow(wiring.Component):
             for c in range(form.columns):
                 product = Signal(signed(form.data_width + form.weight_width), name=f"product_{j}_{c}", reset_less=True)
                 at = c * form.products + j
-                m.d.sync += product.eq(self.x[at] * self.w[at])
+                m.d.sync += product.eq(x[at] * w[at])
                 level.append(product)
             terms = tree(m, level, name=f"tree_{j}")
             total = Signal(signed(form.sum_width), name=f"sum_{j}", reset_less=True)

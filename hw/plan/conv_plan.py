@@ -2,8 +2,8 @@
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvPlan
-from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.tile import TileShape, tiles_fit
 from circulant.hw.plan.line_cost import image_cycles
 from circulant.hw.plan.passes import Ladder, Rung, folds, ladder, layer_entry, layer_multiplications, tiled, useful

@@ -17,7 +17,7 @@ def image_cycles(walk: Walk, *, lines: int, cycles: int) -> int:
     """Cycles from image to image, when the input is always there and the output taken.
 
     Parameters:
-        walk: what the kernel moves over, see `circulant.hw.layers.line_buffer.LineBufferShape.walk`.
+        walk: what the kernel moves over, see `circulant.hw.array.line_shape.LineBufferShape.walk`.
         lines: that are kept.
         cycles: of an output pixel.
     """

@@ -44,7 +44,7 @@ SMALL_BYTES = 800_000
 UNSPLIT = ("--output-split", "400000")
 
 # The program that plays beats back to back comes before cocotb's main, in the same executable.
-DRIVE = Path(__file__).with_name("drive.cpp")
+DRIVE, WAVES = (Path(__file__).with_name(name) for name in ("drive.cpp", "waves.h"))
 WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 
 FST = ("lz4.h", "zlib.h")
@@ -110,7 +110,8 @@ def waves_arguments() -> tuple[str, ...]:
 def _key(manifest: Manifest, toolchain: Toolchain, waves: bool) -> str:
     sha = hashlib.sha256()
     for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest),
-                 *WRAPPED, _ports(manifest), DRIVE.read_text(), *(waves_arguments() if waves else ())):
+                 *WRAPPED, _ports(manifest), DRIVE.read_text(), WAVES.read_text(),
+                 *(waves_arguments() if waves else ())):
         sha.update(f"{text}\0".encode())
     for file in manifest.verilog:
         contents = file.read_bytes()
@@ -177,6 +178,7 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
     (folder / "ports.h").write_text(_ports(manifest))
     drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
+    shutil.copyfile(WAVES, folder / WAVES.name)
     objects = folder / "objects"
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
                      "build_dir": str(objects), "waves": waves,

@@ -8,7 +8,7 @@ from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Port
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
-__all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "measure", "pace",
+__all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "differing", "measure", "pace",
            "require_stream_rules"]
 
 LONG = 6
@@ -108,6 +108,22 @@ def compare(job: Job, outcome: Outcome, port: Port, played: Played, runs: int | 
             first = Mismatch(*_place(job, run, vector, played), word, int(golden[vector, word]),
                              int(got[vector, word]), run.name)
     return Comparison(words, mismatches, first)
+
+
+def differing(job: Job, run: Run, recording: Recording, port: Port, played: Played, sequence: int
+              ) -> tuple[int, int] | None:
+    """The cycles in which a run accepts the first beat of a sequence and gives its last output, the first time that
+    some of these differ; None where none do."""
+    sent, given = job.sent(run.sequences), job.given(run.sequences)
+    steps, results, golden = job.steps[sequence], job.results[sequence], played.outputs[sequence]
+    got = _vectors(recording, port)[:, :port.elements]
+    for n in np.flatnonzero(np.array(run.sequences) == sequence).tolist():
+        first = int(given[n]) // job.output_beats - results
+        some = got[first:first + results]
+        if (some != golden[:len(some)]).any():
+            last = min(int(given[n]), len(recording.cycles)) - 1
+            return int(recording.accepted[sent[n] - steps * job.input_beats]), int(recording.cycles[last])
+    return None
 
 
 def _place(job: Job, run: Run, vector: int, played: Played) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
 // with +stalls=SEED for ones that do at random, and with +full=CYCLES for a sink that takes nothing until no beat has been
-// accepted for so long, and then a few. It judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to unless
-// the first argument is --drive.
+// accepted for so long, and then a few; +waves shows all signals. It judges nothing but what ends a run. The linker calls
+// it in place of cocotb's main, which it hands over to unless the first argument is --drive.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +14,7 @@
 #include "Vtop.h"
 #include "ports.h"  // CLOCK, RESET, S(signal), M(signal) and IDLE of the design
 #include "verilated.h"
+#include "waves.h"
 
 extern "C" int __real_main(int argc, char** argv);
 
@@ -44,6 +45,7 @@ std::vector<uint8_t> contents(const char* name) {
 class Drive {
     VerilatedContext context;
     std::unique_ptr<Vtop> top;
+    Waves waves;  // Edges rise at odd times.
     Files files;
     const int64_t input_bytes, output_bytes, sequences, due, patience;
     const int64_t count;
@@ -106,12 +108,15 @@ class Drive {
         top->CLOCK = 1;
         top->eval();
         ++cycle;
+        waves.show(2 * cycle - 1);
     }
 
     void settle() {
         top->CLOCK = 0;
         top->eval();
+        waves.show(2 * cycle);
     }
+
 
     // The beat to be sent next, or its inverse without tvalid.
     void offer(bool valid) {
@@ -143,8 +148,7 @@ class Drive {
     }
 
     bool reset(int64_t cycles) {
-        top->RESET = 1;
-        top->M(ready) = 0;
+        top->RESET = 1, top->M(ready) = 0;
         IDLE;
         offer(false);
         settle();
@@ -181,14 +185,12 @@ class Drive {
         const int64_t moments = static_cast<int64_t>(files.moments.size()) / 2, each = due / moments;
         if (!reset(RESET_CYCLES)) return "reset";
         for (int64_t n = 0; n < moments; ++n) {
-            top->M(ready) = 1;
-            sent = 0;
+            top->M(ready) = 1, sent = 0;
             offer(true);
             settle();
             for (int64_t left = files.moments[2 * n]; left; --left) move();
             if (!reset(files.moments[2 * n + 1])) return "reset";
-            top->M(ready) = 1;
-            sent = came = 0;
+            top->M(ready) = 1, sent = came = 0;
             offer(true);
             settle();
             int64_t quiet = 0;
@@ -262,12 +264,14 @@ public:
               return static_cast<int64_t>(files.beats.size()) / (input_bytes + 1);
           }()) {
         context.commandArgs(argc, argv);
-        for (int n = 7; n < argc; ++n)
-            if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
-        patient = random && random % 4 == 0;
-        for (int n = 7; n < argc; ++n)
-            if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6), random = 1, patient = false;
         top = std::make_unique<Vtop>(&context);
+        for (int n = 7; n < argc; ++n) {
+            if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
+            if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6);
+            if (!std::strcmp(argv[n], "+waves")) waves.open(context, *top);
+        }
+        patient = random && random % 4 == 0 && !full;
+        if (full) random = 1;
         const std::vector<uint8_t> bytes = contents("moments.bin");
         files.moments.resize(bytes.size() / sizeof(int64_t));
         if (!bytes.empty()) std::memcpy(files.moments.data(), bytes.data(), files.moments.size() * sizeof(int64_t));
@@ -283,6 +287,7 @@ public:
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         const bool written = !std::fclose(files.accepted) && !std::fclose(files.taken);
         top->final();
+        waves.close();
         FILE* file = written ? std::fopen("driven", "w") : nullptr;
         if (!file) return 1;
         std::fprintf(file, "%lld %.9f %s", static_cast<long long>(cycle), seconds, fault.c_str());

@@ -75,7 +75,8 @@ def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job
                    tell=tell, total=sum(len(run.sequences) for run in job.runs))
 
 
-def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress) -> Outcome:
+def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
+          waves: bool = False, look: Callable[[Path], None] = lambda folder: None) -> Outcome:
     """The same for a job of one run after a reset, undisturbed or with stalls at random, by the simulator's own
     program: see ``drive.cpp``.
 
@@ -85,13 +86,15 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *disturbed(run)],
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *disturbed(run),
+                         *(["+waves"] if waves else [])],
                 "cwd": str(folder)}
 
     def save(folder: Path) -> None:
         write_beats(folder, job)
 
     def load(folder: Path) -> Outcome:
+        look(folder)
         return driven(folder, job)
 
     return _played("drive", specification, save=save, load=load, manifest=manifest, toolchain=toolchain, tell=tell,

@@ -77,6 +77,11 @@ class Run:
     seed: int = 0
     full: int = 0
 
+    @property
+    def driven(self) -> bool:
+        """Whether `circulant.sim.cosim.simulate.drive` alone plays it."""
+        return bool(self.moments or self.seed or self.full)
+
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
          total: int = PLAYED_VECTORS) -> tuple[Run, ...]:

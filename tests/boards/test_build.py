@@ -1,5 +1,6 @@
 """Builds of a small design: what is refused before any tool works, and a whole one where the tools are there."""
 import json
+import re
 import shutil
 
 import pytest
@@ -65,6 +66,31 @@ def test_a_second_build_finds_the_first_unless_a_file_is_another_one(design, tmp
     assert tools["calls"] == 2
     (tmp_path / "out" / "top.bit").write_bytes(b"other")
     assert not build(design, "ulx3s-85f", tmp_path / "out", seed=2).cached
+
+
+def test_a_build_is_found_again_when_only_lines_of_the_generator_moved(design, tmp_path, tools, monkeypatch):
+    build(design, "ulx3s-85f", tmp_path / "out")
+    make = module.Board.make_platform
+
+    def moved(board):
+        platform = make(board)
+        prepare = platform.prepare
+
+        def prepared(*args):
+            plan = prepare(*args)
+            plan.files["top.il"] = re.sub(r'src "[^"]+"', 'src "elsewhere.py:7"', text := plan.files["top.il"])
+            assert plan.files["top.il"] != text
+            return plan
+
+        platform.prepare = prepared
+        return platform
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Board, "make_platform", moved)
+        assert build(design, "ulx3s-85f", tmp_path / "out").cached
+    read = module.circuit(design, module.manifest(design))
+    monkeypatch.setattr(module, "circuit", lambda folder, described: read + " with another gate")
+    assert not build(design, "ulx3s-85f", tmp_path / "out").cached
 
 
 def test_a_clock_that_is_missed_writes_nothing(design, tmp_path, tools):

@@ -50,7 +50,7 @@ def closed(netlist: Netlist, library: Library, settings: Settings, *, file: Path
         except ToolError:  # ABC gives up on some libraries; the netlist is as it was.
             effort += 1
             continue
-        if not made:
+        if made is None:
             break
         buffer(netlist, library)
         netlist.check(library)

@@ -30,8 +30,9 @@ PROVEN = "Networks are equivalent"
 
 
 def restructured(netlist: Netlist, library: Library, ends: Iterable[str], *, effort: int = 0, work: Path,
-                 libraries: Sequence[str], settings: Settings) -> int:
-    """Map the gates before some ends anew; returns how many cells took the place of the others, 0 where there are none.
+                 libraries: Sequence[str], settings: Settings) -> int | None:
+    """Map the gates before some ends anew; returns how many cells took the place of the others, None where there are
+    no gates.
 
     Parameters:
         ends: instances that late paths lead to; a gate is one of those that are mapped.
@@ -43,10 +44,10 @@ def restructured(netlist: Netlist, library: Library, ends: Iterable[str], *, eff
     """
     gates = cone(netlist, library, ends)
     if not gates:
-        return 0
+        return None
     inputs, outputs = _border(netlist, library, gates)
     part = Netlist("late", {"i": ("input", list(inputs)), "o": ("output", list(outputs))},
-                   {name: netlist.instances[name] for name in gates}, {})
+                   {name: each for name, each in netlist.instances.items() if name in gates}, {})
     part.write(work / "late.v")
     (work / "late_models.v").write_text(models(library, {each.cell for each in part.instances.values()}))
     files = " ".join(f"-liberty {name}" for name in libraries)

@@ -11,12 +11,12 @@ import numpy as np
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.cosim import icarus, stimuli
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import Mismatch, compare
+from circulant.sim.cosim.check import Mismatch, compare, differing
 from circulant.sim.cosim.diverge.observe import blocks, instrumented, read
 from circulant.sim.cosim.diverge.taps import Signal, Tap, taps_of
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import job_of, simulate
+from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.cosim.verification import planned
 from circulant.sim.golden.network import Network
@@ -95,6 +95,9 @@ def locate(manifest: Manifest, network: Network, played: Played, runs: Sequence[
            into: Path | None = None) -> Divergence | None:
     """Replay what showed a mismatch, and compare what every unit of every layer has with the golden model.
 
+    A run that only the simulator's own program plays has its sequences many times, between resets or crowded by others:
+    then only the cycles count in which the sequence that differs was in the circuit.
+
     Parameters:
         played: the sequences, of which ``sequence`` is the number in the data of the one that differs.
         runs: tried in turn until that sequence differs; such as it alone, and the run in which it did.
@@ -113,33 +116,41 @@ def locate(manifest: Manifest, network: Network, played: Played, runs: Sequence[
     with tempfile.TemporaryDirectory(prefix="circulant-") as temporary:
         folder = Path(temporary)
         shown, files = _instrument(manifest, taps, folder)
-        simulator = None if icarus.available() else build(shown, find(), waves=into is not None).folder
         for n, run in enumerate(runs):
             work = folder / str(n)
             work.mkdir()
             job = job_of(shown, (run,), played, None)
-            outcome = _play(shown, job, work, simulator, waves=into is not None)
+            outcome = _play(shown, job, work, waves=into is not None)
             if outcome.fault is None and not compare(job, outcome, shown.output, played).mismatches:
                 continue
-            found = first_difference(taps, read(work, files))
+            seen, before = read(work, files), 0
+            if run.driven and outcome.recordings and (
+                    cycles := differing(job, run, outcome.recordings[0], shown.output, played, at)) is not None:
+                before = cycles[0] - 1
+                seen = {signal: words[before:cycles[1]] for signal, words in seen.items()}
+            found = first_difference(taps, seen)
             kept = [Path(shutil.copyfile(waves, into / f"divergence{waves.suffix}"))
                     for waves in work.glob("dump.*") if into is not None]
-            return found and replace(found, sequence=sequence, run=run.name, waves=kept[0] if kept else None)
+            return found and replace(found, sequence=sequence, cycle=before + found.cycle, run=run.name,
+                                     waves=kept[0] if kept else None)
     raise Refusal(f"Sequence {sequence} must differ again in a replay to be traced, but it did not in "
                   f"{', '.join(run.name for run in runs)}; simulate once more")
 
 
-def _play(manifest: Manifest, job: Job, work: Path, simulator: Path | None, *, waves: bool) -> Outcome:
+def _play(manifest: Manifest, job: Job, work: Path, *, waves: bool) -> Outcome:
     """The outcome of a job, whose files stay in ``work``: in Icarus, which writes FST without any library, else in
-    Verilator."""
-    if simulator is None:
+    Verilator, and there by its own program what no other plays."""
+    driven = job.runs[0].driven
+    if icarus.available() and not driven:
         return icarus.replay(manifest, job, work, waves=waves)
 
     def look(folder: Path) -> None:
         for file in (*folder.glob("tap_*.txt"), *folder.glob("dump.*")):
             shutil.copyfile(file, work / file.name)
 
-    return simulate(manifest, find(), simulator, job, lambda stage, done, total: None, waves=waves, look=look)
+    simulator = build(manifest, find(), waves=waves).folder
+    return (drive if driven else simulate)(manifest, find(), simulator, job, lambda stage, done, total: None,
+                                           waves=waves, look=look)
 
 
 def _sample(network: Network, x: Integers) -> Integers:

@@ -3,12 +3,17 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from benchmarks import mutation
+from benchmarks.commands import main
 from benchmarks.designs import Shape
-from benchmarks.mutation.extreme import extreme
+from benchmarks.mutation.extreme import aligned, broken_lines, extreme
 from benchmarks.mutation.measure import of_design
-from benchmarks.mutation.record import Record
+from benchmarks.resume import Record
 from circulant.hw import generate
+from circulant.sim.error.ranges import worst_cases
+from circulant.sim.exercise.points import reached
 from circulant.sim.quantize.quantize import quantize
 from tests.sim import samples
 
@@ -39,6 +44,17 @@ def test_a_record_goes_on_where_it_stopped(tmp_path):
     assert len(Record(path)) == 4
 
 
+def test_a_result_that_holds_no_more_is_found_again(tmp_path):
+    record = Record(tmp_path / "x.jsonl")
+    assert record["a"] == {}
+    for stimuli, found in (("few", "few"), ("few", "few"), ("many", "many")):
+        record.get("a", lambda stimuli=stimuli: {"stimuli": stimuli},
+                   lambda known, stimuli=stimuli: known["stimuli"] == stimuli)
+        assert record["a"] == {"stimuli": found}
+    assert Record(tmp_path / "x.jsonl")["a"] == {"stimuli": "many"}
+    assert (tmp_path / "x.jsonl").read_text().count("\n") == 2, "it was looked for again once"
+
+
 def test_a_network_of_extreme_weights_has_the_same_verilog_and_reaches_the_ends_of_its_formats():
     model = samples.model()
     made = quantize(model, samples.data(model))
@@ -49,3 +65,46 @@ def test_a_network_of_extreme_weights_has_the_same_verilog_and_reaches_the_ends_
         assert {int(weights.min()), int(weights.max())} == {int(low), int(high)}
     own, others = (generate(each, multipliers=12, objective="throughput") for each in (made, other))
     assert others.verilog == own.verilog and others.images != own.images
+
+
+def test_broken_lines_have_the_same_verilog_and_pre_activations_at_the_ends_of_segments():
+    model = samples.model(hidden=24)
+    made = quantize(model, samples.data(model))
+    others = [broken_lines(made, seed) for seed in range(4)]
+    zeros = np.zeros((1, 3, made.inputs), np.int64)
+
+    def ends(network, hit):
+        found = reached(network, network.traced(zeros), worst_cases(network, 3))
+        return {point for point, hits in found.items() if point[0] == "boundary" and hits.any() in hit}
+
+    every, own = ends(made, (False, True)), ends(made, (True,))
+    reaches = set().union(*(ends(other, (True,)) for other in others))
+    assert len(reaches) > max(len(every) / 5, 5 * len(own))
+    assert any("tanh" in name for _, name in reaches) and any("sigmoid" in name for _, name in reaches)
+    tables = [other.layers[0].sigmoid for other in others]
+    assert all(np.abs(np.diff(table.values)).max() > 1 << table.output.width - 3 for table in tables), "lines meet"
+    own, *changed = (generate(each, multipliers=12, objective="throughput") for each in (made, others[0]))
+    assert changed[0].verilog == own.verilog and changed[0].images != own.images
+
+
+def test_aligned_samples_reach_both_limits_of_each_value_of_the_spectrum():
+    model = samples.model()
+    made = quantize(model, samples.data(model))
+    product = made.layers[0].gates.parts[0]
+    spectra = product.spectra(aligned(made, 40, 4).reshape(-1, product.block_size).T)
+    drawn = product.spectra(np.random.default_rng(0).integers(
+        product.input.lo, product.input.hi + 1, (product.block_size, 160)))
+    assert (np.abs(spectra).max(axis=1) > np.abs(drawn).max(axis=1)).all()
+    vectors = samples.model(sequence=False)
+    assert aligned(quantize(vectors, samples.data(vectors)), 2, 2) is None
+
+
+@pytest.mark.parametrize("proved", [[], ["operator in top, y: …a + b… is …a - b…"]])
+def test_a_caught_mutant_that_is_proved_ends_the_command(monkeypatch, proved):
+    def measure(names, *, offered, **options):
+        return {"table": {}, "designs": {name: {"offered": offered, "offered_and_proved": proved} for name in names}}
+
+    monkeypatch.setattr(mutation, "measure", measure)
+    result = CliRunner().invoke(main, ["mutation", "--design", "digits-gru", "--offered", "10", "--json", "-"])
+    assert result.exit_code == bool(proved)
+    assert json.loads(result.stdout)["designs"]["digits-gru"]["offered"] == 10

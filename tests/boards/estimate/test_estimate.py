@@ -7,6 +7,7 @@ from circulant.boards.device import Device, device
 from circulant.boards.estimate.estimate import Options, estimate
 from circulant.hw import generate
 from circulant.hw.plan.families import FAMILIES
+from circulant.sim.refusal import Refusal
 
 POINT = Point("gru", 12, 20, 4, 15)
 
@@ -62,3 +63,14 @@ def test_two_products_of_a_block_take_half_the_blocks_and_all_of_a_device_makes_
     whole = [estimate(made, small, Options(objective="throughput", dsp_packing=packing)).multipliers
              for packing in ("none", "27x18")]
     assert whole == [40, 80]
+
+
+@pytest.mark.parametrize(("name", "bits", "message"), [
+    ("LFE5U-85F", 8, r"^hardware\.dsp_packing = '27x18' needs DSP blocks with such ports, but those of family 'ecp5'"),
+    ("XCKU060", 14, r"^hardware\.dsp_packing = '27x18' needs a recurrent or fully connected layer with two products")])
+def test_products_that_cannot_share_a_block_are_refused_as_by_the_generator(name, bits, message):
+    made, options = network(Point("linear", 64, 64, 8, 0, weight_bits=bits)), Options(88, dsp_packing="27x18")
+    for each in (lambda: estimate(made, device(name), options), lambda: generate(
+            made, multipliers=88, family=FAMILIES[device(name).family].profile.name, dsp_packing="27x18")):
+        with pytest.raises(Refusal, match=message):
+            each()

@@ -4,7 +4,9 @@ import pytest
 
 from benchmarks.designs import network as shaped
 from benchmarks.synthesis import Point, network
+from circulant.boards.device import device
 from circulant.boards.estimate import variants
+from circulant.boards.estimate.estimate import Options, estimate
 from circulant.hw.plan.plan import plan
 from circulant.hw.resources import parts
 from circulant.sim.refusal import Refusal
@@ -35,6 +37,19 @@ def test_narrower_activations_are_those_of_a_network_made_so(point):
     found, real = variants.narrower_activations(network(point), 4), network(replace(point, activation_bits=12))
     assert variants.activation_bits(found) == variants.activation_bits(real) == 12
     assert circuit(found) == circuit(real)
+
+
+@pytest.mark.parametrize(("bits", "change"), [
+    (7, lambda made: variants.narrower_weights(made, 1)), (8, lambda made: variants.with_blocks(made, 2))],
+    ids=["narrower weights", "larger blocks"])
+def test_products_share_as_many_blocks_as_those_of_a_network_made_so(bits, change):
+    """Weights of zeros would need no DSP block at all."""
+    point = Point("linear", 64, 64, 8, 0, weight_bits=8, activation_bits=8)
+    real = network(replace(point, weight_bits=bits, block=8 if bits == 7 else 16))
+    found, wanted = (estimate(each, device("XCKU060"), Options(88, objective="throughput", dsp_packing="27x18"))
+                     for each in (change(network(point)), real))
+    assert found.taken["dsps"].used == wanted.taken["dsps"].used > 0
+    assert found.multipliers == wanted.multipliers
 
 
 @pytest.mark.parametrize("name", ["bidirectional", "lenet5"])

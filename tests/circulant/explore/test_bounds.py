@@ -55,3 +55,9 @@ def test_the_cost_of_an_untrained_network_is_that_of_its_plan():
     assert found.reason == larger.reason == ""
     assert found.cycles > larger.cycles > 0 and found.memory_bits > larger.memory_bits > 0
     assert "Block size must not exceed both sides of its matrix (32 × 8), but 64 does" in largest.reason
+
+
+def test_the_cost_counts_the_levels_of_the_experiment():
+    four, nine = (cost(load("digits-gru", ["board.device='LFE5U-85F'", "hardware.multipliers=0",
+                                           f"hardware.levels={levels}"])) for levels in (4, 9))
+    assert nine.cycles < four.cycles

@@ -109,6 +109,9 @@ def test_json(call, explored):
     (["digits-gru", "--accuracy-loss", "0.5", "--device", "LFE5U-25F", "--set", "training.dense=runs/x"],
      "An exploration must train its own dense baseline, as another one has seen the samples held out, but "
      "training.dense names "),
+    (["digits-gru", "--accuracy-loss", "0.5", "--device", "XCKU060", "--set", "hardware.dsp_packing=27x18"],
+     "An exploration counts a DSP block for each product, so hardware.dsp_packing must be 'none', not '27x18'; leave "
+     "it out, and set it to generate the chosen design"),
 ])
 def test_what_is_refused(call, tmp_path, arguments, words):
     code, out, err = call(*arguments)

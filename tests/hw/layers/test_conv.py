@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
+from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.plan.conv_plan import conv_plans
 from circulant.sim.shape.window import Window
 from tests.hw.golden import blocks, numbers

@@ -1,10 +1,12 @@
+import numpy as np
 import pytest
 
 from circulant.hw.layers.flatten import FlattenLayer
+from circulant.hw.plan.stream_plan import stream_plan
 from circulant.sim.arith.fixed import Format
 from circulant.sim.golden.flatten import Flatten
 from tests.hw.golden import blocks, numbers
-from tests.hw.simulate import stream
+from tests.hw.simulate import cycles, stream
 
 
 @pytest.mark.parametrize(("k", "k_out", "channels", "order", "rows", "stalls"), [
@@ -18,3 +20,12 @@ def test_equals_golden(k, k_out, channels, order, rows, stalls):
     given = [block for image in x for block in blocks([image.reshape(-1, channels)], k)]
     wanted = [block for image in y for block in blocks([image], k_out)]
     assert stream(FlattenLayer(layer, k=k, k_out=k_out), given, stall_i=stalls[0], stall_o=stalls[1]) == wanted
+
+
+@pytest.mark.parametrize("k_out", [1, 2, 4])
+def test_an_image_takes_the_cycles_of_its_plan(k_out):
+    layer = Flatten("flatten", 4, grid=(4, 4), order="channels", rows=False, input_format=Format(9, 5))
+    given = [block for image in numbers(Format(9, 5), 5, 4, 4, 4) for block in blocks([image.reshape(-1, 4)], 4)]
+    _, went = cycles(FlattenLayer(layer, k=4, k_out=k_out), given)
+    each = layer.outputs // k_out
+    assert np.diff(went[each - 1::each])[1:].tolist() == [stream_plan(layer).cycles] * 3

@@ -1,10 +1,10 @@
 """The latency that each unit over images states is what its simulation takes."""
 import pytest
 
+from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.activation import ActivationLayer
 from circulant.hw.layers.conv import ConvLayer
 from circulant.hw.layers.flatten import FlattenLayer
-from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.pool import PoolLayer
 from circulant.hw.layers.residual import needed
 from circulant.hw.layers.scale import ScaleLayer

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from circulant.hw.layers.line_buffer import LineBufferShape
+from circulant.hw.array.line_shape import LineBufferShape
 from circulant.sim.shape.window import Window
 from tests.sim.golden.test_conv import conv
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from circulant.hw.array.line_shape import LineBufferShape
 from circulant.hw.layers.conv import ConvLayer
-from circulant.hw.layers.line_buffer import LineBufferShape
 from circulant.hw.layers.residual import ResidualLayer, needed, waiting
 from circulant.hw.plan.plan import plan
 from circulant.hw.unit import Site, unit

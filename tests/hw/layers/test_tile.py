@@ -60,6 +60,19 @@ def test_equals_golden(number):
     assert stream(TileConvLayer(shape), given, stall_i=stall_i, stall_o=stall_o, quiet=100) == wanted
 
 
+@pytest.mark.parametrize(("spectrum", "bits"), [((17, 15), 16), ((17, 17), 17), ((20, 17), 18), ((17, 14), 16),
+                                                ((17, 12), 14), ((12, 12), 12)])
+def test_operands_have_the_bits_that_pixels_fill(spectrum, bits):
+    """Pixels of 16 bits, 15 of them behind the point; their extremes lose nothing."""
+    layer = conv(1, 2, 1, (3, 8), Window((3, 3), padding=(1, 1)), spectrum=spectrum)
+    shape = TileShape(layer, 2, 3, 2)
+    assert (shape.pixel_width, shape.data_width) == (bits, bits + 1)
+    x = np.random.default_rng(0).choice([-2 ** 15, 2 ** 15 - 1], (3, *layer.grid, 1))
+    given, wanted = ([each for image in values for each in blocks([image.reshape(-1, 2 * channels)], 2 * channels)]
+                     for values, channels in ((x, 1), (layer(x), 2)))
+    assert stream(TileConvLayer(shape), given, quiet=100) == wanted
+
+
 def test_an_image_takes_the_cycles_of_its_tiles():
     shape, given, wanted = made("passes and turns", images=4)
     _, went = cycles(TileConvLayer(shape), given, quiet=100)

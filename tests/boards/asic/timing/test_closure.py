@@ -68,8 +68,12 @@ def test_an_effort_at_which_a_tool_fails_is_left_out(close):
 
 
 def test_paths_without_gates_end_it(close):
-    slack, made, notes = close(-2.0, cells=0)
+    slack, made, notes = close(-2.0, cells=None)
     assert slack == -2.0 and len(notes) == 1 and set(made.instances) == {"gate"}
+
+
+def test_gates_that_become_wires_alone_are_analysed_too(close):
+    assert close(-2.0, 0.1, cells=0)[0] == 0.1
 
 
 def test_the_number_of_structures_is_limited(close):

@@ -1,6 +1,7 @@
 """Late gates with another structure: which ones they are, that they do the same, and that ABC must have said so."""
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,16 @@ def inverter(net, behind):
     return {"type": "INV_1", "connections": {"A": [net], "Y": [behind]}}
 
 
+def test_gates_are_written_in_the_order_of_the_netlist(tmp_path, monkeypatch):
+    """ABC's result depends on it, and the order of a set of names on the process."""
+    made = chain()
+    module = {"ports": {"i": {"bits": list(range(2, 2 + WIDTH))}, "o": {"bits": [40, 41]}}, "cells": {}}
+    monkeypatch.setattr(restructuring, "yosys", scripted(module, ""))
+    order = [name for name in made.instances if not name.endswith(("_reg", "]"))]
+    restructured(made, tiny.read(tmp_path), ["all_reg"], work=tmp_path, libraries=[], settings=Settings(100.0))
+    assert re.findall(r"(?:NAND2|INV)_1 (\w+)", (tmp_path / "late.v").read_text()) == order
+
+
 def test_a_structure_that_is_not_proven_is_an_error(tmp_path, monkeypatch):
     made = chain()
     module = {"ports": {"i": {"bits": [2, 3]}, "o": {"bits": [4]}}, "cells": {"a": inverter(2, 4)}}
@@ -119,4 +130,4 @@ def test_outputs_that_turn_out_to_be_one_net_become_one(tmp_path, monkeypatch):
 def test_a_register_behind_a_register_has_no_late_gates(tmp_path):
     made = chain()
     assert restructured(made, tiny.read(tmp_path), ["state_reg[0]"], work=tmp_path, libraries=[],
-                        settings=Settings(100.0)) == 0
+                        settings=Settings(100.0)) is None

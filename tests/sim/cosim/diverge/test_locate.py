@@ -6,11 +6,15 @@ import pytest
 
 from circulant.hw import generate
 from circulant.sim.cosim import icarus
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.check import compare
 from circulant.sim.cosim.diverge import locate
 from circulant.sim.cosim.diverge.taps import UNITS, taps_of
 from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import drive, job_of
 from circulant.sim.cosim.stimuli import Run
+from circulant.sim.cosim.toolchain import find
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.shape.kinds import leaves
 from tests.sim import samples
@@ -61,6 +65,27 @@ def test_a_planted_fault_is_located(gru, tmp_path, module, old, new, unit, tenso
     assert golden[found.element] == found.expected != found.got
     assert found.signal.startswith(f"circulant_layer_{module.partition('_cell')[0]}")
     assert found.waves.suffix == ".fst" and found.waves.stat().st_size > 1000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("module", "old", "new", "run", "layer"), [
+    ("gru_queue", r"if \(signature__en\) storage", "if (1'b1) storage",
+     Run("full", tuple(range(20)) * 2, full=400), "linear"),
+    ("gru_pointwise", r"(\w*valid\w*) <= rst \? 1'b0 : ", r"\1 <= ",
+     Run("resets", (2,) * 148, moments=tuple((n, 1) for n in range(2, 150))), "gru")], ids=["full", "resets"])
+def test_a_fault_that_only_our_own_program_shows_is_located(gru, tmp_path, module, old, new, run, layer):
+    """Of a queue that writes while it is full, and of a reset that comes while a word is under way."""
+    network, manifest, _ = gru
+    vectors = network.vectors(samples.data(samples.model()))
+    played = Played.of(vectors.inputs, vectors.outputs[:, None])
+    faulty, tools = broken(manifest, tmp_path, module, old, new), find()
+    job = job_of(faulty, (run,), played, None)
+    outcome = drive(faulty, tools, build(faulty, tools).folder, job, lambda stage, done, total: None)
+    first = compare(job, outcome, faulty.output, played).first
+    assert first is not None, outcome.fault
+    found = locate(faulty, network, played, [run], first.sequence, into=tmp_path)
+    assert (found.layer, found.run, found.sequence) == (layer, run.name, first.sequence), found
+    assert found.waves.suffix in (".fst", ".vcd") and found.waves.stat().st_size > 1000
 
 
 def test_a_right_circuit_has_every_golden_value_on_its_taps(gru):

@@ -1,13 +1,13 @@
-"""Results of mutants, line by line in a file: a measurement that is interrupted goes on where it stopped."""
+"""Results by name, line by line in a file: a measurement that is interrupted goes on where it stopped."""
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "Record"]
+__all__ = ["MUTANTS", "PROOFS", "Record"]
 
-FOLDER = Path("build") / "mutation"
-"""Where the records are; ``make clean`` removes them."""
+MUTANTS, PROOFS = Path("build") / "mutation", Path("build") / "proofs.jsonl"
+"""Where records are: a folder of those of mutants, and that of proofs; ``make clean`` removes them."""
 
 
 class Record:
@@ -29,9 +29,14 @@ class Record:
     def __len__(self) -> int:
         return len(self._found)
 
-    def get(self, name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of that name; where there is none yet, the one that ``find`` gives."""
-        if name not in self._found:
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """The result of that name, empty where there is none."""
+        return self._found.get(name, {})
+
+    def get(self, name: str, find: Callable[[], dict[str, Any]],
+            holds: Callable[[dict[str, Any]], bool] = lambda found: True) -> dict[str, Any]:
+        """The result of that name; where there is none yet, or none that ``holds``, the one that ``find`` gives."""
+        if name not in self._found or not holds(self._found[name]):
             self._found[name] = find()
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
