@@ -1,6 +1,6 @@
 """Whether mutants that survive are the circuit itself in other words: proofs with all that is around them.
 
-Of four kinds, in this order. Yosys finds that nothing depends on the mutant's value. `benchmarks.formal.induction`
+Of four kinds. Yosys finds, first of all, that nothing depends on the mutant's value. `benchmarks.formal.induction`
 proves that the mutant's module does the same whatever is around it, or else the module that this one is in, and so on
 up to the whole circuit: the smaller the part, the sooner a proof ends. `benchmarks.formal.loaded` proves it for all
 that the part's registers can be loaded with. Yosys proves that the module by itself does.

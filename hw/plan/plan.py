@@ -29,7 +29,8 @@ with the shorter period, of equals with the shorter latency; the one with the sh
 the shortest period."""
 
 EACH, ONE, GROUPS = ("an array for each layer", "one array for all layers",
-                     "an array for each group of layers with one block size, as lanes multiply blocks of one size")
+                     "an array for each group of layers with one block size and one width of twiddles, as lanes and "
+                     "transforms have one")
 
 KINDS = (conv_plan, layer_plan, residual_plan, stream_plan)
 """Where the kinds of layers are planned: with these files their implementations of `passes` are there."""
@@ -151,10 +152,14 @@ def _reason(best: Alternative, others: Sequence[Alternative], objective: str, le
         return "it is what 'area' asks for"
     if not others:
         return f"{EACH} needs at least {least} multipliers"
+    alike = "both take as long"
     if objective == "latency":
-        less = _late(best) < _late(others[0])
-        return "a sample takes less" if less else "samples take as long, and its step is shorter"
-    return "its step is shorter" if best.period < others[0].period else "steps are as long, and a sample takes less"
+        if _late(best) < _late(others[0]):
+            return "a sample takes less"
+        return "samples take as long, and its step is shorter" if best.period < others[0].period else alike
+    if best.period < others[0].period:
+        return "its step is shorter"
+    return "steps are as long, and a sample takes less" if _late(best) < _late(others[0]) else alike
 
 
 def _late(each: Alternative) -> float:

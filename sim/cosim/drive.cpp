@@ -92,7 +92,7 @@ class Drive {
 
     // What a beat that waits must not do: "withdrawn" or "changed".
     const char* kept() {
-        if (!random) return "";  // Of a run with +full= it is set as well.
+        if (!random) return "";  // A run with +full= sets it, too.
         const uint8_t* pins = reinterpret_cast<const uint8_t*>(&top->M(data));
         const bool valid = top->M(valid);
         if (!held.empty() && !valid) return "withdrawn";

@@ -73,7 +73,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
     alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
-    Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments, and back to back.
+    Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments and in nearly every cycle of a
+    short sequence, against an output that waits until all queues are full, and back to back.
     Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:

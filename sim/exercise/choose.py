@@ -56,8 +56,9 @@ def exercise(network: Network, count: int, *, steps: int = STEPS, seed: int = 0)
 
     Parameters:
         count: of the samples.
-        steps: of a sequence; without a meaning for vectors and images. Every second sequence is cut to fewer: what a
-            circuit keeps for the steps under way in turn, it has then at any place, and first and last steps meet.
+        steps: of a sequence; without a meaning for vectors and images. Every second sequence of several
+            steps is cut to fewer: what a circuit keeps for the steps under way in turn, it has then at any place, and
+            first and last steps meet.
 
     Raises:
         Refusal: when no sample is asked for, or the sequences have no steps.

@@ -1,4 +1,4 @@
-"""One array for all layers of a network, or for each group with one block size: which it is, and its exact cost."""
+"""One array for all layers of a network, or for each group that can share one: which it is, and its exact cost."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -55,7 +55,8 @@ def shared_plans(groups: Sequence[Group], multipliers: int, *, levels: int, obje
         costs[0, n, :len(each)], cycles[0, n, :len(each)] = [c.multipliers for c in each], [c.cycles for c in each]
     chosen, left = shares(costs, cycles, np.array([multipliers]))
     if left[0] < 0:
-        arrays = "One array for all layers" if len(groups) == 1 else "An array for each of the block sizes in a row"
+        arrays = ("One array for all layers" if len(groups) == 1 else
+                  "An array for each group of layers that can share one")
         raise Refusal(f"{arrays} needs at least {least_shared(groups, levels)} multipliers, not {multipliers}; raise "
                       "hardware.multipliers")
     rungs = [each[at] for each, at in zip(ladders, chosen[0].tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""Which layers of a network can share arrays: groups of those that follow each other and have one block size."""
+"""Which layers of a network can share arrays: groups of those that follow each other and are of one kind of blocks."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -138,14 +138,15 @@ def test_layers_that_cannot_share_keep_an_array_each_where_the_choice_is_free():
 def test_layers_of_one_block_size_in_a_row_share_an_array():
     made = network(4, 12, 8, outputs=8, k_out=2)
     found = alternatives(made, 60, objective="area")
-    assert [each.engines for each in found] == ["an array for each group of layers with one block size, as "
-                                               "lanes multiply blocks of one size",
-                                                "an array for each layer"]
+    assert [each.engines for each in found] == ["an array for each group of layers with one block size and "
+                                               "one width of twiddles, as lanes and transforms have one",
+                                               "an array for each layer"]
     first, second = found[0].plans
     assert first.sharing is not second.sharing and found[0].multipliers <= 60
     assert first.cycles == second.cycles == found[0].period == shared_cost(
         [first.sharing, second.sharing], [first.elements, second.elements]).period
-    with pytest.raises(Refusal, match="An array for each of the block sizes in a row needs at least 7 multipliers"):
+    with pytest.raises(Refusal, match="An array for each group of layers that can share one needs at least 7 "
+                                      "multipliers"):
         plan(made, 6, objective="area")
 
 
