@@ -7,10 +7,9 @@ import pytest
 
 from circulant.hw.array.layer_programs import adjoins
 from circulant.hw.array.program import ArrayShape
-from circulant.hw.top import Top
 from circulant.sim.quantize.quantize import quantize
 from circulant.sim.real import float_model
-from tests.hw.plan.shared.test_cost import cost, layer, plans_of, play
+from tests.hw.plan.shared.test_cost import assert_as_predicted, layer, plans_of, play
 
 KINDS = "lstm", "projected", "after", "before", "rnn"
 
@@ -37,14 +36,7 @@ def adjacent(seed):
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(40) if seed != 1)])
 def test_adjacent_vectors_give_what_golden_gives_in_the_predicted_cycles(seed):
     network, plans = adjacent(seed)
-    top, predicted, form = Top(network, plans), cost(network, plans), network.input_format
-    x = np.random.default_rng(seed).integers(form.lo, form.hi + 1, (len(predicted.steps) + 1, network.inputs))
-    found, came, _ = play(network, top, x)
-    assert (found == network.run_integers(x[None])[0]).all()
-    assert np.diff(came).tolist() == list(predicted.steps)
-    found, came, went = play(network, top, x[:3], silence=700)
-    assert (found == network.run_integers(x[None, :3])[0]).all()
-    assert [late - early for early, late in zip(came, went, strict=True)] == [predicted.latency] * 3
+    top, x = assert_as_predicted(network, plans, seed)
     for steps, stall, silence in ((1, 0.0, 0), (2, 0.0, 200), (3, 0.5, 0)):  # Sequences that end.
         found, _, _ = play(network, top, x[:6], stall=stall, silence=silence, ends=steps)
         assert (found == network.run_integers(x[:6].reshape(6 // steps, steps, -1)).reshape(6, -1)).all()
