@@ -135,9 +135,10 @@ def test_the_longest_request_is_answered_in_full():
     assert answer[3:] == bytes((byte + 1) % 256 for byte in data)
 
 
-def test_a_reset_forgets_what_is_under_way():
-    half = request(1, Operation.TRANSFER, bytes([0, 5]))
-    answers = talk([half, request(2, Operation.RESET), request(3, Operation.LAST, bytes([2, 7, 8]))])
+@pytest.mark.parametrize("data", [[5], [5, 6]], ids=["half a beat", "a whole beat that waits"])
+def test_a_reset_forgets_what_is_under_way(data):
+    answers = talk([request(1, Operation.TRANSFER, bytes([0, *data])), request(2, Operation.RESET),
+                    request(3, Operation.LAST, bytes([2, 7, 8]))], blocked=range(2))
     assert answers[1:] == [bytes([2, Operation.RESET, 0]), bytes([3, Operation.LAST, 2, 8, 9])]
 
 
