@@ -1,7 +1,7 @@
 """The rows of docs/results.md: those of shipped experiments, each trained with several seeds, and what to reach."""
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from circulant.experiment import load
@@ -53,6 +53,10 @@ WARM_IMAGES = {
 }
 """The same of networks over images."""
 
+CHAIN = ("training.precision=float32",)
+"""Settings of the rows of a chain: a dense model, its dense twin that learns from it, and block-circulant ones that
+start from the twin and learn from it."""
+
 HOWS = ("", "-hints")
 """Endings of the labels of speech models that have one block size: without hints, and with them."""
 
@@ -71,11 +75,13 @@ class Target:
         score: an accuracy of at least this, or an error rate below it.
         loss: at most so much is lost, in the metric's own unit.
         fewer: by this factor fewer weights in the Linear layers that are circulant.
+        behind: at most so much is lost against the dense model that it learns from.
     """
 
     score: float | None = None
     loss: float | None = None
     fewer: float | None = None
+    behind: float | None = None
 
 
 TARGETS = {
@@ -97,6 +103,10 @@ TARGETS = {
     ("speech-gru", "k16-warm"): Target(loss=0.006),
     ("speech-lstm", "k8-warm"): Target(loss=-0.003),
     ("speech-lstm", "k16-warm"): Target(loss=0.0035),
+    ("speech-gru", "k8-chain"): Target(loss=0.0015, behind=0.01),
+    ("speech-gru", "k16-chain"): Target(loss=0.006),
+    ("speech-lstm", "k8-chain"): Target(loss=-0.003, behind=0.01),
+    ("speech-lstm", "k16-chain"): Target(loss=0.0035),
     ("speech-gru-256", "k8-warm"): Target(loss=0.015),
     ("mnist-lenet5", "warm"): Target(score=0.99, loss=0.002, fewer=30),
     ("cifar10-cnn", "k8-warm"): Target(loss=0.03),
@@ -112,13 +122,15 @@ class Row:
     Parameters:
         label: names the row, and with the seed its run folder.
         sets: keys of the experiment that it changes.
-        base: label of the row whose dense baseline it starts from, with the same seed; empty: it trains its own.
+        base: label of the row whose dense model it starts from, with the same seed; empty: it trains its own.
+        against: label of the row with whose score its own is compared.
     """
 
     experiment: str
     label: str
     sets: tuple[str, ...] = ()
     base: str = "start"
+    against: str = "start"
 
     @property
     def target(self) -> Target:
@@ -145,8 +157,15 @@ def rows(experiment: str) -> Iterator[Row]:
     learning rate as the rows of ADMM. Direct training has the epochs of the baseline, in one schedule as it.
     """
     yield Row(experiment, "start", START, base="")
-    if load(experiment).training.method == "admm":
+    twin = load(experiment).training.method == "admm"
+    if twin:
         yield Row(experiment, "dense", ("compression.block_size=1",))
+    for row in _others(experiment):
+        yield replace(row, against="dense") if twin else row
+
+
+def _others(experiment: str) -> Iterator[Row]:
+    """The rows of an experiment behind those that all are compared with."""
     if experiment in ("mnist-lenet5", "mnist-lenet", "mnist-cnn"):
         yield Row(experiment, "circulant")
         if experiment in WARM_IMAGES:
@@ -166,6 +185,8 @@ def rows(experiment: str) -> Iterator[Row]:
         for k in SIZES.get(experiment, (8, 16)) if experiment in WARM else ():
             yield Row(experiment, f"k{k}-warm",
                       (f"compression.block_size={k}", *WARM[experiment], "training.start=dense"))
+        if experiment in ("speech-gru", "speech-lstm"):
+            yield from _chain(experiment)
         return
     sizes = {"mnist-mlp": (16, 64), "cifar10-cnn": (8,), "cifar10-wide": (8,), "fsdd-gru": (8, 16),
              "fsdd-lstm": (8, 16)}
@@ -174,6 +195,16 @@ def rows(experiment: str) -> Iterator[Row]:
         yield Row(experiment, f"k{k}", (f"compression.block_size={k}", *longer))
     for k in (8, 4) if experiment in WARM_IMAGES else ():
         yield Row(experiment, f"k{k}-warm", (f"compression.block_size={k}", *WARM_IMAGES[experiment]))
+
+
+def _chain(experiment: str) -> Iterator[Row]:
+    first, twin = "start-chain", "taught-chain"
+    learning = (*TAUGHT[experiment], *CHAIN)
+    yield Row(experiment, first, (*START, *CHAIN), base="", against=first)
+    yield Row(experiment, twin, ("compression.block_size=1", *learning), first, first)
+    for k in (8, 16):
+        yield Row(experiment, f"k{k}-chain", (f"compression.block_size={k}", *learning, "training.start=dense"), twin,
+                  first)
 
 
 def _layers(experiment: str, first: int, second: int) -> str:

@@ -87,21 +87,29 @@ def _machine(machine: Mapping[str, Any]) -> str:
 
 def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None:
     """Add the loss against the dense model of the same budget, and what is reached of the target."""
-    labels = [each.label for each in rows(row.experiment)]
-    dense = others.get("dense" if "dense" in labels else "start")
     sign = 1 if entry["metric"] == "accuracy" else -1
-    entry["losses"] = {seed: sign * (dense["scores"][seed]["circulant"] - scores["circulant"])
-                       for seed, scores in entry["scores"].items() if dense and seed in dense["scores"]}
+    entry["losses"] = _lost(entry, others.get(row.against), sign)
+    entry["behind"] = _lost(entry, others.get(row.base), sign)
     target, score = row.target, mean(scores["circulant"] for scores in entry["scores"].values())
     checks = []
     if target.score is not None:
         checks.append((f"{'≥' if sign > 0 else '<'} {target.score:.1%}", sign * (score - target.score) >= 0))
     if target.loss is not None and entry["losses"]:
         checks.append((f"loss ≤ {100 * target.loss:.2f}", mean(entry["losses"].values()) <= target.loss + 1e-9))
+    if target.behind is not None and entry["behind"]:
+        lost = mean(entry["behind"].values())
+        checks.append((f"≤ {100 * target.behind:.2f} behind {row.base} ({100 * lost:+.2f})",
+                       lost <= target.behind + 1e-9))
     if target.fewer is not None:
         ratio = entry["linear"]["weights_dense"] / entry["linear"]["weights_circulant"]
         checks.append((f"≥ {target.fewer:g}× fewer in circulant Linear layers ({ratio:.1f}×)", ratio >= target.fewer))
     entry["target"] = [{"rule": rule, "reached": bool(reached)} for rule, reached in checks]
+
+
+def _lost(entry: Mapping[str, Any], dense: Mapping[str, Any] | None, sign: int) -> dict[int, float]:
+    """What is lost against a dense model, by seed."""
+    return {seed: sign * (dense["scores"][seed]["circulant"] - scores["circulant"])
+            for seed, scores in entry["scores"].items() if dense and seed in dense["scores"]}
 
 
 def document(found: Mapping[str, Any], written: Mapping[str, str] | None = None) -> str:
@@ -136,7 +144,7 @@ def _line(label: str, entry: Mapping[str, Any]) -> str:
              f"({weights['weights_dense'] / weights['weights_circulant']:.1f}×)" if sizes else "none")
     target = ", ".join(f"{check['rule']}: {'reached' if check['reached'] else '**missed**'}"
                        for check in entry["target"])
-    losses = [*entry["losses"].values()] if label not in ("start", "dense") else []
+    losses = [*entry["losses"].values()] if label not in ("start", "dense", "start-chain") else []
     epochs = [*entry["epochs"].values()]
     return (f"| {label} | {', '.join(map(str, sizes)) or '1'} | {', '.join(map(str, entry['scores']))} | "
             f"{spread(scores, 100)} % | {spread(losses, 100, '+') if losses else ''} | {fewer} | {target} | "

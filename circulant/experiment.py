@@ -41,7 +41,7 @@ DEFAULT = "digits-gru"
 class Training(TrainingSettings):
     __doc__ = TrainingSettings.__doc__
 
-    dense: str = key("", "run folder whose dense baseline is used, relative to the folder of the experiment file; "
+    dense: str = key("", "run folder whose dense model is used, relative to the folder of the experiment file; "
                      "empty: train one")
 
 

@@ -46,7 +46,9 @@ def require_one_size(experiment: Experiment, data: Any) -> None:
 
 
 def baseline(experiment: Experiment, folder: Path) -> Any:
-    """State dict of the dense baseline that a run folder keeps. Its dropout may have been another one.
+    """State dict of the dense model that a run folder keeps. Its dropout may have been another one.
+
+    It is the trained model where all matrices of that run are dense, as one that was taught, else its dense baseline.
 
     Raises:
         Refusal: when it holds none, or that of other data or of another network.
@@ -59,4 +61,5 @@ def baseline(experiment: Experiment, folder: Path) -> Any:
             if (other := kept[table][key]) != value and (table, key) not in WEIGHTLESS:
                 raise Refusal(f"training.dense must be a run of the same data and model, but {folder} has {table}.{key}"
                               f" = {other!r}, not {value!r}; choose another folder, or train one")
-    return training.load_trained(folder / "model.pt", model=experiment.model).dense
+    trained = training.load_trained(folder / "model.pt", model=experiment.model)
+    return trained.dense if any(k > 1 for k in trained.block_sizes.values()) else trained.model.state_dict()

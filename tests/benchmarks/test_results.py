@@ -40,8 +40,9 @@ def test_every_row_is_a_legal_experiment(experiment):
         _, name, *words = each.arguments(3)
         loaded = load(name, [word for before, word in pairwise(words) if before == "--set"])
         assert loaded.training.seed == 3
-        assert loaded.training.dense == (str(base.folder(3).absolute()) if each.base else "")
-        assert each.base or each is base or not loaded.training.dense_epochs, "it is trained alone, or from a baseline"
+        assert loaded.training.dense == (str(row(experiment, each.base).folder(3).absolute()) if each.base else "")
+        alone = not loaded.training.dense_epochs
+        assert each.base or each.label.startswith("start") or alone, "it is trained alone, or from a baseline"
 
 
 @pytest.mark.parametrize("experiment", [
@@ -68,6 +69,29 @@ def test_a_warm_row_differs_by_its_start_alone(experiment):
     cold, warm = row(experiment, "k8"), row(experiment, "k8-warm")
     assert (*cold.sets, "training.start=dense") == warm.sets and cold.base == warm.base
     assert [load(experiment, each.sets).training.start for each in (cold, warm)] == ["random", "dense"]
+
+
+@pytest.mark.parametrize("experiment", ["speech-gru", "speech-lstm"])
+def test_a_chain_leads_from_a_dense_model_over_its_taught_twin_to_blocks(experiment):
+    chain = [row(experiment, f"{label}-chain") for label in ("start", "taught", "k8", "k16")]
+    settings = [load(experiment, each.sets) for each in chain]
+    assert [each.base for each in chain] == ["", "start-chain", "taught-chain", "taught-chain"]
+    assert {each.against for each in chain} == {"start-chain"}
+    assert [each.compression.block_size for each in settings] == [1, 1, 8, 16]
+    assert [each.training.method for each in settings] == ["admm", "direct", "direct", "direct"]
+    assert [each.training.start for each in settings[1:]] == ["random", "dense", "dense"]
+    assert {each.training.distillation for each in settings[1:]} == {0.9}
+
+
+def test_a_chain_is_compared_with_its_own_start_and_with_its_teacher(tmp_path):
+    for label, score in (("start", 0.6), ("start-chain", 0.45), ("taught-chain", 0.43), ("k8-chain", 0.441)):
+        trained(row("speech-gru", label), 0, score, tmp_path, "phone_error_rate")
+    found = results.collect(tmp_path, kept=tmp_path / "kept")["speech-gru"]
+    assert found["taught-chain"]["losses"] == pytest.approx({0: -0.02})
+    assert found["k8-chain"]["losses"] == pytest.approx({0: -0.009})
+    assert found["k8-chain"]["target"] == [{"rule": "loss ≤ 0.15", "reached": True},
+                                           {"rule": "≤ 1.00 behind taught-chain (+1.10)", "reached": False}]
+    assert " | 45.00 % |  | " in results.document({"speech-gru": found}), "the first of a chain loses nothing"
 
 
 def test_a_warm_row_of_small_models_learns_from_the_dense_one():

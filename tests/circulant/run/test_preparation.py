@@ -135,6 +135,16 @@ def test_dropout_is_no_part_of_a_baseline(base, tmp_path):
     assert recorded(tmp_path)["accuracy"]["dense"] == recorded(base)["accuracy"]["dense"]
 
 
+def test_a_dense_run_that_was_trained_further_gives_its_last_weights(base, tmp_path):
+    further = ("compression.block_size=1", "training.method=direct", "training.direct_epochs=2")
+    steps.train(run(tmp_path / "twin", f"training.dense={base}", *further))
+    steps.train(run(tmp_path / "blocks", f"training.dense={tmp_path / 'twin'}", "training.method=direct",
+                    "training.direct_epochs=1"))
+    twin, blocks = recorded(tmp_path / "twin"), recorded(tmp_path / "blocks")
+    assert twin["accuracy"]["circulant"] != twin["accuracy"]["dense"], "its two models must differ"
+    assert blocks["accuracy"]["dense"] == twin["accuracy"]["circulant"]
+
+
 @pytest.mark.parametrize(("change", "words"), [
     ("model.hidden=8", r"has model\.hidden = 16, not 8; choose another folder, or train one"),
     ("data.subset=90", r"has data\.subset = 100, not 90"),
