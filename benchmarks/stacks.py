@@ -1,5 +1,5 @@
-"""Stacks of recurrent layers whose cycles are published, dense, for Vollo: period and latency of a single stream,
-predicted, and measured under Verilator against the golden model.
+"""Stacks of recurrent layers whose cycles are published, dense, for Vollo, and the layers of the papers: period and
+latency, predicted, and measured under Verilator against the golden model.
 
 Published are latencies of model-zoo benchmarks, version 29.0.0+zoo.0.4.0, in cycles of the vendor's software model
 without input and output: of dense matrices in bfloat16, without retraining. Nobody here has measured them.
@@ -29,7 +29,7 @@ from circulant.sim.real.float_model import Model
 from circulant.sim.real.float_recurrent_layers import Gru, Lstm
 from circulant.sim.refusal import Refusal
 
-__all__ = ["SHAPES", "Shape", "gantt", "measure", "network"]
+__all__ = ["PAPERS", "SHAPES", "Shape", "gantt", "measure", "network"]
 
 STEPS = 24
 """Steps of each of the two sequences that are played."""
@@ -40,56 +40,72 @@ COLUMNS = 62
 
 @dataclass(frozen=True)
 class Shape:
-    """A stack, and the published cycles of its latency on two cards: V80, IA-840f (None where it does not fit)."""
+    """A stack, and the published cycles of its latency on two cards: V80, IA-840f (None where it does not fit).
+
+    Parameters:
+        inputs: of the first layer; 0 for as many as its units.
+        projection: of an LSTM; 0 for none.
+        peephole: whether an LSTM has peepholes.
+    """
 
     cell: str
     layers: int
     hidden: int
-    v80: int
-    ia840f: int | None
+    v80: int | None = None
+    ia840f: int | None = None
+    inputs: int = 0
+    projection: int = 0
+    peephole: bool = False
 
     @property
     def title(self) -> str:
-        return f"{self.layers} × {self.cell.upper()} {self.hidden}"
+        return f"{self.layers} × {self.cell.upper()} {self.hidden}" + (f"/{self.projection}" if self.projection else "")
 
 
 SHAPES = (Shape("lstm", 1, 128, 100, 97), Shape("lstm", 1, 352, 188, 141), Shape("lstm", 2, 256, 250, 192),
           Shape("lstm", 4, 176, 333, 314), Shape("lstm", 3, 768, 1253, None), Shape("gru", 1, 512, 327, 244),
           Shape("gru", 3, 512, 843, 622))
 
+PAPERS = (Shape("lstm", 1, 1024, inputs=153, projection=512, peephole=True), Shape("gru", 1, 1024, inputs=153))
+"""The layers of ESE, C-LSTM and E-RNN, of which no cycles are published in this form."""
+
 
 def network(shape: Shape, block: int, *, weight_bits: int = 12, activation_bits: int = 16) -> Network:
-    """The quantized stack with random weights, of torch's cells without peepholes; each layer gives all its steps."""
+    """The quantized stack with random weights, of torch's cells; each layer gives all its steps."""
     layers: list[Lstm | Gru] = []
+    inputs = shape.inputs or shape.hidden
     for n in range(shape.layers):
-        made = layer(shape.cell, shape.hidden, shape.hidden, projection=0, block=block, seed=n)
+        made = layer(shape.cell, layers[-1].outputs if layers else inputs, shape.hidden, projection=shape.projection,
+                     block=block, seed=n)
         made = replace(made, name=f"{shape.cell}{n + 1}")
-        layers.append(replace(made, peephole=None) if isinstance(made, Lstm) else made)
-    model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", shape.hidden, True, tuple(layers))
-    return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, shape.hidden)), weight_bits=weight_bits,
+        layers.append(replace(made, peephole=None) if isinstance(made, Lstm) and not shape.peephole else made)
+    model = Model(f"{shape.cell}_{shape.layers}x{shape.hidden}", inputs, True, tuple(layers))
+    return quantize(model, np.random.default_rng(0).normal(0, 0.5, (4, 16, inputs)), weight_bits=weight_bits,
                     activation_bits=activation_bits)
 
 
-def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, multipliers: int = 2760, levels: int = 4,
-            objective: str = "throughput", simulate: bool = True, steps: int = STEPS,
+def measure(shapes: Sequence[int] = (), blocks: Sequence[int] = (8, 16), *, papers: bool = False,
+            multipliers: int = 2760, levels: int = 4, objective: str = "throughput", streams: int = 1,
+            simulate: bool = True, steps: int = STEPS,
             note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Figures of each stack and block size, and a table.
 
     Parameters:
         shapes: numbers of `SHAPES`, from 1; all where there are none.
+        papers: `PAPERS` in place of `SHAPES`.
         levels: of logic between two registers.
-        objective: see `circulant.hw.generate`.
+        objective, streams: see `circulant.hw.generate`.
         simulate: whether designs are generated, built and simulated, or planned only.
         steps: of each of the two sequences that are played; where steps are long and short by turns, four turns of them
             at the least.
     """
-    stacks, table = [], {}
-    for shape in [SHAPES[n - 1] for n in shapes] or SHAPES:
+    stacks, table, known = [], {}, PAPERS if papers else SHAPES
+    for shape in [known[n - 1] for n in shapes] or known:
         for block in blocks:
-            title = f"{shape.title}, k = {block}"
+            title = f"{shape.title}, k = {block}" + (f", {streams} streams" if streams > 1 else "")
             note(title)
-            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels,
-                                         objective=objective, steps=steps if simulate else 0))
+            stacks.append(found := _stack(shape, block, multipliers=multipliers, levels=levels, objective=objective,
+                                         streams=streams, steps=steps if simulate else 0))
             table[title] = _line(found)
     return {"benchmark": "stacks", "table": table, "multipliers": multipliers, "levels": levels, "objective": objective,
             "stacks": stacks}
@@ -119,22 +135,24 @@ def gantt(shape: Shape, block: int, *, multipliers: int, levels: int, objective:
     return lines
 
 
-def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str,
+def _stack(shape: Shape, block: int, *, multipliers: int, levels: int, objective: str, streams: int,
            steps: int) -> dict[str, Any]:
     made = network(shape, block)
+    chosen: dict[str, Any] = {"levels": levels, "objective": objective, "streams": streams}
     with unelaborated():
-        plans = plan(made, multipliers, levels=levels, objective=objective)
+        plans = plan(made, multipliers, **chosen)
         latency = sample_latency(made, plans, [(values(unit.i), values(unit.o)) for unit in Top(made, plans).units])
     found: dict[str, Any] = {
-        "cell": shape.cell, "layers": shape.layers, "inputs": shape.hidden, "hidden": shape.hidden, "block": block,
-        "levels": levels, "objective": objective, "multipliers": sum(each.multipliers for each in plans),
+        "cell": shape.cell, "layers": shape.layers, "inputs": made.inputs, "hidden": shape.hidden,
+        "projection": shape.projection, "block": block, **chosen,
+        "multipliers": sum(each.multipliers for each in plans),
         "floor_cycles": -(-sum(map(layer_multiplications, made.layers)) // multipliers),
         "cycles_predicted": max(each.cycles for each in plans), "latency_predicted": latency,
         "published": {"V80": shape.v80, "IA-840f": shape.ia840f}}
     if steps:
-        x = np.random.default_rng(1).normal(0, 0.5, (2, steps, shape.hidden))
+        x = np.random.default_rng(1).normal(0, 0.5, (2 * streams, steps, made.inputs))
         with tempfile.TemporaryDirectory(prefix="circulant-benchmark-") as folder:
-            design = generate(made, multipliers=multipliers, levels=levels, objective=objective)
+            design = generate(made, multipliers=multipliers, **chosen)
             design.write(Path(folder) / "design")
             result = verify(Path(folder) / "design", made.vectors(x))
         found |= {"multipliers": design.multipliers, "cycles_per_step": result.cycles_per_step,
@@ -149,4 +167,6 @@ def _line(found: dict[str, Any]) -> str:
     if "mismatches" in found:
         said += (f"; period {found['cycles_per_step']:g} and latency {found['latency_cycles']:g} measured, "
                  f"{found['mismatches']} mismatches in {found['words']:,} words")
+    if found["published"]["V80"] is None:
+        return said
     return f"{said}; published latency {found['published']['V80']} and {found['published']['IA-840f'] or 'none'}"

@@ -101,22 +101,27 @@ def _rnn(path: str | None, **options: Any) -> None:
 @main.command("stacks", epilog="Example: python -m benchmarks stacks --levels 6 --predict --json -")
 @click.option("--shape", "shapes", multiple=True, type=click.IntRange(1, len(stacks.SHAPES)),
               help="Only this one, by its number; may be given several times.")
+@click.option("--papers", is_flag=True, help="The layers of ESE, C-LSTM and E-RNN in place of stacks: LSTM, GRU.")
 @click.option("--block", "blocks", multiple=True, type=int, default=(8, 16), show_default=True, help="Block size.")
 @click.option("--multipliers", default=2760, show_default=True, help="Budget; that of the papers' XCKU060.")
 @click.option("--levels", default=4, show_default=True, help="Of logic between two registers.")
 @click.option("--objective", type=click.Choice(["throughput", "auto", "latency", "area"]), default="throughput",
               show_default=True, help="An array for each layer, one for all, or whichever is better.")
+@click.option("--streams", default=1, show_default=True, help="Interleaved sequences.")
 @click.option("--simulate/--predict", default=True, show_default=True, help="Build and simulate, or plan only.")
 @click.option("--steps", default=stacks.STEPS, show_default=True, help="Of each sequence that is played.")
 @click.option("--chart", is_flag=True, help="Only draw when each layer has the array that they share.")
 @as_json
 def _stacks(path: str | None, chart: bool, **options: Any) -> None:
     """Stacks of LSTMs and GRUs with published cycles: period and latency, predicted and under Verilator."""
+    known = stacks.PAPERS if options["papers"] else stacks.SHAPES
+    if beyond := [number for number in options["shapes"] if number > len(known)]:
+        raise click.BadParameter(f"It must be from 1 to {len(known)}, not {beyond[0]}.", param_hint="--shape")
     if chart:
         few = {name: options[name] for name in ("multipliers", "levels", "objective")}
-        for number in options["shapes"] or range(1, len(stacks.SHAPES) + 1):
+        for number in options["shapes"] or range(1, len(known) + 1):
             for block in options["blocks"]:
-                click.echo("\n".join(stacks.gantt(stacks.SHAPES[number - 1], block, **few)))
+                click.echo("\n".join(stacks.gantt(known[number - 1], block, **few)))
         return
     figures = stacks.measure(**options, note=note)
     show(figures, path)

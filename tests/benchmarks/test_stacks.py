@@ -1,0 +1,40 @@
+"""The benchmark of published stacks and of the papers' layers: which networks it takes, and what it says of a plan."""
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import stacks
+from benchmarks.__main__ import main
+from benchmarks.stacks import PAPERS, SHAPES, Shape
+
+
+@pytest.mark.parametrize(("shape", "inputs", "outputs"), [
+    (SHAPES[2], 256, [256, 256]), (PAPERS[0], 153, [512]), (PAPERS[1], 153, [1024]),
+    (Shape("lstm", 2, 16, inputs=4, projection=8), 4, [8, 8])])
+def test_each_layer_takes_what_the_one_before_gives(shape, inputs, outputs):
+    made = stacks.network(shape, 4 if shape.hidden < 64 else 16)
+    assert [each.inputs for each in made.layers] == [inputs, *outputs[:-1]]
+    assert [each.outputs for each in made.layers] == outputs
+    assert all((each.peephole is not None) == shape.peephole for each in made.layers if shape.cell == "lstm")
+
+
+def test_a_plan_is_told_with_its_floor_and_what_is_published(monkeypatch):
+    monkeypatch.setattr(stacks, "SHAPES", (Shape("gru", 2, 16, 30, None),))
+    found = stacks.measure(blocks=(4,), multipliers=60, objective="area", simulate=False)
+    row, = found["stacks"]
+    assert (row["cell"], row["layers"], row["inputs"], row["hidden"], row["block"]) == ("gru", 2, 16, 16, 4)
+    assert 0 < row["floor_cycles"] < row["cycles_predicted"] and row["multipliers"] <= 60
+    assert "mismatches" not in row, "nothing was played"
+    assert found["table"]["2 × GRU 16, k = 4"].endswith("published latency 30 and none")
+
+
+def test_streams_are_planned_too(monkeypatch):
+    monkeypatch.setattr(stacks, "PAPERS", (Shape("lstm", 1, 16, inputs=8, projection=8, peephole=True),))
+    one, three = (stacks.measure(blocks=(4,), papers=True, multipliers=60, streams=streams, simulate=False)
+                  for streams in (1, 3))
+    assert [*three["table"]] == ["1 × LSTM 16/8, k = 4, 3 streams"]
+    assert three["stacks"][0]["cycles_predicted"] < one["stacks"][0]["cycles_predicted"]
+
+
+def test_a_number_beyond_the_papers_layers_is_refused():
+    said = CliRunner().invoke(main, ["stacks", "--papers", "--shape", "3", "--predict"])
+    assert said.exit_code == 2 and "It must be from 1 to 2, not 3." in said.output
