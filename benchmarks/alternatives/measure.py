@@ -1,148 +1,101 @@
-"""Trainings of the comparison, on spoken digits in noise with a class for each digit of each speaker.
+"""Trainings of a comparison, with their figures kept in a file.
 
-A network learns from labels and from the outputs of the dense one of 64 units with its seed, half and half, from random
-weights, at the rate of `RATES` that was best for its structure on held-out recordings with seed 0.
+A network learns from the targets and from the outputs of the dense one with its seed, half and half, from random
+weights, at the rate that was best for its structure on held-out samples with seed 0.
 """
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from benchmarks.alternatives.rows import INPUTS, ROWS, TABLES, TEACHER, Row
+from benchmarks.alternatives.comparisons import Comparison
+from benchmarks.alternatives.rows import Row
 from circulant.sim.artifact import atomic_bytes
-from circulant.training.data import Dataset, files, load_data
+from circulant.training.data import Dataset
 from circulant.training.loop.distillation import DistillationTask
-from circulant.training.loop.loop import Fit, Recipe, evaluate
+from circulant.training.loop.loop import Fit, evaluate
 from circulant.training.task.task import task_of
 
-__all__ = ["KEPT", "Gru", "collect", "noisy_digits", "size", "table", "train"]
+__all__ = ["SEEDS", "collect", "table", "train"]
 
-KEPT = Path("docs/measured/alternatives.json")
-CLASSES, SPEAKERS, BANDS, STACK = 60, 6, 16, 8
-NOISE, COPIES, HELD_OUT = 1.0, 4, 300
-EPOCHS, TRIED_EPOCHS, BATCH = 12, 4, 128
-RATES = (0.01, 0.03, 0.06)
 SEEDS = (0, 1, 2)
 
 
-class Gru(nn.Module):
-    """A GRU over steps of 80 ms and a dense classifier of its last state; its two matrices have a row's structure."""
-
-    def __init__(self, row: Row) -> None:
-        super().__init__()
-        scale = (3 * row.hidden) ** -0.5  # The deviation of torch's uniform numbers up to 1 / √hidden.
-        self.hidden = row.hidden
-        self.inputs, self.states = row.make(row.hidden, INPUTS, scale), row.make(row.hidden, row.hidden, scale)
-        self.bias = nn.Parameter(torch.zeros(3 * row.hidden))
-        self.head = nn.Linear(row.hidden, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        driven, matrix = x @ self.inputs().T + self.bias, self.states().T
-        h = x.new_zeros(len(x), self.hidden)
-        for t in range(x.shape[1]):
-            (r, z, n), (hr, hz, hn) = driven[:, t].chunk(3, 1), (h @ matrix).chunk(3, 1)
-            z = torch.sigmoid(z + hz)
-            h = torch.lerp(torch.tanh(n + torch.sigmoid(r + hr) * hn), h, z)
-        logits: Tensor = self.head(h)
-        return logits
-
-
-def size(row: Row) -> tuple[int, int]:
-    """Bits of the weights, and multiplications of a step, of both matrices."""
-    model = Gru(row)
-    return model.inputs.size + model.states.size
-
-
-def noisy_digits(*, held_out: bool = False) -> Dataset:
-    """FSDD's official parts with normal noise on the normalised bands, the test part four times with other noise.
+def train(its: Comparison, path: Path | None = None, only: Iterable[str] = (), seeds: Iterable[int] = SEEDS,
+          say: Callable[[str], None] = lambda line: None) -> None:
+    """Train what is missing in the file of figures, and keep every figure there as soon as it is known.
 
     Parameters:
-        held_out: recordings of the training part stand for the test part.
+        path: in place of the comparison's own file.
+        only: labels of rows; all where there are none.
     """
-    data = load_data("fsdd", steps=STACK * 10)
-    archive = files.load_npz(files.root() / "fsdd" / "fsdd.npz", ("label", "speaker", "is_test"))
-    test = archive["is_test"].astype(bool)
-    parts = []
-    for x, y, chosen in ((data.train_x, data.train_y, ~test), (data.test_x, data.test_y, test)):
-        assert np.array_equal(y, archive["label"][chosen]), "recordings are in the order of the archive"
-        labels = y * SPEAKERS + archive["speaker"][chosen]
-        parts.append((x[..., :BANDS].reshape(len(x), -1, STACK * BANDS), labels.astype(np.int64)))
-    (train_x, train_y), (test_x, test_y) = parts
-    if held_out:
-        order = np.random.default_rng(0).permutation(len(train_x))
-        held, rest = order[:HELD_OUT], order[HELD_OUT:]
-        test_x, test_y, train_x, train_y = train_x[held], train_y[held], train_x[rest], train_y[rest]
-    test_x, test_y = np.concatenate([test_x] * COPIES), np.concatenate([test_y] * COPIES)
-    rng = np.random.default_rng(1)
-    noisy = [(x + rng.normal(0, NOISE, x.shape)).astype(np.float32) for x in (train_x, test_x)]
-    return Dataset("noisy-digits", noisy[0], train_y, test_x=noisy[1], test_y=test_y, classes=CLASSES)
-
-
-def train(path: Path = KEPT, only: Iterable[str] = (), seeds: Iterable[int] = SEEDS,
-          say: Callable[[str], None] = lambda line: None) -> None:
-    """Train what is missing in the file, and keep every figure there as soon as it is known."""
+    path = path or its.kept
     found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     chosen = set(only)
+    rows = [row for row in its.rows if not chosen or row.label in chosen]
     teachers: dict[tuple[int, bool], nn.Module] = {}
+    parts: dict[bool, Dataset] = {}
 
     def keep() -> None:
         atomic_bytes(path, (json.dumps(found, indent=1, sort_keys=True) + "\n").encode())
 
-    def teacher(seed: int, tries: bool) -> nn.Module:
+    def score(row: Row, seed: int, rate: float, *, tries: bool) -> float:
+        if tries not in parts:
+            parts[tries] = its.data(held_out=tries)
         if (seed, tries) not in teachers:
-            teachers[seed, tries] = _trained(TEACHER, noisy_digits(held_out=tries), seed, RATES[0], epochs=EPOCHS)[0]
-        return teachers[seed, tries]
+            teachers[seed, tries] = _trained(its, its.rows[0], parts[tries], seed, its.recipe.lr,
+                                             epochs=its.recipe.epochs)[0]
+        epochs = its.tried if tries else its.recipe.epochs
+        return _trained(its, row, parts[tries], seed, rate, epochs=epochs, teacher=teachers[seed, tries])[1]
 
-    for row in ROWS:
-        if chosen and row.label not in chosen:
-            continue
+    for row in rows:
         entry = found.setdefault(row.label, {"tried": {}, "scores": {}, "seconds": 0.0})
-        for rate in RATES:
+        for rate in its.rates:
             if str(rate) not in entry["tried"]:
-                entry["tried"][str(rate)] = _trained(row, noisy_digits(held_out=True), 0, rate,
-                                                     epochs=TRIED_EPOCHS, teacher=teacher(0, True))[1]
+                entry["tried"][str(rate)] = score(row, 0, rate, tries=True)
                 keep()
         entry["rate"] = float(max(entry["tried"], key=entry["tried"].__getitem__))
         say(f"{row.label}: rate {entry['rate']}")
     for seed in seeds:
-        for row in (row for row in ROWS if not chosen or row.label in chosen):
+        for row in rows:
             entry = found[row.label]
             if str(seed) in entry["scores"]:
                 continue
             began = time.process_time()
-            score = _trained(row, noisy_digits(), seed, entry["rate"], epochs=EPOCHS,
-                             teacher=teacher(seed, False))[1]
-            entry["scores"][str(seed)] = score
+            entry["scores"][str(seed)] = score(row, seed, entry["rate"], tries=False)
             entry["seconds"] = time.process_time() - began
             keep()
-            say(f"{row.label}, seed {seed}: {score:.2%}, {entry['seconds']:.0f} s")
+            say(f"{row.label}, seed {seed}: {entry['scores'][str(seed)]:.2%}, {entry['seconds']:.0f} s")
 
 
-def _trained(row: Row, data: Dataset, seed: int, rate: float, *, epochs: int,
+def _trained(its: Comparison, row: Row, data: Dataset, seed: int, rate: float, *, epochs: int,
              teacher: nn.Module | None = None) -> tuple[nn.Module, float]:
+    """A network, and the part of the test set that it gets right."""
     torch.manual_seed(seed)
-    model, task = Gru(row), task_of(data)
+    model, task = its.network(row), task_of(data)
     taught = task if teacher is None else DistillationTask(task, teacher, weight=0.5)
-    phase = Fit(model, data, taught, Recipe(epochs, lr=rate, batch=BATCH, seed=seed))
+    phase = Fit(model, data, taught, replace(its.recipe, epochs=epochs, lr=rate, seed=seed))
     for _ in range(epochs):
         phase.run_epoch(measured=False)
-    return model, evaluate(model, data, task=task)
+    metric = evaluate(model, data, task=task)
+    return model, metric if task.higher_is_better else 1 - metric
 
 
-def collect(path: Path = KEPT) -> dict[str, Any]:
+def collect(its: Comparison, path: Path | None = None) -> dict[str, Any]:
     """Figures of all rows that have been trained: errors in percent by seed, costs, rates."""
+    path = path or its.kept
     found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     rows: dict[str, Any] = {}
-    for row in ROWS:
+    for row in its.rows:
         entry = found.get(row.label)
         if entry is not None and entry["scores"]:
-            bits, products = size(row)
+            bits, products = its.network(row).size
             errors = {seed: 100 * (1 - score) for seed, score in entry["scores"].items()}
             rows[row.label] = {"tables": list(row.tables), "hidden": row.hidden, "weight_bits": bits,
                                "multiplications": products, "rate": entry["rate"], "tried": entry["tried"],
@@ -150,14 +103,15 @@ def collect(path: Path = KEPT) -> dict[str, Any]:
     return rows
 
 
-def table(rows: Mapping[str, Any]) -> dict[str, str]:
+def table(its: Comparison, rows: Mapping[str, Any]) -> dict[str, str]:
     """The figures for people, a table for each cost, the best row first."""
     lines = {}
-    for name, title in {"": "the dense network", **TABLES}.items():
+    for name, title in {"": "the dense network", **its.tables}.items():
         found = {label: row for label, row in rows.items() if (name in row["tables"] if name else not row["tables"])}
         for label, row in sorted(found.items(), key=lambda item: mean(item[1]["errors"].values())):
             errors = list(row["errors"].values())
             spread = f" ± {stdev(errors):.2f}" if len(errors) > 1 else ""
-            lines[f"{title}: {label}"] = (f"{mean(errors):.2f}{spread} % errors ({len(errors)} seeds), "
-                                         f"{row['weight_bits']:,} bits, {row['multiplications']:,} multiplications")
+            lines[f"{its.title}, {title}: {label}"] = (
+                f"{mean(errors):.2f}{spread} % errors ({len(errors)} seeds), {row['weight_bits']:,} bits, "
+                f"{row['multiplications']:,} multiplications")
     return lines

@@ -1,7 +1,8 @@
-"""Structures of a recurrent layer's matrices: each gives a dense matrix, and says what it stores and multiplies.
+"""Structures of a layer's matrix: each gives a dense matrix, and says what it stores and multiplies.
 
-A matrix is that of three gates stacked, (3 · hidden, columns). Masks are chosen anew at each step from latent dense
-weights, and the gradient passes them (Zhou et al. 2021, N:M sparsity from scratch); so is the rounding of few bits.
+A matrix is that of some gates stacked, (gates · hidden, columns): three of a GRU, one of other layers. Masks are chosen
+anew at each step from latent dense weights, and the gradient passes them (Zhou et al. 2021, N:M sparsity from scratch);
+so is the rounding of few bits.
 """
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -18,8 +19,6 @@ __all__ = ["BITS", "Circulant", "Dense", "LowRank", "Monarch", "Pruned", "Size",
 BITS = 12
 """Bits of a weight that is trained in floating point, as in the shipped experiments."""
 
-GATES = 3
-
 
 class Size(NamedTuple):
     """Bits of the weights with their indices, and multiplications of a product."""
@@ -33,11 +32,11 @@ class Size(NamedTuple):
 
 
 class Structure(nn.Module, ABC):
-    """A matrix (3 · hidden, columns), which `forward` gives; its entries begin with the deviation ``scale``."""
+    """A matrix (gates · hidden, columns), which `forward` gives; its entries begin with the deviation ``scale``."""
 
-    def __init__(self, hidden: int, columns: int, scale: float) -> None:
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3) -> None:
         super().__init__()
-        self.hidden, self.columns, self.scale = hidden, columns, scale
+        self.hidden, self.columns, self.scale, self.gates = hidden, columns, scale, gates
 
     @property
     @abstractmethod
@@ -63,10 +62,10 @@ def rounded(weight: Tensor, bits: int, rows: int, step: Callable[[Tensor], Tenso
 class Dense(Structure):
     """Every entry a weight, of 12 bits or fewer with a scale for each row."""
 
-    def __init__(self, hidden: int, columns: int, scale: float, bits: int = 0) -> None:
-        super().__init__(hidden, columns, scale)
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3, *, bits: int = 0) -> None:
+        super().__init__(hidden, columns, scale, gates)
         self.bits = bits
-        self.weight = self.normal(GATES * hidden, columns, scale=scale)
+        self.weight = self.normal(gates * hidden, columns, scale=scale)
 
     def forward(self) -> Tensor:
         return rounded(self.weight, self.bits, len(self.weight))
@@ -79,10 +78,10 @@ class Dense(Structure):
 class LowRank(Structure):
     """A product of two matrices of a rank."""
 
-    def __init__(self, hidden: int, columns: int, scale: float, rank: int) -> None:
-        super().__init__(hidden, columns, scale)
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3, *, rank: int) -> None:
+        super().__init__(hidden, columns, scale, gates)
         each = (scale / rank ** 0.5) ** 0.5
-        self.left = self.normal(GATES * hidden, rank, scale=each)
+        self.left = self.normal(gates * hidden, rank, scale=each)
         self.right = self.normal(rank, columns, scale=each)
 
     def forward(self) -> Tensor:
@@ -101,10 +100,11 @@ class Pruned(Structure):
         index: bits that say where a kept weight is.
     """
 
-    def __init__(self, hidden: int, columns: int, scale: float, *, kept: tuple[int, int] | float, index: int) -> None:
-        super().__init__(hidden, columns, scale)
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3, *,
+                 kept: tuple[int, int] | float, index: int) -> None:
+        super().__init__(hidden, columns, scale, gates)
         self.kept, self.index = kept, index
-        self.weight = self.normal(GATES * hidden, columns, scale=scale)
+        self.weight = self.normal(gates * hidden, columns, scale=scale)
 
     @property
     def count(self) -> int:
@@ -135,14 +135,15 @@ class Monarch(Structure):
         blocks, groups: of columns and of rows; a group of rows sees a block of columns through one vector.
     """
 
-    def __init__(self, hidden: int, columns: int, scale: float, *, blocks: int, groups: int) -> None:
-        super().__init__(hidden, columns, scale)
-        self.right = self.normal(GATES, blocks, groups, columns // blocks, scale=scale ** 0.5)
-        self.left = self.normal(GATES, groups, hidden // groups, blocks, scale=scale ** 0.5)
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3, *, blocks: int,
+                 groups: int) -> None:
+        super().__init__(hidden, columns, scale, gates)
+        self.right = self.normal(gates, blocks, groups, columns // blocks, scale=scale ** 0.5)
+        self.left = self.normal(gates, groups, hidden // groups, blocks, scale=scale ** 0.5)
 
     def forward(self) -> Tensor:
         whole = torch.einsum("gsob,gbsi->gosbi", self.left, self.right)  # Row (o, s), column (b, i).
-        return whole.reshape(GATES * self.hidden, self.columns)
+        return whole.reshape(self.gates * self.hidden, self.columns)
 
     @property
     def size(self) -> Size:
@@ -153,9 +154,9 @@ class Monarch(Structure):
 class Circulant(Structure):
     """Blocks of k by their first columns; spectra of few bits have a power of two for each block row."""
 
-    def __init__(self, hidden: int, columns: int, scale: float, k: int, bits: int = 0) -> None:
-        super().__init__(hidden, columns, scale)
-        self.set, self.bits = BlockCirculant(GATES * hidden, columns, k, GATES), bits
+    def __init__(self, hidden: int, columns: int, scale: float, gates: int = 3, *, k: int, bits: int = 0) -> None:
+        super().__init__(hidden, columns, scale, gates)
+        self.set, self.bits = BlockCirculant(gates * hidden, columns, k, gates), bits
         self.first = self.normal(*self.set.shape, scale=scale)
 
     def forward(self) -> Tensor:

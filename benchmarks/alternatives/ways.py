@@ -1,6 +1,6 @@
 """Ways to block-circulant weights, at equal epochs: random start, dense start, stages, ADMM.
 
-The network is a GRU of 64 units on `measure.noisy_digits`. All ways learn from the outputs of the dense network of
+The network is a GRU of 64 units on `data.noisy_digits`. All ways learn from the outputs of the dense network of
 their seed, but for one tenth of the loss, at the rate of `RATES` that was best on held-out recordings with seed 0.
 """
 import json
@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.alternatives.measure import SEEDS, noisy_digits
+from benchmarks.alternatives.data import noisy_digits
+from benchmarks.alternatives.measure import SEEDS
 from circulant.sim.artifact import atomic_bytes
 from circulant.training.loop.train import train as train_phases
 from circulant.training.models.models import ModelSettings

@@ -7,7 +7,7 @@ import click
 from benchmarks import activations, cells, digits, explore, golden, learned, quantization, results, training
 from benchmarks.alternatives import measure as alternatives
 from benchmarks.alternatives import ways
-from benchmarks.alternatives.rows import ROWS
+from benchmarks.alternatives.comparisons import COMPARISONS
 from benchmarks.commands.group import add, as_json, main, note, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
 from benchmarks.records import KEPT
@@ -90,20 +90,29 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
     show({"benchmark": "results", "table": results.table(found), **found}, path)
 
 
-@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --train --seeds 0 --json -")
-@click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the file of figures.")
-@click.option("--only", multiple=True, type=click.Choice([row.label for row in ROWS]), metavar="ROW",
-              help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
+@main.command("alternatives", epilog="Example: python -m benchmarks alternatives --data images --train --json -")
+@click.option("--data", "names", multiple=True, type=click.Choice(list(COMPARISONS)),
+              help="May be repeated.  [default: all]")
+@click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the files of figures.")
+@click.option("--only", multiple=True, metavar="ROW", help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
-@click.option("--kept", default=alternatives.KEPT, type=click.Path(path_type=Path), show_default=True,
-              help="The file of figures, to which --train adds.")
 @as_json
-def _alternatives(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, kept: Path) -> None:
-    """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost, on digits in noise."""
-    if trains:
-        alternatives.train(kept, only, [int(seed) for seed in seeds.split(",")], note)
-    rows = alternatives.collect(kept)
-    show({"benchmark": "alternatives", "table": alternatives.table(rows), "rows": rows}, path)
+def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: tuple[str, ...], seeds: str) -> None:
+    """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost: digits and images in
+    noise, phones of sentences. Figures are kept in docs/measured."""
+    chosen = {name: COMPARISONS[name] for name in names or COMPARISONS}
+    known = {row.label for its in chosen.values() for row in its.rows}
+    if unknown := [label for label in only if label not in known]:
+        raise click.BadParameter(f"It must be one of {', '.join(sorted(known))}, not {unknown[0]}.",
+                                 param_hint="--only")
+    found, lines = {}, {}
+    for name, its in chosen.items():
+        few = [label for label in only if label in {row.label for row in its.rows}]
+        if trains and (few or not only):
+            alternatives.train(its, None, few, [int(seed) for seed in seeds.split(",")], note)
+        found[name] = alternatives.collect(its)
+        lines.update(alternatives.table(its, found[name]))
+    show({"benchmark": "alternatives", "table": lines, "rows": found}, path)
 
 
 @main.command("ways", epilog="Example: python -m benchmarks ways --train --seeds 0 --json -")
