@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from benchmarks import activations, cells, digits, explore, golden, learned, quantization, results, training
+from benchmarks.alternatives import document, ways
 from benchmarks.alternatives import measure as alternatives
-from benchmarks.alternatives import ways
 from benchmarks.alternatives.comparisons import COMPARISONS
 from benchmarks.commands.group import add, as_json, main, note, show
 from benchmarks.experiments import EXPERIMENTS, FOLDER
@@ -96,8 +96,11 @@ def _results(path: str | None, trains: bool, only: tuple[str, ...], seeds: str, 
 @click.option("--train", "trains", is_flag=True, help="First train every row that is missing in the files of figures.")
 @click.option("--only", multiple=True, metavar="ROW", help="A row, such as 'circulant k = 8 of 64'; may be repeated.")
 @click.option("--seeds", default="0,1,2", show_default=True, help="Of --train.")
+@click.option("--write", "into", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="Replace the tables of this document, docs/when.md.")
 @as_json
-def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: tuple[str, ...], seeds: str) -> None:
+def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: tuple[str, ...], seeds: str,
+                  into: Path | None) -> None:
     """Block-circulant matrices against dense, low-rank, pruned and Monarch ones, at equal cost: digits and images in
     noise, phones of sentences. Figures are kept in docs/measured."""
     chosen = {name: COMPARISONS[name] for name in names or COMPARISONS}
@@ -112,6 +115,8 @@ def _alternatives(path: str | None, trains: bool, names: tuple[str, ...], only: 
             alternatives.train(its, None, few, [int(seed) for seed in seeds.split(",")], note)
         found[name] = alternatives.collect(its)
         lines.update(alternatives.table(its, found[name]))
+    if into is not None:
+        document.write(into, found)
     show({"benchmark": "alternatives", "table": lines, "rows": found}, path)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from benchmarks.alternatives import measure
+from benchmarks.alternatives import document, measure
 from benchmarks.alternatives.comparisons import COMPARISONS
 from benchmarks.alternatives.networks import INPUTS
 from benchmarks.commands import main
@@ -102,6 +102,24 @@ def test_the_command_prints_what_is_kept(tmp_path, trained):
     assert out["rows"]["digits"][its.rows[1].label]["weight_bits"] == 55_044
     assert out["table"] == {f"{its.title}, {its.tables['bits']}: {its.rows[1].label}":
                             "10.00 % errors (1 seeds), 55,044 bits, 4,587 multiplications"}
+
+
+def test_a_document_has_the_best_row_of_each_table_first(tmp_path, trained):
+    its, _ = trained
+    few, many, none = its.rows[1], next(row for row in its.rows if len(row.tables) == 2), its.rows[0]
+    scores = {few.label: [0.5, 0.7], many.label: [0.8], none.label: [0.9]}
+    its.kept.write_text(json.dumps({label: {"tried": {}, "scores": {str(n): each for n, each in enumerate(rows)},
+                                            "seconds": 1.0, "rate": 0.03} for label, rows in scores.items()}))
+    path = tmp_path / "when.md"
+    path.write_text(f"before\n{document.BEGIN}\nold\n{document.END}\nafter\n")
+    result = CliRunner().invoke(main, ["alternatives", "--data", "digits", "--write", str(path)])
+    assert result.exit_code == 0, result.output
+    text = path.read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    lines = [line for line in text.splitlines() if line.startswith(("###", "| ")) and "matrices" not in line]
+    assert [line.split(" | ")[0].strip("| ") for line in lines] == [
+        "### Spoken digits in noise", none.label, many.label, few.label, many.label]
+    assert f"| {few.label} | 40.0 ± 14.1 | 0, 1 | 55,044 | 4,587 | 0.03 |" in lines
 
 
 def test_an_unknown_row_is_refused():
