@@ -148,8 +148,8 @@ class OutputPipeline(wiring.Component):
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
             combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
-            whole = when(m, _chosen(drops, at, partial(round_shift, combined)),
-                         signed(len(combined) + 1 - min(drops)), kept=keeps[1], name=f"whole_{j}",
+            rounded = _chosen(drops, at, partial(round_shift, combined))
+            whole = when(m, rounded, rounded.shape(), kept=keeps[1], name=f"whole_{j}",
                          enable=lives.at(int(keeps[0])))
             clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
             product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
@@ -179,9 +179,8 @@ class OutputPipeline(wiring.Component):
             if spread:
                 scaled = Signal(signed(self._fft.inverse_width + spread), name=f"scaled_{j}")
                 m.d.comb += scaled.eq(inverse.o.payload[j] << scale)
-            width = self._fft.inverse_width + spread + 1 + max(0, -min(shifts))
             value = _chosen(shifts, matrix, partial(round_shift, scaled))
-            rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
+            rounded = when(m, value, value.shape(), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
             update(m, output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
                 saturate, rounded + biases.word_select(j, self._width).as_signed()))), lives.at(there + late))
         return m
