@@ -116,7 +116,7 @@ class OutputPipeline(wiring.Component):
             {
                 "start": In(1),
                 **({"holds": In(1)} if program.joint_gates[0] else {}),
-                "number": In(range(max(2, len(program.passes)))),
+                "number": In(range(len(program.passes))),
                 "second": In(1),
                 "sums": In(sums),
                 "o": Out(chain_output(program)),
@@ -132,7 +132,7 @@ class OutputPipeline(wiring.Component):
         m = Module()
         # The row at the head of the drain, and its matrix.
         passes, number, slot, second = self._slots(m)
-        matrix = Signal(range(max(2, len(self._products))))
+        matrix = Signal(range(len(self._products)))
         m.d.comb += matrix.eq(per_matrix(
             [self._program.row_of(n, self._chain)[0] for n in range(len(self._program.passes))], number))
 
@@ -210,10 +210,11 @@ class OutputPipeline(wiring.Component):
         return Mux(self.start, self.holds, kept)
 
     def _combined(self) -> list[Value]:
+        """The spectrum of a row. The parts of a sum of complex products have less bits than its three sums."""
         sums = [Value.cast(self.sums[j]) for j in range(self.sums.shape().length)]
         numbers = sums[:2]
         for s1, s2, s3 in zip(sums[2::3], sums[3::3], sums[4::3], strict=True):
-            numbers += [s1 - s3, s1 + s2]
+            numbers += [each[:len(s1) - 1].as_signed() for each in (s1 - s3, s1 + s2)]
         return numbers
 
     def _image(self, m: Module, address: Value, there: int, late: int) -> tuple[data.View, Value, Value]:

@@ -108,7 +108,7 @@ class RowPair(wiring.Component):
     def __init__(self, shape: MacRowShape, *, forms: PairForms, gated: bool = False) -> None:
         self._shape, self._forms, self._gated = shape, forms, gated
         super().__init__({
-            "x": In(shape.operands), "w": In(shape.weights).array(2), "phase": In(range(max(2, shape.fold))),
+            "x": In(shape.operands), "w": In(shape.weights).array(2), "phase": In(range(shape.fold)),
             "products": Out(shape.row_products).array(2), **({"live": In(1)} if gated else {})})
 
     def elaborate(self, platform: Platform) -> Module:
