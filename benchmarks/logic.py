@@ -76,22 +76,25 @@ def image(seed: int) -> Design:
     return generate(made, multipliers=40 + 10 * seed)
 
 
-def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, kept: Path | None = None,
-            note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def measure(families: tuple[str, ...] = ("ecp5", "ice40", "xcu"), *, only: tuple[str, ...] = (),
+            kept: Path | None = None, note: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Rows of figures, and a table. Yosys takes half a minute to some minutes for each.
 
     Parameters:
+        only: designs by their keys, see `designs`; empty: all. Of the others the figures are those that are ``kept``.
         kept: figures of an earlier measurement, for the families that are not measured. Those of a design whose
             resources have changed are left out.
     """
     shared = tuple(family for family in families if family not in OWN)
     sets = [(shared, designs)] if shared else []
     sets += [((family,), partial(_own, family)) for family in families if family in OWN]
-    before = {} if kept is None else {row["design"]: other for row in json.loads(kept.read_text("utf-8"))["designs"]
-                                      if (other := _of_others(row, families))["found"]}
-    found = dict(before)
+    rows = [] if kept is None else json.loads(kept.read_text("utf-8"))["designs"]
+    before = {row["design"]: other for row in rows if (other := _of_others(row, families))["found"]}
+    found = {row["design"]: row for row in rows} if only else dict(before)
     for chosen, listed in sets:
         for key, title, make in listed():
+            if only and str(key) not in only:
+                continue
             note(title)
             found[title] = _joined(before.get(title), _row(key, title, make(), chosen))
     rows = list(found.values())

@@ -5,15 +5,23 @@ import numpy as np
 import pytest
 
 from circulant.cli import main
+from circulant.hw import generate
 from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.plan import plan
 from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim import artifact
-from circulant.sim.cosim import verify
+from circulant.sim.cosim import check, verify
+from circulant.sim.cosim.build import build
+from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.simulate import drive, job_of
+from circulant.sim.cosim.toolchain import find
+from circulant.sim.cosim.verification import planned
+from circulant.sim.exercise import exercise
 from circulant.sim.golden.network import Network
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 from circulant.training import load_data
+from tests.ports import made
 
 MULTIPLIERS = 24
 
@@ -121,3 +129,20 @@ def test_the_record_of_an_earlier_version_is_refused(whole, tmp_path, capsys):
     artifact.write_json(folder / "verification.json", "circulant-verification", 1, old)
     assert call("report", folder) == 2
     assert "must say how long the measured sequences were, but it is of an earlier version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "options"), [("interleaved", {"streams": 2}), ("images", {})])
+def test_frames_with_a_misplaced_tlast_give_what_golden_says_of_whole_ones(name, options, tmp_path):
+    """A vector that is filled up, an image too, and images that go on behind their end."""
+    network = made(name)[0]
+    manifest = Manifest.load(generate(network, multipliers=40, objective="throughput", **options).write(tmp_path))
+    drawn = exercise(network, 8, steps=4).vectors
+    played, _, extra = planned(manifest, drawn, drawn)
+    (run,) = [each for each in extra if each.misplaced and not each.moments]
+    job = job_of(manifest, (run,), played, 4000)
+    short = [len(beats) - len(job.offered(n)[0]) for n, (beats, _) in zip(run.sequences, job.frames(run), strict=True)]
+    assert min(short) < 0 and (max(short) > 0) == (name == "images"), "beats are left out, and follow an image"
+    outcome = drive(manifest, find(), build(manifest, find()).folder, job, lambda stage, done, total: None)
+    assert check.broken_rule(job, outcome, manifest.output) is None
+    found = check.compare(job, outcome, manifest.output, played)
+    assert found.words > 0 and found.mismatches == 0

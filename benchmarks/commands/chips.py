@@ -45,17 +45,19 @@ def _synthesis(path: str | None, levels: bool, chosen: tuple[int, ...], *, fewer
 @main.command("logic", epilog="Example: python -m benchmarks logic --family ecp5 --json -")
 @click.option("--family", "families", multiple=True, type=click.Choice(list(logic.FITTED)), default=list(logic.FITTED),
               show_default=True, help="May be given several times.")
+@click.option("--only", multiple=True, metavar="KEY",
+              help="Designs, such as 2 or 'images 0'; may be given several times.")
 @click.option("--kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Take the other families' figures from this file.")
+              help="Take the figures of other families, and of other designs, from this file.")
 @click.option("--fit", "fits", is_flag=True, help="Fit the factors of hw/plan/families.py to the figures of --kept, "
               "and print them.")
 @as_json
-def _logic(path: str | None, families: tuple[str, ...], kept: Path | None, fits: bool) -> None:
+def _logic(path: str | None, families: tuple[str, ...], only: tuple[str, ...], kept: Path | None, fits: bool) -> None:
     """Look-up tables and flip-flops by Yosys, against the estimate."""
     if fits:
         click.echo(json.dumps({family: logic.fit(family, kept or estimate.LOGIC) for family in families}, indent=1))
         return
-    show(logic.measure(families, kept=kept, note=note), path)
+    show(logic.measure(families, only=only, kept=kept, note=note), path)
 
 
 @main.command("place", epilog="Example: python -m benchmarks place --json -")

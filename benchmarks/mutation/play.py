@@ -19,7 +19,7 @@ from circulant.sim.cosim.simulate import PLUSARGS, disturbed, drive, driven, job
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
-from circulant.sim.cosim.verification import SWIFT, planned
+from circulant.sim.cosim.verification import planned, swift
 from circulant.sim.refusal import ToolError
 from circulant.sim.vectors import Vectors
 
@@ -40,7 +40,7 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "full", "stalled", "weights", "exchanged",
+        caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "weights", "exchanged",
             "disturbed", or nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
@@ -103,6 +103,7 @@ class Checker:
         every = extra[-1].sequences
         self._quick = [self._prepared(name, run, self._job, self._played, {}) for name, run in (
             ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-3]), ("full", extra[-2]),
+            *(("misplaced", run) for run in extra if run.misplaced and not run.moments),
             *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
         self._others = []
         for n, (other, samples) in enumerate(others):
@@ -113,7 +114,7 @@ class Checker:
         self._exchanged = [] if session is None else self._session(*session(self._patience))
         scripts = [script for _, job, _, _ in self._exchanged for script in job.scripts]
         self._exchange_key = _key(*scripts, *(job.beats for _, job, _, _ in self._exchanged))
-        self._slow = replace(self._job, runs=self._runs[1:-SWIFT])
+        self._slow = replace(self._job, runs=self._runs[1:-swift(extra)])
         self._slow_key = _key(self._slow.beats, repr(self._slow.runs).encode())
         assert not self.verdict(0).caught, "the circuit itself must be right"
 

@@ -1,4 +1,5 @@
 """FFT and inverse FFT of real blocks: the butterflies of `sim.arith.fft`, a block per cycle."""
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amaranth.hdl import Module, Mux, Value, signed
@@ -6,7 +7,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from circulant.hw.arith.fixed import constant_product, halves, requantize, round_shift
+from circulant.hw.arith.bounded import Bounded, hull
+from circulant.hw.arith.fixed import halves
 from circulant.hw.emit.target import Platform, gates_clocks
 from circulant.hw.stream.pipeline import LEVELS, Registers, registers
 from circulant.sim.arith import fft
@@ -98,42 +100,42 @@ class ForwardFft(wiring.Component):
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=count + 1, levels=self._shape.levels,
                               gated=gates_clocks(platform))
 
-        def transform(x: list[Value]) -> list[Value]:
+        def transform(x: list[Bounded]) -> list[Bounded]:
             n = len(x)
             if n == 1:
                 return x
             if n == 2:
-                return registers.stage([x[0] + x[1], x[0] - x[1]], 1)
+                return _stage(registers, [x[0] + x[1], x[0] - x[1]], 1)
             even, odd = transform(x[0::2]), transform(x[1::2])
             if n >= 8:
                 at = _steps(n // 2)
                 even = _waiting(registers, even, at)
                 odd = _turned(registers, odd, at, n=n, twiddle_bits=self._shape.twiddle_bits, sign=-1)
-            y: list[Value] = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
+            y = [even[0] + odd[0], even[0] - odd[0]] + [even[0]] * (n - 2)
             middle = n // 4
             y[2 * middle], y[2 * middle + 1] = even[1], -odd[1]
             for j in range(1, middle):
                 mirror = n // 2 - j
                 y[2 * j], y[2 * j + 1] = even[2 * j] + odd[2 * j], even[2 * j + 1] + odd[2 * j + 1]
                 y[2 * mirror], y[2 * mirror + 1] = even[2 * j] - odd[2 * j], odd[2 * j + 1] - even[2 * j + 1]
-            return registers.stage(y, _steps(n))
+            return _stage(registers, y, _steps(n))
 
         # The butterflies, then the spectrum rounded to its format, or to the other one.
-        spectrum = transform([self.i.payload[j] for j in range(self._shape.k)])
+        spectrum = transform([Bounded.of(self.i.payload[j]) for j in range(self._shape.k)])
         (shift, width), (other_shift, other_width) = self._rounding, self._other
         if other_width and self._other != self._rounding:
             other: Value = self.other
             for at in range(1, count + 1):
                 (other,) = registers.stage([other], at)
-            # Shifted to a common point, both are rounded and saturated alike, unless their widths differ.
+            # Shifted to a common point, both are rounded and clipped alike, unless their widths differ.
             most = max(shift, other_shift, 0)
-            given = [Mux(other, x << most - other_shift, x << most - shift) for x in spectrum]
-            results: list[Value] = [requantize(x, most, width) for x in given]
+            given = [_either(other, x << most - other_shift, x << most - shift).rounded(most) for x in spectrum]
+            results = [x.clipped(width).value for x in given]
             if other_width != width:
-                results = [Mux(other, requantize(x, most, other_width), result)
+                results = [Mux(other, x.clipped(other_width).value, result)
                            for x, result in zip(given, results, strict=True)]
         else:
-            results = [requantize(x, shift, width) for x in spectrum]
+            results = [x.rounded(shift).clipped(width).value for x in spectrum]
 
         # The last register, and the stream.
         rounded = registers.stage(results, count + 1)
@@ -172,60 +174,76 @@ class InverseFft(wiring.Component):
         registers = Registers(m, valid=self.i.valid, ready=self.o.ready, count=_steps(self._shape.k),
                               levels=self._shape.levels, gated=gates_clocks(platform))
 
-        def transform(y: list[Value], at: int) -> list[Value]:
+        def transform(y: list[Bounded], at: int) -> list[Bounded]:
             n = len(y)
             if n == 1:
                 return y
             if n == 2:
-                return registers.stage([y[0] + y[1], y[0] - y[1]], at + 1)
+                return _stage(registers, [y[0] + y[1], y[0] - y[1]], at + 1)
             middle = n // 4
-            even: list[Value] = [y[0] + y[1], y[2 * middle] << 1] + [y[0]] * (n // 2 - 2)
-            odd: list[Value] = [y[0] - y[1], -(y[2 * middle + 1] << 1)] + [y[0]] * (n // 2 - 2)
+            even = [y[0] + y[1], y[2 * middle] << 1] + [y[0]] * (n // 2 - 2)
+            odd = [y[0] - y[1], -(y[2 * middle + 1] << 1)] + [y[0]] * (n // 2 - 2)
             for j in range(1, middle):
                 mirror = n // 2 - j
                 even[2 * j], even[2 * j + 1] = y[2 * j] + y[2 * mirror], y[2 * j + 1] - y[2 * mirror + 1]
                 odd[2 * j], odd[2 * j + 1] = y[2 * j] - y[2 * mirror], y[2 * j + 1] + y[2 * mirror + 1]
             at += 1
-            even, odd = registers.stage(even, at), registers.stage(odd, at)
+            even, odd = _stage(registers, even, at), _stage(registers, odd, at)
             if n >= 8:
                 even = _waiting(registers, even, at)
                 odd = _turned(registers, odd, at, n=n, twiddle_bits=self._shape.twiddle_bits, sign=1)
                 at += 3
-            x: list[Value] = [y[0]] * n
+            x = [y[0]] * n
             x[0::2], x[1::2] = transform(even, at), transform(odd, at)
             return x
 
-        block = transform([self.i.payload[j] for j in range(self._shape.k)], 0)
-        m.d.comb += [self.o.payload[j].eq(x) for j, x in enumerate(block)]
+        block = transform([Bounded.of(self.i.payload[j]) for j in range(self._shape.k)], 0)
+        m.d.comb += [self.o.payload[j].eq(x.value) for j, x in enumerate(block)]
         m.d.comb += [self.o.valid.eq(registers.close()), self.i.ready.eq(registers.move)]
         return m
 
 
-def _waiting(registers: Registers, values: list[Value], at: int) -> list[Value]:
-    """The values behind the three steps that others take from step ``at`` on."""
+def _stage(registers: Registers, numbers: Iterable[Bounded], at: int) -> list[Bounded]:
+    """The numbers behind a step, see `Registers.stage`."""
+    given = list(numbers)
+    kept = registers.stage((each.value for each in given), at)
+    return [Bounded(value, each.span) for value, each in zip(kept, given, strict=True)]
+
+
+def _either(condition: Value, yes: Bounded, no: Bounded) -> Bounded:
+    return Bounded(Mux(condition, yes.value, no.value), hull([yes.span, no.span]))
+
+
+def _waiting(registers: Registers, numbers: list[Bounded], at: int) -> list[Bounded]:
+    """The numbers behind the three steps that others take from step ``at`` on."""
     for step in range(at + 1, at + 4):
-        values = registers.stage(values, step)
-    return values
+        numbers = _stage(registers, numbers, step)
+    return numbers
 
 
-def _turned(registers: Registers, odd: list[Value], at: int, *, n: int, twiddle_bits: int, sign: int) -> list[Value]:
+def _turned(registers: Registers, odd: list[Bounded], at: int, *, n: int, twiddle_bits: int, sign: int
+            ) -> list[Bounded]:
     """The complex bins m of a half spectrum times exp(sign · 2πi m/n), rounded; the two real bins as they are.
 
     Three steps behind step ``at``, none of which adds up more than half the digits of a factor: where both its parts
     are equal a sum and the two halves of its product, else the halves of four products and the sums of each half; then
     all of it.
     """
-    turned = registers.stage(registers.stage(odd[:2], at + 1), at + 2)
+    turned = _stage(registers, _stage(registers, odd[:2], at + 1), at + 2)
     for j in range(1, n // 4):
         c, s = fft.twiddle(j, n, twiddle_bits)
         re, im = odd[2 * j], odd[2 * j + 1]
+        # The span of both halves together is that of the whole product.
         if c == s:
-            sums = registers.stage((re - im, re + im) if sign > 0 else (re + im, im - re), at + 1)
-            parts = [registers.stage((constant_product(x, half) for half in halves(c)), at + 2) for x in sums]
+            sums = _stage(registers, (re - im, re + im) if sign > 0 else (re + im, im - re), at + 1)
+            spans = [x.times(c).span for x in sums]
+            parts = [_stage(registers, (x.times(half) for half in halves(c)), at + 2) for x in sums]
         else:
-            re_c, im_s, im_c, re_s = (registers.stage((constant_product(x, half) for half in halves(factor)), at + 1)
+            spans = [(re.times(c) - im.times(sign * s)).span, (im.times(c) + re.times(sign * s)).span]
+            re_c, im_s, im_c, re_s = (_stage(registers, (x.times(half) for half in halves(factor)), at + 1)
                                       for x, factor in ((re, c), (im, s), (im, c), (re, s)))
-            parts = [registers.stage((x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)), at + 2),
-                     registers.stage((x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True)), at + 2)]
-        turned += [round_shift(low + high, twiddle_bits) for low, high in parts]
-    return registers.stage(turned, at + 3)
+            parts = [_stage(registers, (x - y if sign > 0 else x + y for x, y in zip(re_c, im_s, strict=True)), at + 2),
+                     _stage(registers, (x + y if sign > 0 else x - y for x, y in zip(im_c, re_s, strict=True)), at + 2)]
+        turned += [Bounded((low + high).number, span).rounded(twiddle_bits)
+                   for (low, high), span in zip(parts, spans, strict=True)]
+    return _stage(registers, turned, at + 3)

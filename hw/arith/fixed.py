@@ -10,7 +10,7 @@ def round_shift(x: Value, s: int) -> Value:
     """x / 2**s rounded half-up to an integer: ``(x + (1 << (s-1))) >> s``; a negative ``s`` shifts to the left."""
     if s <= 0:
         return x << -s
-    return (x + Const(1 << (s - 1), signed(s + 1))) >> s
+    return (x + Const(1 << (s - 1), signed(s + 1)))[s:].as_signed()
 
 
 def saturate(x: Value, width: int) -> Value:

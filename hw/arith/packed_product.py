@@ -7,40 +7,17 @@ the lower s bits are w₂ · x but for the highest one, which is inverted. Fu et
 on Xilinx Devices" (WP486, 2016), add the sign of the lower product to the upper one instead; the constant here takes no
 logic where a tool leaves it to the adder behind the multiplier of a DSP block.
 """
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from circulant.hw.arith.bounded import Span
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import update
 
-__all__ = ["PackedForm", "PackedProduct", "Span", "hull", "packed_word", "packing"]
-
-
-class Span(NamedTuple):
-    """The integers from the lowest to the highest one."""
-
-    low: int
-    high: int
-
-    @property
-    def width(self) -> int:
-        """Bits of a signed number that holds each of them."""
-        return 1 + max(self.high.bit_length() if self.high > 0 else 0, (~self.low).bit_length() if self.low < 0 else 0)
-
-    def times(self, other: "Span") -> "Span":
-        """The span of the products."""
-        return hull(Span(a * b, a * b) for a in self for b in other)
-
-
-def hull(spans: Iterable[Span]) -> Span:
-    """The smallest span that holds all others."""
-    every = list(spans)
-    return Span(min(each.low for each in every), max(each.high for each in every))
+__all__ = ["PackedForm", "PackedProduct", "packed_word", "packing"]
 
 
 @dataclass(frozen=True)

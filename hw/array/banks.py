@@ -85,10 +85,12 @@ class Banks(wiring.Component):
             with m.If(comes & (own_bank == bank)):
                 m.d.comb += [write.en.eq(1), write.addr.eq(own_address)]
                 m.d.comb += [write.data[j].eq(own_spectrum[j]) for j in range(shape.k)]
-            recurrent = group >= max(0, -(-(shape.head - bank) // shape.columns))
+            nothing = self._beyond(bank, group, address)
+            if shape.h is not None:
+                nothing |= zero & (group >= max(0, -(-(shape.head - bank) // shape.columns)))
             kept = Signal(Shape.cast(spectrum), name=f"spectrum_{bank}", reset_less=True)
             m.d.sync += kept.eq(read.data)
-            with m.If((zero & recurrent) | self._beyond(bank, group, address)):
+            with m.If(nothing):
                 m.d.sync += kept.eq(0)
             m.d.comb += self.spectra[bank].eq(kept)
         return m

@@ -4,29 +4,36 @@ AHEAD of the next step comes first, so that its input's share is summed up while
 vector's product of this step; then MAIN of the next one, which waits for it. With several streams the second vector is
 given time: MAIN of the next stream goes before it. A step that cannot start yet keeps nothing waiting.
 """
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
 from circulant.hw.array.sequencer import command
 from circulant.hw.emit.target import Platform
 
-__all__ = ["PLACES", "Dispatch", "reload_members", "step_layout"]
-
-PLACES = 8
-"""Steps under way at the most, from their start to the last block of their output."""
+__all__ = ["Dispatch", "reload_members", "step_layout", "steps_layout"]
 
 
 def step_layout(streams: int) -> data.StructLayout:
     """Marks of a step: the first or the last of its sequence, and of which stream."""
-    return data.StructLayout({"first": 1, "last": 1, "stream": range(max(2, streams))})
+    return data.StructLayout({"first": 1, "last": 1, "stream": range(streams)})
+
+
+def steps_layout(streams: int, *, blocks: int, room: int) -> data.ArrayLayout:
+    """The ring of the steps under way, from their start to the last block of their output: there is room for the
+    blocks of each, and of the oldest one some may have left."""
+    return data.ArrayLayout(step_layout(streams), 1 << ceil_log2(-(-room // blocks)))
 
 
 def reload_members(streams: int) -> dict[str, wiring.Member]:
     """The members that a reloadable design adds to a `Dispatch`."""
-    return {"busy": Out(1), "turn": Out(range(max(2, streams))), "resuming": Out(streams),
+    return {"busy": Out(1), "turn": Out(range(streams)), "resuming": Out(streams),
             "restart": In(1), "resume": In(streams)}
 
 
@@ -67,7 +74,7 @@ class Dispatch(wiring.Component):
             "go": Out(stream.Signature(command(max(2, banks.depth), early=early))),
             "done": In(1),
             "command": In(range(3)),
-            "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
+            "steps": Out(steps_layout(banks.streams, blocks=blocks, room=room)),
             "second": Out(3),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
             **({"state": In(1)} if early else {}),
@@ -81,7 +88,7 @@ class Dispatch(wiring.Component):
         ending = MAIN if commands[MAIN] else AHEAD
 
         # The events of this cycle: which command is accepted.
-        begun, zero, picks = Signal(), Signal(), Signal(range(3))
+        begun, picks = Signal(), Signal(range(3))
         starts, mains, seconds = Signal(), Signal(), Signal()
         waiting = Signal(range(3))
         accepts = Signal()
@@ -95,25 +102,27 @@ class Dispatch(wiring.Component):
             m.d.sync += waiting.eq(waiting + mains - seconds)
 
         # The choice of the next command, the most urgent one last.
-        for condition, choice in self._choices(m, starts, begun, waiting):
+        choices = self._choices(m, starts, begun, waiting)
+        m.d.comb += [self.go.valid.eq(reduce(or_, (condition for condition, _ in choices))), picks.eq(choices[0][1])]
+        for condition, choice in choices[1:]:
             with m.If(condition):
-                m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
+                m.d.comb += picks.eq(choice)
 
-        # What is said of it: where its vector begins, and whether its recurrent part counts as zero.
+        # What is said of it: where its vector begins, and whether its recurrent part counts as zero. What waits to be
+        # accepted does not depend on whether it is: that comes late in a cycle.
         fresh, base = self._start(m, starts)
-        kept = Signal.like(base)
-        m.d.comb += [
-            # What waits to be accepted does not depend on whether it is: that comes late in a cycle.
-            self.go.payload.command.eq(picks),
-            self.go.payload.zero.eq((picks == MAIN) & Mux(picks == starting, fresh, zero)),
-            self.go.payload.base.eq(Mux(picks == starting, base, kept)),
-        ]
+        m.d.comb += [self.go.payload.command.eq(picks), self.go.payload.zero.eq((picks == MAIN) & fresh),
+                     self.go.payload.base.eq(base)]
 
         # The step that has begun with AHEAD and waits for its MAIN.
-        with m.If(mains & begun):
-            m.d.sync += begun.eq(0)
-        with m.If(starts):
-            m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(starting != ending)]
+        if starting != ending:
+            zero, kept = Signal(), Signal.like(base)
+            with m.If(picks == MAIN):
+                m.d.comb += [self.go.payload.zero.eq(zero), self.go.payload.base.eq(kept)]
+            with m.If(mains & begun):
+                m.d.sync += begun.eq(0)
+            with m.If(starts):
+                m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(1)]
         if commands[SECOND]:
             other = Signal()
             m.d.sync += other.eq(other ^ seconds)
@@ -125,7 +134,7 @@ class Dispatch(wiring.Component):
 
     def _count_turns(self, m: Module) -> None:
         """Steps in turn, by command: sums of two of them grow side by side."""
-        for number in range(3):
+        for number in (n for n, issues in enumerate(self._program.commands) if issues):
             m.d.sync += self.second[number].eq(self.second[number] ^ (self.done & (self.command == number)))
 
     def _choices(self, m: Module, starts: Value, begun: Value, waiting: Value) -> list[tuple[Value, int]]:
@@ -158,9 +167,8 @@ class Dispatch(wiring.Component):
 
     def _fits(self, m: Module, starts: Value) -> Value:
         """Whether there is room for all that comes of one more step."""
-        blocks, under_way, unfetched = self._blocks, Signal(range(PLACES)), Signal(range(PLACES))
-        promised = Signal(range(PLACES * blocks + self._capacity))
-        fits = Signal(init=1)
+        blocks, unfetched, fits = self._blocks, Signal(range(4)), Signal(init=1)
+        promised = Signal(range(self._capacity + 1))
 
         def at_most(number: Value, less: list[tuple[Value, int]], most: int) -> Value:
             """Whether a number is at most ``most``, less what happens in this cycle: compared for each that may be,
@@ -170,18 +178,18 @@ class Dispatch(wiring.Component):
             (happens, count), *others = less
             return Mux(happens, at_most(number, others, most + count), at_most(number, others, most))
 
-        # Steps under way, blocks promised: what comes and goes, and whether one more step fits.
+        # Steps to be fetched, blocks promised: what comes and goes, and whether one more step fits.
         leaving = [(self.leaves, 1), (self.skipped, blocks)]
         m.d.sync += [
-            under_way.eq(under_way + starts - self.ends),
             unfetched.eq(unfetched + starts - self.fetched),
             promised.eq(promised + Mux(starts, blocks, 0) - Mux(self.skipped, blocks, 0) - self.leaves),
             fits.eq(Mux(starts, *(
                 at_most(promised, leaving, self._capacity - n * blocks)
-                & at_most(under_way, [(self.ends, 1)], PLACES - 1 - n)
                 & at_most(unfetched, [(self.fetched, 1)], 2 - n) for n in (2, 1)))),
         ]
         if self._reloadable:
+            under_way = Signal(range(self.steps.shape().length + 1))
+            m.d.sync += under_way.eq(under_way + starts - self.ends)
             m.d.comb += self.busy.eq((under_way != 0) | (self.inputs != 0))
         return fits
 
@@ -190,7 +198,7 @@ class Dispatch(wiring.Component):
         shape, n = self._banks, self._banks.streams
 
         # The stream whose turn it is, and where its input lies.
-        place, at, turn = Signal(range(PLACES)), Signal(range(shape.ring)), Signal(range(max(2, n)))
+        place, at, turn = Signal(range(self.steps.shape().length)), Signal(range(shape.ring)), Signal(range(n))
         firsts, fresh, last = Signal(n, init=(1 << n) - 1), Signal(), Signal()
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
@@ -203,7 +211,7 @@ class Dispatch(wiring.Component):
                 turn.eq(Mux(turn == n - 1, 0, turn + 1)),
                 firsts.bit_select(turn, 1).eq(last),
             ]
-            for number in range(PLACES):
+            for number in range(self.steps.shape().length):
                 with m.If(place == number):
                     step = self.steps[number]
                     m.d.sync += [step.first.eq(fresh), step.last.eq(last), step.stream.eq(turn)]

@@ -8,12 +8,12 @@ Nothing in it waits for anything but a step's input at its start and room for it
 the program.
 """
 from amaranth.hdl import Module
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.bank_shape import BankShape
 from circulant.hw.array.banks import Banks
-from circulant.hw.array.dispatch import PLACES, Dispatch, reload_members, step_layout
+from circulant.hw.array.dispatch import Dispatch, reload_members, steps_layout
 from circulant.hw.array.lanes import LaneArray
 from circulant.hw.array.output_pipeline import chain_output
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
@@ -60,7 +60,7 @@ class Engine(wiring.Component):
             "own": self._banks.signature.members["own"],
             "o": Out(chain_output(program.whole)).array(program.shape.chains),
             **({"array": Out(array_port(program.whole))} if program.whole is not program else {}),
-            "steps": Out(data.ArrayLayout(step_layout(banks.streams), PLACES)),
+            "steps": Out(steps_layout(banks.streams, blocks=blocks, room=room)),
             "fetched": In(1), "ends": In(1), "skipped": In(1), "leaves": In(1),
             **(reload_members(banks.streams) if reloadable else {}),
         })

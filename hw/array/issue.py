@@ -31,8 +31,8 @@ def issue_signature(*, cycles: int, passes: int, slots: int = 1, fold: int = 1,
         goes_on, holds: with ``joint``: ``first`` is not meant for such rows, and with ``ends`` they do not leave.
     """
     return wiring.Signature({
-        "valid": Out(1), "phase": Out(range(max(2, fold))),
-        "weight": Out(range(max(2, cycles))), "number": Out(range(max(2, passes))), "slot": Out(range(max(2, slots))),
+        "valid": Out(1), "phase": Out(range(fold)),
+        "weight": Out(range(cycles)), "number": Out(range(passes)), "slot": Out(range(slots)),
         "first": Out(1), "ends": Out(1), **({"goes_on": Out(1), "holds": Out(1)} if joint else {}),
     })
 

@@ -119,10 +119,9 @@ class LaneArray(wiring.Component):
             domain += [operands[c][j].eq(operand) for j, operand in enumerate(chosen)]
 
         # The issue on its way: to the accumulators, to the drain, to the chains.
-        add = delay(m, issue.valid, summed, name="add", reset_less=False)
-        slot, first = (
-            delay(m, value, summed, name=name) for name, value in (("slot", issue.slot), ("first", issue.first))
-        )
+        # What is added up behind a reset is replaced by the first product of the next sum, and no row of it leaves.
+        add, slot, first = (delay(m, value, summed, name=name) for name, value in (
+            ("add", issue.valid), ("slot", issue.slot), ("first", issue.first)))
         load = delay(m, issue.ends, summed, name="load", reset_less=False)
         start = delay(m, load, ready + row.latency - summed, name="start", reset_less=False)
         number, second = (

@@ -94,6 +94,11 @@ class MacRowShape:
         return [(max(x for x, _ in found), max(y for _, y in found)) for found in mine]
 
     @property
+    def product_width(self) -> int:
+        """Bits of the widest product, of which one factor is a sum of two numbers."""
+        return self.data_width + self.weight_width + 1
+
+    @property
     def sum_width(self) -> int:
         return self.data_width + self.weight_width + 2 + ceil_log2(self.terms)
 
@@ -113,8 +118,7 @@ class MacRowShape:
     @property
     def row_products(self) -> data.ArrayLayout:
         """The layout of the products of a cycle."""
-        return data.ArrayLayout(data.ArrayLayout(
-            signed(self.data_width + self.weight_width + 2), self.multipliers), self.columns)
+        return data.ArrayLayout(data.ArrayLayout(signed(self.product_width), self.multipliers), self.columns)
 
     @property
     def latency(self) -> int:
@@ -164,12 +168,12 @@ class MacRow(wiring.Component):
         self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
         super().__init__({
             **({"products": In(shape.row_products)} if given else {
-                "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(max(2, shape.fold)))}),
+                "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(shape.fold))}),
             "add": In(1),
-            "slot": In(range(max(2, shape.slots))),
+            "slot": In(range(shape.slots)),
             "first": In(1),
             "load": In(1),
-            "part": In(range(max(2, shape.fold))),
+            "part": In(range(shape.fold)),
             "chain": In(shape.sums),
             "sums": Out(shape.sums),
             **({"live": In(1), "moves": In(1)} if gated else {}),
@@ -182,12 +186,13 @@ class MacRow(wiring.Component):
         total = Signal(data.ArrayLayout(signed(shape.sum_width), shape.multipliers))
         m.d.comb += self.sums.eq(drain)
         # What all accumulators listen to is a register of each row: one for all rows would reach across the device.
+        # It needs no reset: what is added up and loaded behind one is replaced by the first product of the next sum.
         add, first, load, part = (
-            Signal.like(value, name=f"row_{name}", attrs={"keep": 1})
+            Signal.like(value, name=f"row_{name}", reset_less=True, attrs={"keep": 1})
             for name, value in (("add", self.add), ("first", self.first), ("load", self.load), ("part", self.part)))
         loads = load
         if shape.late:
-            loads = Signal(name="row_loads", attrs={"keep": 1})
+            loads = Signal(name="row_loads", reset_less=True, attrs={"keep": 1})
             m.d.sync += loads.eq(load)
         m.d.sync += [add.eq(self.add), first.eq(self.first), load.eq(self.load)]
         if shape.fold > 1:
@@ -224,8 +229,7 @@ class MacRow(wiring.Component):
             weights = weight_operands([self.w[c][i] for i in range(shape.k)])
             for j, weight in enumerate(phases(weights, shape, self.phase)):
                 factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
-                product = Signal(signed(shape.data_width + shape.weight_width + 2), name=f"product_{c}_{j}",
-                                 reset_less=True)
+                product = Signal(signed(shape.product_width), name=f"product_{c}_{j}", reset_less=True)
                 near = factor
                 if shape.late:
                     near = Signal.like(factor, name=f"near_{c}_{j}")

@@ -116,7 +116,7 @@ class OutputPipeline(wiring.Component):
             {
                 "start": In(1),
                 **({"holds": In(1)} if program.joint_gates[0] else {}),
-                "number": In(range(max(2, len(program.passes)))),
+                "number": In(range(len(program.passes))),
                 "second": In(1),
                 "sums": In(sums),
                 "o": Out(chain_output(program)),
@@ -132,7 +132,7 @@ class OutputPipeline(wiring.Component):
         m = Module()
         # The row at the head of the drain, and its matrix.
         passes, number, slot, second = self._slots(m)
-        matrix = Signal(range(max(2, len(self._products))))
+        matrix = Signal(range(len(self._products)))
         m.d.comb += matrix.eq(per_matrix(
             [self._program.row_of(n, self._chain)[0] for n in range(len(self._program.passes))], number))
 
@@ -148,8 +148,8 @@ class OutputPipeline(wiring.Component):
         clips = delay(m, at, int(keeps[1]), name="whole_matrix")
         for j, number_j in enumerate(self._combined()):
             combined = when(m, number_j, number_j.shape(), kept=keeps[0], name=f"combined_{j}", enable=lives.at(0))
-            whole = when(m, _chosen(drops, at, partial(round_shift, combined)),
-                         signed(len(combined) + 1 - min(drops)), kept=keeps[1], name=f"whole_{j}",
+            rounded = _chosen(drops, at, partial(round_shift, combined))
+            whole = when(m, rounded, rounded.shape(), kept=keeps[1], name=f"whole_{j}",
                          enable=lives.at(int(keeps[0])))
             clipped = _chosen([p.product.width for p in self._products], clips, partial(saturate, whole))
             product = when(m, clipped, signed(self._fft.width), kept=keeps[2], name=f"product_{j}",
@@ -179,9 +179,8 @@ class OutputPipeline(wiring.Component):
             if spread:
                 scaled = Signal(signed(self._fft.inverse_width + spread), name=f"scaled_{j}")
                 m.d.comb += scaled.eq(inverse.o.payload[j] << scale)
-            width = self._fft.inverse_width + spread + 1 + max(0, -min(shifts))
             value = _chosen(shifts, matrix, partial(round_shift, scaled))
-            rounded = when(m, value, signed(width), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
+            rounded = when(m, value, value.shape(), kept=bool(late), name=f"rounded_{j}", enable=lives.at(there))
             update(m, output[j].eq(_chosen([p.output.width for p in self._products], final, partial(
                 saturate, rounded + biases.word_select(j, self._width).as_signed()))), lives.at(there + late))
         return m
@@ -211,10 +210,11 @@ class OutputPipeline(wiring.Component):
         return Mux(self.start, self.holds, kept)
 
     def _combined(self) -> list[Value]:
+        """The spectrum of a row. The parts of a sum of complex products have less bits than its three sums."""
         sums = [Value.cast(self.sums[j]) for j in range(self.sums.shape().length)]
         numbers = sums[:2]
         for s1, s2, s3 in zip(sums[2::3], sums[3::3], sums[4::3], strict=True):
-            numbers += [s1 - s3, s1 + s2]
+            numbers += [each[:len(s1) - 1].as_signed() for each in (s1 - s3, s1 + s2)]
         return numbers
 
     def _image(self, m: Module, address: Value, there: int, late: int) -> tuple[data.View, Value, Value]:

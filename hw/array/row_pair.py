@@ -9,7 +9,8 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from circulant.hw.arith.packed_product import PackedForm, PackedProduct, Span, hull, packed_word, packing
+from circulant.hw.arith.bounded import Span, hull
+from circulant.hw.arith.packed_product import PackedForm, PackedProduct, packed_word, packing
 from circulant.hw.array.mac_row import MacRowShape, phases, weight_operands
 from circulant.hw.array.program import Program
 from circulant.hw.emit.target import Platform, instances
@@ -80,8 +81,8 @@ def _extremes(shape: MacRowShape) -> Integers:
 
 def _data_spans(shape: MacRowShape) -> list[Span]:
     """Spans of the data side of each product, see `circulant.hw.array.mac_row.data_operands`."""
-    limit = 1 << (shape.data_width - 1)
-    one, two = Span(-limit, limit - 1), Span(-2 * limit, 2 * limit - 2)
+    one = Span.of_width(shape.data_width)
+    two = Span(2 * one.low, 2 * one.high)
     return ([one] * 2 + [two, one, one] * (shape.k // 2))[:shape.products]
 
 
@@ -107,7 +108,7 @@ class RowPair(wiring.Component):
     def __init__(self, shape: MacRowShape, *, forms: PairForms, gated: bool = False) -> None:
         self._shape, self._forms, self._gated = shape, forms, gated
         super().__init__({
-            "x": In(shape.operands), "w": In(shape.weights).array(2), "phase": In(range(max(2, shape.fold))),
+            "x": In(shape.operands), "w": In(shape.weights).array(2), "phase": In(range(shape.fold)),
             "products": Out(shape.row_products).array(2), **({"live": In(1)} if gated else {})})
 
     def elaborate(self, platform: Platform) -> Module:

@@ -1,5 +1,7 @@
 """The counter over a program: an issue per cycle, once its data is there and the drain will be free."""
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -105,8 +107,7 @@ class Sequencer(wiring.Component):
 
         # The command at work, the drain, and what happens in this cycle.
         active, clear, base, leads = Signal(), Signal(), Signal.like(self.address), Signal()
-        draining, drained = Signal(range(max(2, program.shape.slots))), Signal()
-        fold, slots = program.shape.fold, program.shape.slots
+        fold, drained = program.shape.fold, self._drained(m)
         whole, moves = Signal(), Signal()
         accepts, following = Signal(), Signal.like(issue.weight)
         given = self.go.payload
@@ -115,12 +116,11 @@ class Sequencer(wiring.Component):
         chosen = self._sequence(m, given)
         starts = [program.start(n) for n in range(len(program.sequences))]
         places = [[min(start + n, len(words) - 1) for start in starts] for n in range(4)]
-        begins = Array([Const(place + program.place.cycles, issue.weight.shape()) for place in places[0][:SECOND + 1]])
-        form = ahead.shape()
-        thirds, fourths = (Array([Const(place, form) for place in places[n]]) for n in (2, 3))
+        begins = self._of(chosen, [place + program.place.cycles for place in places[0]], issue.weight.shape())
+        thirds, fourths = (self._of(chosen, places[n], ahead.shape()) for n in (2, 3))
         shared = program.whole is not program
         granted = self.grant if shared else Const(1)
-        firsts, seconds = (Array([Const(words[place], self._word.size) for place in places[n]]) for n in (0, 1))
+        firsts, seconds = (self._of(chosen, [words[place] for place in places[n]], self._word.size) for n in (0, 1))
 
         # The issue of this cycle, and the next command where the last one ends.
         m.d.comb += [
@@ -131,9 +131,9 @@ class Sequencer(wiring.Component):
             self.done.eq(moves & word.done),
             self.go.ready.eq(~active | self.done),
             accepts.eq(self.go.valid & self.go.ready),
-            *([] if program.adjacent else [following.eq(Mux(accepts, begins[chosen], issue.weight + moves))]),
+            *([] if program.adjacent else [following.eq(Mux(accepts, begins, issue.weight + moves))]),
             rom.en.eq(accepts | moves),
-            rom.addr.eq(Mux(accepts, thirds[chosen], ahead)),
+            rom.addr.eq(Mux(accepts, thirds, ahead)),
             self.address.eq(base + word.group),
             issue.number.eq(word.number), self.group.eq(word.group), issue.first.eq(self._if_leading(word, leads)),
             issue.slot.eq(word.slot),
@@ -153,42 +153,52 @@ class Sequencer(wiring.Component):
             m.d.sync += issue.weight.eq(following)
         with m.If(rom.en):
             m.d.sync += [
-                ahead.eq(Mux(accepts, fourths[chosen], ahead + 1)),
-                Value.cast(behind).eq(Mux(accepts, seconds[chosen], rom.data)),
-                Value.cast(word).eq(Mux(accepts, firsts[chosen], behind)),
+                ahead.eq(Mux(accepts, fourths, ahead + 1)),
+                Value.cast(behind).eq(Mux(accepts, seconds, rom.data)),
+                Value.cast(word).eq(Mux(accepts, firsts, behind)),
             ]
         # Whether the next issue may go is known a cycle ahead: its blocks are there, and if it ends a pass, its sums
         # will find the drain empty. The three words that it may be are compared at once, and the decision chooses.
-        m.d.comb += drained.eq(self.free if shared else Mux(issue.ends, slots <= fold, draining <= fold))
-        ending: Value = Array([Const(int(bool(issues) and issues[0].ends), 1)
-                               for issues in program.sequences])[chosen]
+        ending = self._of(chosen, [int(bool(issues) and issues[0].ends) for issues in program.sequences], 1)
         if _turns(program):
-            alone = Array([Const(int(not issues or issues[0].alone), 1) for issues in program.commands])[given.command]
+            alone = self._of(chosen, [int(not issues or issues[0].alone) for issues in program.commands], 1)
             ending = ending & (alone | ~given.leads)
         m.d.sync += clear.eq(Mux(accepts, self._can_begin(active, chosen) & (drained | ~ending), Mux(moves, *(
             self._enough(next_word.need) & (drained | ~self._if_last(next_word, leads))
             for next_word in (behind, word)))))
 
-        # Counters: the phase of a fold, the cycles for which the drain is taken.
+        # The phase of a fold.
         if fold > 1:
             with m.If(issue.valid & granted):
                 m.d.sync += issue.phase.eq(Mux(whole, 0, issue.phase + 1))
-        if not shared:
-            with m.If(draining != 0):
-                m.d.sync += draining.eq(draining - 1)
-            with m.If(issue.ends):
-                m.d.sync += draining.eq(slots - 1)
 
-        # The command at work.
+        # The command at work, as far as it can be another one.
         with m.If(self.done):
             m.d.sync += active.eq(0)
         with m.If(accepts):
-            m.d.sync += [
-                active.eq(1), self.command.eq(self.go.payload.command), base.eq(self.go.payload.base),
-                self.zero.eq(self.go.payload.zero),
-                *([leads.eq(self.go.payload.leads)] if program.early else []),
-            ]
+            m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.early else []),
+                         *([self.zero.eq(given.zero)] if program.commands[MAIN] else [])]
+            if sum(map(bool, program.commands)) > 1:
+                m.d.sync += self.command.eq(given.command)
+        if sum(map(bool, program.commands)) == 1:
+            m.d.comb += self.command.eq(next(n for n, issues in enumerate(program.commands) if issues))
         return m
+
+    def _drained(self, m: Module) -> Value:
+        """Whether an issue of the next cycle that ends a pass will find the drain free, which the rows of the last pass
+        leave one by one; an issue takes ``fold`` cycles."""
+        program, ends = self._program, self.issue.ends
+        fold, slots = program.shape.fold, program.shape.slots
+        if program.whole is not program:
+            return self.free
+        if slots <= fold + 1:
+            return ~ends | (slots <= fold)
+        draining = Signal(range(slots))
+        with m.If(draining != 0):
+            m.d.sync += draining.eq(draining - 1)
+        with m.If(ends):
+            m.d.sync += draining.eq(slots - 1)
+        return ~ends & (draining <= fold)
 
     def _sequence(self, m: Module, given: data.View) -> Value:
         """The number of the sequence of a command that comes."""
@@ -201,6 +211,15 @@ class Sequencer(wiring.Component):
                 m.d.comb += chosen.eq(other)
         return chosen
 
+    def _of(self, chosen: Value, values: Sequence[int | Value], shape: ShapeLike) -> Value:
+        """The value of the sequence that is chosen among those that have issues."""
+        numbers = [n for n, issues in enumerate(self._program.sequences) if issues]
+        found, *others = (Const(value, shape) if isinstance(value, int) else value
+                          for value in (values[n] for n in reversed(numbers)))
+        for n, value in zip(numbers[-2::-1], others, strict=True):
+            found = Mux(chosen == n, value, found)
+        return found
+
     def _if_leading(self, word: data.View, leads: Value) -> Value:
         """Whether a word begins its pass: of an early program, only in the command that leads."""
         return word.first & (word.alone | leads) if _turns(self._program) else word.first
@@ -211,6 +230,8 @@ class Sequencer(wiring.Component):
 
     def _enough(self, need: Value) -> Value:
         """Whether the command at work has the blocks that a word needs."""
+        if not any(issue.need for issues in self._program.sequences for issue in issues):
+            return Const(1)
         first, second, *inputs = (_at_least(have, need) for have in self.have)
         own = Mux(self.command == SECOND, second, self.zero | first | (need == 0))
         return Mux(self.command == AHEAD, inputs[0], own) if inputs else own
@@ -230,7 +251,7 @@ class Sequencer(wiring.Component):
             command = n if n <= SECOND else n - SECOND - 1
             come = (self.have[vectors[command]] >= need) & ~(active & (self.command == command))
             enough.append(zero[command] | come if need else Const(1))
-        return Array(enough)[chosen]
+        return self._of(chosen, enough, 1)
 
 
 def _at_least(x: Value, y: Value) -> Value:

@@ -27,12 +27,18 @@ class _Simplifier:
 
     def run(self) -> None:
         module, gone = self._module, set[str]()
+        self._same = {target.name: value for (target,), value in module.connections if _number(value) is not None}
         for cell in self._order():
             cell.ports = {name: bits if name in _RESULTS else self._resolved(bits) for name, bits in cell.ports.items()}
             result = cell.ports["Y"][0].name
-            if result[0] != "$":
-                continue
             value = self._value(cell)
+            if result[0] != "$":  # A wire with a name remains, and is read unless it is a constant.
+                if value is not None:
+                    module.connections.append((cell.ports["Y"], value))
+                    gone.add(cell.name)
+                    if _number(value) is not None:
+                        self._same[result] = value
+                continue
             if value is None and cell.kind in _TWICE:
                 operands = (bits for name, bits in cell.ports.items() if name != "Y")
                 key = (cell.kind, *cell.parameters.values(), *operands)
@@ -41,7 +47,7 @@ class _Simplifier:
             if value is not None:
                 self._same[result] = value
                 gone.add(cell.name)
-        if not self._same:
+        if not self._same and not gone:
             return
         module.cells = [cell for cell in module.cells if cell.name not in gone]
         for cell in module.cells:
@@ -89,12 +95,16 @@ class _Simplifier:
             return (Chunk("", ~number & ((1 << width) - 1), width),)
         if cell.kind == "$mux" and (chosen := _number(ports["S"])) is not None:
             return ports["B"] if chosen else ports["A"]
-        if cell.kind in ("$add", "$sub", "$shl", "$shr", "$sshr") and _number(ports["B"]) == 0:
+        if cell.kind == "$mux" and ports["A"] == ports["B"]:
+            return ports["A"]
+        if cell.kind in ("$add", "$sub", "$shl", "$shr", "$sshr", "$shift") and _number(ports["B"]) == 0:
             return _extended(ports["A"], width, cell.number("A_SIGNED"))
         if cell.kind == "$add" and _number(ports["A"]) == 0:
             return _extended(ports["B"], width, cell.number("B_SIGNED"))
-        if cell.kind in ("$eq", "$ne") and not (ports["A"] or ports["B"]):
-            return (Chunk("", int(cell.kind == "$eq"), width),)
+        if cell.kind in ("$eq", "$ne") and not cell.number("A_SIGNED"):
+            a, b = _number(ports["A"]), _number(ports["B"])
+            if a is not None and b is not None:
+                return (Chunk("", int((a == b) is (cell.kind == "$eq")), width),)
         return None
 
 

@@ -4,7 +4,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
 from circulant.hw.array.bank_shape import BankShape
-from circulant.hw.array.dispatch import PLACES, step_layout
+from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import spare_blocks
 from circulant.hw.array.parts import Parts, engine_images, engine_parts, queue_memory
@@ -73,7 +73,7 @@ class LinearLayer(wiring.Component):
             wiring.connect(m, engine.array, wiring.flipped(self.array))
         connect(m, queue.o, wiring.flipped(self.o))
         valid, final, ends = Signal(), Signal(), Signal()
-        finished, step = Signal(range(PLACES)), Signal(step_layout(1))
+        finished, step = Signal(range(engine.steps.shape().length)), Signal(step_layout(1))
         m.d.comb += [
             rows.fetch.eq(rows.ready),
             engine.fetched.eq(rows.fetch & (rows.block == self._blocks - 1)),

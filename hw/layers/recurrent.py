@@ -12,7 +12,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from circulant.hw.array.bank_shape import BankShape, write_latency
-from circulant.hw.array.dispatch import PLACES, step_layout
+from circulant.hw.array.dispatch import step_layout
 from circulant.hw.array.engine import Engine
 from circulant.hw.array.layer_programs import matrices
 from circulant.hw.array.parts import Memory, Parts, engine_images, engine_parts, queue_memory
@@ -198,7 +198,7 @@ class RecurrentLayer(wiring.Component):
 
     def _feed(self, m: Module, rows: RowBuffers, unit: Pointwise) -> Value:
         """Rows to a pointwise unit, block after block; returns when the last one of a step goes."""
-        fetched, computed = Signal(), Signal(range(PLACES))
+        fetched, computed = Signal(), Signal(range(self._engine.steps.shape().length))
         m.d.comb += [
             fetched.eq(rows.fetch & (rows.block == self._hidden_blocks - 1)),
             unit.waiting.eq(rows.ready),
@@ -213,7 +213,7 @@ class RecurrentLayer(wiring.Component):
     def _project(self, m: Module, results: data.View) -> None:
         """Rows of the projection are the results."""
         m.submodules.projected_rows = rows = self._engine.rows(m, stage=1)
-        projected = Signal(range(PLACES))
+        projected = Signal(range(self._engine.steps.shape().length))
         m.d.comb += rows.fetch.eq(rows.ready & ~self._pointwise.comes)  # one transform serves both
         with m.If(rows.fetch & (rows.block == self._blocks - 1)):
             m.d.sync += projected.eq(projected + 1)

@@ -104,12 +104,12 @@ class TileRow(wiring.Component):
             whole = Signal(signed(form.sum_width + 1), name=f"whole_{pixel}", reset_less=True)
             rounded = Signal(signed(form.rounding[1]), name=f"rounded_{pixel}", reset_less=True)
             scaled = rounded << self.scale if form.spread else rounded
-            total = Signal(signed(form.rounding[1] + form.spread + 1 + max(0, -form.last_shift)), name=f"total_{pixel}",
-                           reset_less=True)
+            shifted = round_shift(scaled, form.last_shift)
+            total = Signal(shifted.shape(), name=f"total_{pixel}", reset_less=True)
             value = Signal(signed(form.output_width), name=f"value_{pixel}", reset_less=True)
             limited = saturate(total + self.bias, form.output_width)
             m.d.sync += [whole.eq(weighted(sums, row)), rounded.eq(requantize(whole, *form.rounding)),
-                         total.eq(round_shift(scaled, form.last_shift)),
+                         total.eq(shifted),
                          value.eq(Mux(total + self.bias < 0, 0, limited) if form.relu else limited)]
             m.d.comb += self.y[pixel].eq(value)
         return m
@@ -180,10 +180,9 @@ class TileConvLayer(wiring.Component):
 
         # The issue on its way: to the sums, and to where whole tiles leave.
         summed = SPECTRA + form.latency - form.behind
-        add, ends = (delay(m, value, summed, name=name, reset_less=False)
-                     for name, value in (("add", lines.issue.valid), ("ends", lines.issue.ends)))
-        first, number = (delay(m, value, summed, name=name)
-                         for name, value in (("first", lines.issue.first), ("number", lines.issue.number)))
+        ends = delay(m, lines.issue.ends, summed, name="ends", reset_less=False)
+        add, first, number = (delay(m, value, summed, name=name) for name, value in (
+            ("add", lines.issue.valid), ("first", lines.issue.first), ("number", lines.issue.number)))
         leaves = delay(m, ends, form.behind + 1, name="leaves", reset_less=False)
         which = delay(m, number, form.behind + 1, name="which")
         early = int(bool(form.spread))  # A scale is needed a cycle before the bias.

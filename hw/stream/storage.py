@@ -143,13 +143,13 @@ class Accumulators(wiring.Component):
         read, write = mem.read_port(domain="sync" if registered else "comb"), mem.write_port()
 
         # The address is a register of each memory: one for all of them would have to reach across the device.
-        address = Signal(range(self._depth), attrs={"keep": 1})
+        address = Signal(range(self._depth), reset_less=True, attrs={"keep": 1})
         m.d.sync += address.eq(self.following)
         m.d.comb += [write.addr.eq(address), write.en.eq(self.write), write.data.eq(self.data)]
         if not registered:
             m.d.comb += [read.addr.eq(address), self.word.eq(read.data)]
             return m
-        again, kept = Signal(), Signal(Shape.cast(self._shape), reset_less=True)
+        again, kept = Signal(reset_less=True), Signal(Shape.cast(self._shape), reset_less=True)
         m.d.sync += [again.eq(self.write & (self.following == address)), kept.eq(self.data)]
         m.d.comb += [read.en.eq(1), read.addr.eq(self.following),
                      Value.cast(self.word).eq(Mux(again, kept, Value.cast(read.data)))]

@@ -44,7 +44,10 @@ SMALL_BYTES = 800_000
 UNSPLIT = ("--output-split", "400000")
 
 # The program that plays beats back to back comes before cocotb's main, in the same executable.
-DRIVE, WAVES = (Path(__file__).with_name(name) for name in ("drive.cpp", "waves.h"))
+FLAGS = {"malformed": "top->malformed == (misplaced)", "overflow": "!top->overflow"}
+"""Ports that say of what came that something was wrong with it, and what they must be."""
+
+DRIVE, *HEADERS = (Path(__file__).with_name(name) for name in ("drive.cpp", "stalls.h", "waves.h"))
 WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 
 FST = ("lz4.h", "zlib.h")
@@ -110,7 +113,7 @@ def waves_arguments() -> tuple[str, ...]:
 def _key(manifest: Manifest, toolchain: Toolchain, waves: bool) -> str:
     sha = hashlib.sha256()
     for text in (toolchain.fingerprint, *ARGUMENTS, *_split(manifest), manifest.top, _visible(manifest),
-                 *WRAPPED, _ports(manifest), DRIVE.read_text(), WAVES.read_text(),
+                 *WRAPPED, _ports(manifest), DRIVE.read_text(), *(header.read_text() for header in HEADERS),
                  *(waves_arguments() if waves else ())):
         sha.update(f"{text}\0".encode())
     for file in manifest.verilog:
@@ -135,9 +138,11 @@ def _visible(manifest: Manifest) -> str:
 def _ports(manifest: Manifest) -> str:
     """The header that tells the driving program what the ports are called."""
     idle = " ".join(f"top->{name} = 0;" for what, name in manifest.config.items() if what in INPUTS)
+    flags = [right for name, right in FLAGS.items() if name in manifest.flags]
     return (f"#define CLOCK {manifest.clock}\n#define RESET {manifest.reset}\n"
             f"#define S(signal) {manifest.input.prefix}_t##signal\n"
-            f"#define M(signal) {manifest.output.prefix}_t##signal\n#define IDLE do {{ {idle} }} while (false)\n")
+            f"#define M(signal) {manifest.output.prefix}_t##signal\n#define IDLE do {{ {idle} }} while (false)\n"
+            f"#define FLAGS_RIGHT(misplaced) ({' && '.join(flags) or 'true'})\n")
 
 
 def _fill(entry: Path, manifest: Manifest, toolchain: Toolchain, waves: bool, poll: Callable[[], None]) -> None:
@@ -178,7 +183,8 @@ def _compile(folder: Path, manifest: Manifest, toolchain: Toolchain, poll: Calla
     sources = [shutil.copyfile(file, folder / file.name) for file in manifest.verilog]
     (folder / "ports.h").write_text(_ports(manifest))
     drive = shutil.copyfile(DRIVE, folder / DRIVE.name)
-    shutil.copyfile(WAVES, folder / WAVES.name)
+    for header in HEADERS:
+        shutil.copyfile(header, folder / header.name)
     objects = folder / "objects"
     specification = {"sources": [str(file) for file in (visible, *sources)], "hdl_toplevel": manifest.top,
                      "build_dir": str(objects), "waves": waves,

@@ -24,6 +24,8 @@ FAULTS = {
     "ready": "{source}_tready must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "valid": "{port}_tvalid must be 0 or 1 after reset, but it was unknown in cycle {cycle}",
     "beat": "{port}_tdata and {port}_tlast of a beat must be 0 or 1 in every bit, but one was unknown in cycle {cycle}",
+    "flags": "malformed must be set from a misplaced {source}_tlast to the next reset, and overflow must be clear, but "
+             "that was not so in cycle {cycle}",
     "surplus": "No output beat may come after those of the last sequence, but one did in cycle {cycle}",
     "stuck": "A beat must move at least every {patience} cycles, but none had by cycle {cycle}",
 }
@@ -114,15 +116,15 @@ def differing(job: Job, run: Run, recording: Recording, port: Port, *, played: P
               ) -> tuple[int, int] | None:
     """The cycles in which a run accepts the first beat of a sequence and gives its last output, the first time that
     some of these differ; None where none do."""
-    sent, given = job.sent(run.sequences), job.given(run.sequences)
-    steps, results, golden = job.steps[sequence], job.results[sequence], played.outputs[sequence]
+    starts = np.cumsum([0, *(len(beats) for beats, _ in job.frames(run))])
+    given, results, golden = job.given(run.sequences), job.results[sequence], played.outputs[sequence]
     got = _vectors(recording, port)[:, :port.elements]
     for n in np.flatnonzero(np.array(run.sequences) == sequence).tolist():
         first = int(given[n]) // job.output_beats - results
         some = got[first:first + results]
         if (some != golden[:len(some)]).any():
             last = min(int(given[n]), len(recording.cycles)) - 1
-            return int(recording.accepted[sent[n] - steps * job.input_beats]), int(recording.cycles[last])
+            return int(recording.accepted[starts[n]]), int(recording.cycles[last])
     return None
 
 
@@ -280,7 +282,7 @@ def _surplus(run: Run, recording: Recording, job: Job) -> str:
 
 
 def _whereabouts(run: Run, recording: Recording, job: Job) -> str:
-    taken = f"{len(recording.accepted)} of {job.sent(run.sequences)[-1]} input beats were taken"
+    taken = f"{len(recording.accepted)} of {sum(len(beats) for beats, _ in job.frames(run))} input beats were taken"
     if len(recording.data) >= job.due(run):
         return f", after the outputs of the last sequence; {taken}"
     sequence, beat = _beat(run, len(recording.data), job)

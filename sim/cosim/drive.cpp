@@ -1,7 +1,7 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
 // with +stalls=SEED for ones that do at random, and with +full=CYCLES for a sink that takes nothing until no beat has been
-// accepted for so long, and then a few; +waves shows all signals. It judges nothing but what ends a run. The linker calls
+// accepted for so long, and then a few; +misplaced=1 says that some tlast of the beats is; +waves shows all signals. It judges nothing but what ends a run. The linker calls
 // it in place of cocotb's main, which it hands over to unless the first argument is --drive.
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "Vtop.h"
-#include "ports.h"  // CLOCK, RESET, S(signal), M(signal) and IDLE of the design
+#include "ports.h"  // CLOCK, RESET, S(signal), M(signal), IDLE and FLAGS_RIGHT(misplaced) of the design
+#include "stalls.h"
 #include "verilated.h"
 #include "waves.h"
 
@@ -21,7 +22,7 @@ extern "C" int __real_main(int argc, char** argv);
 namespace {
 
 constexpr int RESET_CYCLES = 4;
-constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000, LONGEST_STOP = 8192;
+constexpr int64_t SHORTEST_DRAIN = 64, LONGEST_DRAIN = 10000;
 
 struct Files {
     std::vector<uint8_t> beats;  // of each beat its bytes and then tlast
@@ -50,49 +51,14 @@ class Drive {
     const int64_t input_bytes, output_bytes, sequences, due, patience;
     const int64_t count;
     int64_t cycle = 0, sent = 0, came = 0;
-    uint64_t random = 0;  // Of stalls; 0 for none.
+    Stalls stalls;
     bool patient = false;  // The sink is ready only where it has seen a beat: of every fourth seed.
-    int64_t spell[2] = {};  // Decisions of source and sink for which their odds stay as they are.
-    uint64_t odds[2] = {};  // Of 256, that a beat is offered, and taken.
+    bool misplaced = false;  // Some tlast of the beats.
     std::vector<uint8_t> held;  // An output beat that waits, with tlast behind it.
-    int64_t full = 0;     // Cycles without an accepted beat, or with all of them sent, after which some are taken; 0: none.
-    int64_t refused = 0;  // Such cycles until now.
-    int64_t fills = 0;    // How often it was full.
-    int64_t opens = 0;    // Beats that are still taken before the circuit is filled again.
-
-    uint64_t draw() {  // xorshift64*, Vigna 2016.
-        random ^= random >> 12;
-        random ^= random << 25;
-        random ^= random >> 27;
-        return random * 0x2545F4914F6CDD1DULL >> 32;
-    }
-
-    // Whether a beat is offered (side 0), or taken (side 1), in this cycle: seldom, every other time, nearly always,
-    // always, in spells; now and then not at all, for as long as fills every queue.
-    bool goes(int side) {
-        if (full) return side == 0 || opens > 0;
-        if (!random) return true;
-        if (spell[side]-- <= 0) {
-            constexpr uint64_t ODDS[] = {10, 128, 246, 256};
-            const bool stops = draw() % 16 == 0;
-            const int64_t longest = !stops ? 512 : patience / 4 < LONGEST_STOP ? patience / 4 : LONGEST_STOP;
-            spell[side] = static_cast<int64_t>(draw() % static_cast<uint64_t>(longest + 1));
-            odds[side] = stops ? 0 : ODDS[draw() % 4];
-        }
-        return draw() % 256 < odds[side];
-    }
-
-    // Once the circuit is full, a few beats are taken, then more, and then so many that it runs empty.
-    void fill(bool given, bool taken) {
-        constexpr uint64_t MOST[] = {1, 4, 32, 512};
-        if (taken) --opens;
-        refused = given || opens > 0 ? 0 : refused + 1;
-        if (refused > full) opens = 1 + static_cast<int64_t>(draw() % MOST[fills++ % 4]);
-    }
 
     // What a beat that waits must not do: "withdrawn" or "changed".
     const char* kept() {
-        if (!random) return "";  // A run with +full= sets it, too.
+        if (!stalls.any()) return "";
         const uint8_t* pins = reinterpret_cast<const uint8_t*>(&top->M(data));
         const bool valid = top->M(valid);
         if (!held.empty() && !valid) return "withdrawn";
@@ -184,12 +150,14 @@ class Drive {
     const char* sweep() {
         const int64_t moments = static_cast<int64_t>(files.moments.size()) / 2, each = due / moments;
         if (!reset(RESET_CYCLES)) return "reset";
+        if (!FLAGS_RIGHT(false)) return "flags";
         for (int64_t n = 0; n < moments; ++n) {
             top->M(ready) = 1, sent = 0;
             offer(true);
             settle();
             for (int64_t left = files.moments[2 * n]; left; --left) move();
             if (!reset(files.moments[2 * n + 1])) return "reset";
+            if (!FLAGS_RIGHT(false)) return "flags";
             top->M(ready) = 1, sent = came = 0;
             offer(true);
             settle();
@@ -203,6 +171,7 @@ class Drive {
                 quiet = taken || given ? 0 : quiet + 1;
                 if (quiet > patience) return "stuck";
             }
+            if (!FLAGS_RIGHT(misplaced)) return "flags";
             tell(n + 1);
         }
         return "";
@@ -211,7 +180,8 @@ class Drive {
     const char* play() {
         if (!files.moments.empty()) return sweep();
         if (!reset(RESET_CYCLES)) return "reset";
-        top->M(ready) = !full;
+        if (!FLAGS_RIGHT(false)) return "flags";
+        top->M(ready) = !stalls.fills_up();
         settle();
         rise();  // A cycle without input, whose inverted data nobody may take.
         offer(count > 0);
@@ -225,16 +195,16 @@ class Drive {
             const std::string fault = kept();
             if (!fault.empty()) return fault == "changed" ? "changed" : "withdrawn";
             const bool taken = top->M(ready) && take(), given = give();
-            if (full) fill(given, taken);
+            stalls.moved(given, taken);
             rise();
-            if (given || !top->S(valid)) offer(sent < count && goes(0));
+            if (given || !top->S(valid)) offer(sent < count && stalls.goes(0));
             if (patient) {
                 top->M(ready) = 0;
                 settle();
             }
-            top->M(ready) = (!patient || top->M(valid)) && goes(1);
+            top->M(ready) = (!patient || top->M(valid)) && stalls.goes(1);
             settle();
-            quiet = taken || given || (full && opens <= 0) ? 0 : quiet + 1;
+            quiet = taken || given || stalls.waits() ? 0 : quiet + 1;
             if (quiet > patience) return "stuck";
             if (taken && each) {
                 const auto now = std::chrono::steady_clock::now();
@@ -252,7 +222,7 @@ class Drive {
             rise();
             settle();
         }
-        return "";
+        return FLAGS_RIGHT(misplaced) ? "" : "flags";
     }
 
 public:
@@ -265,13 +235,16 @@ public:
           }()) {
         context.commandArgs(argc, argv);
         top = std::make_unique<Vtop>(&context);
+        uint64_t random = 0;
+        int64_t full = 0;
         for (int n = 7; n < argc; ++n) {
             if (!std::strncmp(argv[n], "+stalls=", 8)) random = std::stoull(argv[n] + 8);
+            if (!std::strcmp(argv[n], "+misplaced=1")) misplaced = true;
             if (!std::strncmp(argv[n], "+full=", 6)) full = std::stoll(argv[n] + 6);
             if (!std::strcmp(argv[n], "+waves")) waves.open(context, *top);
         }
         patient = random && random % 4 == 0 && !full;
-        if (full) random = 1;
+        stalls.begin(random, full, patience);
         const std::vector<uint8_t> bytes = contents("moments.bin");
         files.moments.resize(bytes.size() / sizeof(int64_t));
         if (!bytes.empty()) std::memcpy(files.moments.data(), bytes.data(), files.moments.size() * sizeof(int64_t));

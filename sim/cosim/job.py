@@ -1,6 +1,6 @@
 """Input and output of the simulator's process: files of the run folder."""
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim import artifact
+from circulant.sim.cosim.frames import Frame, misplaced
 from circulant.sim.cosim.stimuli import Run
 
 __all__ = ["Job", "Outcome", "Played", "Recording"]
@@ -68,6 +69,7 @@ class Job:
             the last vector of each of them.
         input_beats, output_beats, output_bytes: beats of a vector that goes in, of one that comes out, bytes of these.
         steps, results: by sequence, how many vectors it takes and gives.
+        over_images: a sequence is a sample, of which each pixel is a vector.
         patience: cycles without a beat after which the circuit counts as stuck.
         beats: (beats of all sequences, bytes), little-endian.
         config: signals of the configuration port, see `Manifest`.
@@ -89,6 +91,14 @@ class Job:
     beats: NDArray[np.uint8]
     config: dict[str, str] = field(default_factory=dict)
     scripts: tuple[NDArray[np.int64], ...] = ()
+    over_images: bool = False
+
+    def frames(self, run: Run) -> Iterator[Frame]:
+        """The input beats of each sequence of a run, and which of them carry tlast."""
+        for n, sequence in enumerate(run.sequences):
+            beats, last = self.offered(sequence)
+            yield (beats, last & run.ends) if not run.misplaced else misplaced(
+                (beats, last), each=None if self.over_images else self.input_beats, late=bool(n % 2))
 
     def sent(self, sequences: Sequence[int]) -> NDArray[np.int64]:
         """Input beats up to the end of each of these, one behind the other."""

@@ -76,6 +76,7 @@ class Manifest:
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
         latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         configuration: address map of the configuration port; None without one.
+        flags: outputs that say of what came that something was wrong with it.
     """
 
     folder: Path
@@ -96,6 +97,7 @@ class Manifest:
     vectors: int = 1
     latency: int = 0
     configuration: Configuration | None = None
+    flags: tuple[str, ...] = ()
 
     def require_configuration(self) -> Configuration:
         """
@@ -132,6 +134,7 @@ class Manifest:
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
             cycles=math.ceil(max([1.0, *(layer["cycles"] for layer in body.get("layers", []))])),
             vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
+            flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )
 

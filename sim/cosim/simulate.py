@@ -3,6 +3,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
                output_beats=given.beats, output_bytes=given.beat_bytes,
                steps=steps, results=results, patience=patience, streams=manifest.streams, runs=runs,
                beats=taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), config=manifest.config,
-               scripts=scripts)
+               scripts=scripts, over_images=manifest.over_images)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,
@@ -103,16 +104,16 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
 def disturbed(run: Run) -> list[str]:
     """The arguments that tell the simulator's own program of a run's stalls."""
-    return [f"+{name}={value}" for name, value in (("stalls", run.seed), ("full", run.full)) if value]
+    return [f"+{name}={value}" for name, value in (
+        ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced))) if value]
 
 
 def write_beats(folder: Path, job: Job) -> None:
     """The input of the simulator's own program for a job of one run."""
     (run,) = job.runs
     with (folder / "beats.bin").open("wb") as file:
-        for i in run.sequences[:1] if run.moments else run.sequences:
-            beats, last = job.offered(i)
-            file.write(np.column_stack([beats, (last & run.ends).astype(np.uint8)]).tobytes())
+        for beats, last in islice(job.frames(run), 1 if run.moments else None):
+            file.write(np.column_stack([beats, last.astype(np.uint8)]).tobytes())
     if run.moments:
         (folder / "moments.bin").write_bytes(np.array(run.moments, "<i8").tobytes())
 

@@ -1,5 +1,6 @@
 """The stimuli of the circuit: an ordered list of runs, each a few sequences under one kind of disturbance."""
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -33,6 +34,9 @@ FULL, FULL_LEAST, FULL_MOST = 1.25, 64, 25_000
 """For how many times the cycles of a sequence a beat is not accepted by a circuit that is full, and cycles at the least
 and at the most."""
 
+MISPLACED = 4
+"""Frames at the most that end too early, and as many behind them."""
+
 SWEPT, SWEPT_LONG, SWEPT_CYCLES = 300, 12, 3
 """Moments of the sweep, of long sequences, and one of how many resets in it is longer than a cycle."""
 
@@ -58,6 +62,8 @@ class Run:
         moments: one for each sequence, which are the same one: it is cut off by a reset so many cycles after its start,
             which lasts so many cycles, and then comes whole. For `circulant.sim.cosim.simulate.drive` alone.
         seed: of random stalls on both sides, not 0; 0 for none. For `circulant.sim.cosim.simulate.drive` alone.
+        misplaced: zeros at the end of a frame are not sent, and every second sample over images goes on behind its end,
+            see `circulant.sim.cosim.frames.misplaced`. For `circulant.sim.cosim.simulate.drive` alone.
         full: no output is taken until the input has not been for so many cycles, as every queue is full by then; and
             then some are, and so on; 0 takes all. For `circulant.sim.cosim.simulate.drive` alone.
     """
@@ -76,11 +82,12 @@ class Run:
     moments: tuple[tuple[int, int], ...] = ()
     seed: int = 0
     full: int = 0
+    misplaced: bool = False
 
     @property
     def driven(self) -> bool:
         """Whether `circulant.sim.cosim.simulate.drive` alone plays it."""
-        return bool(self.moments or self.seed or self.full)
+        return bool(self.moments or self.seed or self.full or self.misplaced)
 
 
 def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
@@ -112,18 +119,20 @@ def make(count: int, stalls: bool, vectors: int = 1, longest: int = 0,
     return tuple(runs)
 
 
-def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0
-              ) -> tuple[Run, ...]:
+def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int = 0, span: int = 0,
+              misplaced: Sequence[int] = ()) -> tuple[Run, ...]:
     """The runs for ``count`` drawn sequences of so many vectors: after short resets at random moments; stalled; a short
-    one after short resets at many moments; some against a sink that waits until the circuit is full; and all of them
-    back to back, after a reset.
+    one after short resets at many moments; some against a sink that waits until the circuit is full; some whose tlast
+    is misplaced, each with another one behind it; and all of them back to back, after a reset.
 
-    The last three are for `circulant.sim.cosim.simulate.drive`, the others are for the harness.
+    The last ones, from that after short resets on, are for `circulant.sim.cosim.simulate.drive`, the others are for the
+    harness.
 
     Parameters:
         first: place of the first one.
         cycles: of a sequence, about.
         short: which of them is short: the moments are then so close that hardly any cycle is left out.
+        misplaced: those of which the end can be left out, if any; `MISPLACED` of them are.
         span: cycles from its start until all of it is out, about; 0 for one and a half times a sequence's.
     """
     def some(start: int, length: int) -> tuple[int, ...]:
@@ -141,7 +150,9 @@ def exercised(first: int, count: int, vectors: int, cycles: int, *, short: int =
     moments = tuple((round((n + draw.random()) * (span or 1.5 * cycles) / swept),
                      1 if n % SWEPT_CYCLES else draw.choice(PULSES)) for n in range(swept))
     filled = max(1, min(FILLED, FILLED_CYCLES // cycles))
-    return (*runs, Run("drawn, after short resets", some(short, 1) * swept, moments=moments),
+    places = tuple(first + place for n in misplaced[:MISPLACED] for place in (n, (n + 1) % count))
+    return (*runs, *([Run("drawn, misplaced tlast", places, misplaced=True)] if places else []),
+            Run("drawn, after short resets", some(short, 1) * swept, moments=moments, misplaced=short in misplaced),
             Run("drawn, held back until the circuit is full", tuple(first + n % count for n in range(filled)),
                 full=min(max(round(FULL * cycles), FULL_LEAST), FULL_MOST)),
             Run("drawn, back-to-back", some(0, count)))

@@ -20,10 +20,7 @@ from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-SWIFT = 3
-"""Runs of drawn samples, the last ones, that the simulator's own program plays."""
-
-__all__ = ["Progress", "Verification", "fitted", "planned", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "planned", "swift", "verify"]
 
 
 @dataclass(frozen=True)
@@ -105,11 +102,11 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     start = time.monotonic()
     first = drive(manifest, toolchain, built.folder, replace(job, runs=runs[:1]),
                   lambda stage, done, _: tell(stage, done, total))
-    outcome, slow = first, runs[1:len(runs) - SWIFT * bool(extra)]
+    outcome, slow = first, runs[1:len(runs) - swift(extra)]
     if outcome.fault is None:
         outcome = outcome.then(simulate(manifest, toolchain, built.folder, replace(job, runs=slow),
                                         lambda stage, done, _: tell(stage, len(runs[0].sequences) + done, total)))
-    for n in range(len(runs) - SWIFT, len(runs)) if extra else ():
+    for n in range(len(runs) - swift(extra), len(runs)):
         if outcome.fault is None:
             before = sum(len(run.sequences) for run in runs[:n])
             outcome = outcome.then(drive(manifest, toolchain, built.folder, replace(job, runs=runs[n:n + 1]),
@@ -142,6 +139,11 @@ def _shift(tell: Progress, before: int, total: int, stage: str, done: int, _: in
     tell(stage, before + done, total)
 
 
+def swift(drawn: Sequence[stimuli.Run]) -> int:
+    """How many of the runs of drawn samples, the last ones, the simulator's own program plays."""
+    return sum(run.driven for run in drawn) + bool(drawn)
+
+
 def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls: bool = True
             ) -> tuple[Played, tuple[stimuli.Run, ...], tuple[stimuli.Run, ...]]:
     """All that `verify` plays, its runs, and those among them, the last ones, that are of drawn samples.
@@ -157,15 +159,25 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
         return played, runs, ()
     more = Played.of(*fitted(manifest, drawn), drawn.lengths, streams=manifest.streams)
     vectors_of = [1] * len(more) if manifest.over_images else list(map(len, more.inputs))
-    longest, short = max(vectors_of), _short(vectors_of, manifest.streams)
+    unsaid = _unsaid(manifest, more)
+    longest, short = max(vectors_of), _short(vectors_of, manifest.streams, unsaid)
     extra = stimuli.exercised(len(played), len(more), longest, manifest.cycles * longest, short=short,
-                              span=round(1.5 * manifest.cycles * vectors_of[short]) + manifest.latency)
+                              span=round(1.5 * manifest.cycles * vectors_of[short]) + manifest.latency,
+                              misplaced=unsaid)
     return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
 
 
-def _short(vectors: Sequence[int], streams: int) -> int:
-    """The place of the shortest sequence that has a step with another one behind it, where there is one."""
-    return min(range(len(vectors)), key=lambda n: (vectors[n] < 2 * streams, vectors[n]))
+def _short(vectors: Sequence[int], streams: int, unsaid: Sequence[int]) -> int:
+    """The place of the shortest sequence that has a step with another one behind it, where there is one; best one of
+    those whose ``unsaid`` end the circuit fills up."""
+    return min(range(len(vectors)), key=lambda n: (vectors[n] < 2 * streams, n not in unsaid, vectors[n]))
+
+
+def _unsaid(manifest: Manifest, drawn: Played) -> list[int]:
+    """The places of sequences that end with beats of zeros, and are the same without them."""
+    job = job_of(manifest, (), drawn, 0)
+    return [n for n in range(len(drawn)) if len(next(job.frames(stimuli.Run("", (n,), misplaced=True)))[0])
+            < len(job.offered(n)[0])]
 
 
 def _joined(manifest: Manifest, played: Played) -> Played | None:

@@ -61,11 +61,12 @@ class _Simulation:
         m = Module()
         m.domains.sync = domain = ClockDomain()
         m.submodules.dut = dut
-        ports = {".".join(map(str, path)): (member, Value.cast(port))
-                 for path, member, port in dut.signature.flatten(dut) if len(Value.cast(port))}
+        every = {".".join(map(str, path)): (member, Value.cast(port))
+                 for path, member, port in dut.signature.flatten(dut)}
+        ports = {path: found for path, found in every.items() if len(found[1])}
         self._driven = {path: value for path, (member, value) in ports.items() if member.flow is In}
         self._driven |= {RESET: domain.rst}
-        self._shapes = {path: member.shape for path, (member, _) in ports.items()} | {RESET: 1}
+        self._shapes = {path: member.shape for path, (member, _) in every.items()} | {RESET: 1}
         self._values = {path: value for path, (_, value) in ports.items()}
         self._last: dict[str, tuple[int, Any]] = {}
         self._ran = False
@@ -82,7 +83,8 @@ class _Simulation:
         """Bits to drive in each cycle; is sent the bits of all ports at its end."""
         drives = [next(agent) for agent in agents]
         while agents:
-            bits = yield {path: encode(self._shapes[path], value) for drive in drives for path, value in drive.items()}
+            words = {path: encode(self._shapes[path], value) for drive in drives for path, value in drive.items()}
+            bits = yield {path: word for path, word in words.items() if path in self._driven}
             shown = {path: self._decoded(path, each) for path, each in zip(self._values, bits, strict=True)}
             running, agents, drives = agents, [], []
             for agent in running:

@@ -8,7 +8,7 @@ share of its whole input, so that nothing is under way while no input waits.
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
 
 from circulant.hw.arith.fft import forward_latency
-from circulant.hw.array.dispatch import PLACES, Dispatch
+from circulant.hw.array.dispatch import Dispatch
 from circulant.hw.array.program import AHEAD, MAIN, SECOND
 from circulant.hw.emit.target import Platform
 from circulant.hw.stream.pipeline import delay
@@ -102,7 +102,7 @@ class EarlyDispatch(Dispatch):
         Whether it is the last is known when its input is whole, which is before anything of it can be read.
         """
         shape = self._banks
-        place, at, fresh = Signal(range(PLACES)), Signal(range(shape.ring)), Signal(init=1)
+        place, at, fresh = Signal(range(self.steps.shape().length)), Signal(range(shape.ring)), Signal(init=1)
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         with m.If(starts):
             m.d.sync += [place.eq(place + 1), at.eq(Mux(at == shape.ring - 1, 0, at + 1))]
@@ -116,14 +116,14 @@ class EarlyDispatch(Dispatch):
                          marked_at.eq(Mux(marked_at == shape.ring - 1, 0, marked_at + 1))]
         with m.If(starts):
             m.d.sync += [unmarked.eq(1), marked.eq(place)]
-        for number in range(PLACES):
+        for number in range(self.steps.shape().length):
             step = self.steps[number]
             with m.If(starts & (place == number)):
-                m.d.sync += [step.first.eq(fresh), step.stream.eq(0)]
+                m.d.sync += [step.first.eq(fresh)]
             with m.If(marks & (marked == number)):
                 m.d.sync += step.last.eq(last)
         if self._reloadable:
-            m.d.comb += [self.turn.eq(0), self.resuming.eq(~fresh)]
+            m.d.comb += self.resuming.eq(~fresh)
             with m.If(self.restart):
                 m.d.sync += fresh.eq(~self.resume)
         return fresh, bases[at]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from circulant.hw.arith.fft import forward_latency
 from circulant.hw.array import row_buffers
-from circulant.hw.array.dispatch import PLACES
 from circulant.hw.array.lanes import array_latency
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, Program
@@ -73,7 +72,7 @@ class SharedLayer:
         self._active = self._clear = self._zero = self._leads = False
         # The dispatch: the order of commands; steps and blocks under way.
         self._commands = commands_of(program, streams=streams, eager=eager)
-        self._under_way, self._unfetched, self._promised, self._fits = 0, 0, 0, True
+        self._unfetched, self._promised, self._fits = 0, 0, True
         # The banks: transforms of the input, which can be held up, and of the layer's own blocks; counts.
         transform = forward_latency(k, shape.levels)
         self._pipe = [False] * transform
@@ -191,9 +190,8 @@ class SharedLayer:
         starts = self._commands.edge(accepted, ended, state=self._have[0] >= self._sizes[0], inputs=self._inputs)
         n, skipped = 2 if starts else 1, self.blocks * (ends and self.skips)
         self._fits = (self._promised - self.leaves - skipped <= self._room - n * self.blocks
-                      and self._under_way - ends <= PLACES - 1 - n and self._unfetched - fetched <= 2 - n)
+                      and self._unfetched - fetched <= 2 - n)
         self._promised += self.blocks * starts - self.leaves - skipped
-        self._under_way += starts - ends
         self._unfetched += starts - fetched
 
     def _banks(self, cycle: int, ended: int) -> None:

@@ -4,26 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.arith.packed_product import PackedForm, PackedProduct, Span, hull, packed_word, packing
+from circulant.hw.arith.bounded import Span
+from circulant.hw.arith.packed_product import PackedForm, PackedProduct, packed_word, packing
 from tests.hw.simulate import trace
 
 PORTS = [(27, 18), (25, 18)]
 
-
-def signed(bits):
-    return Span(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+signed = Span.of_width
 
 
 def cut(value, bits):
     """The lower bits of an integer, as a signed number."""
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-
-
-@given(st.integers(-300, 300), st.integers(0, 300))
-def test_the_width_of_a_span_is_the_least_that_holds_it(low, more):
-    span = Span(low, low + more)
-    assert all(cut(value, span.width) == value for value in span)
-    assert span.width == 1 or any(cut(value, span.width - 1) != value for value in span)
 
 
 @given(data=st.integers(2, 18), factor=st.integers(2, 12), ports=st.sampled_from(PORTS), numbers=st.data(),
@@ -55,10 +47,6 @@ def test_what_fits_the_ports_gives_both_products(data, factor, ports, *, numbers
     (Span(-1 << 18, (1 << 18) - 1), Span(-1, 1), (27, 18), None)])
 def test_which_widths_fit(data, factor, ports, form):
     assert packing(data, factor, ports) == form
-
-
-def test_a_hull_holds_all():
-    assert hull([Span(0, 0), Span(-3, 2), Span(1, 9)]) == Span(-3, 9)
 
 
 @pytest.mark.parametrize("gated", [False, True])

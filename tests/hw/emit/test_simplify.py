@@ -18,6 +18,11 @@ A, ZERO = (Chunk("\\a", 0, 4),), (Chunk("", 0, 4),)
     (cell("$mux", "$9", A="\\b", B="\\a", S="1'1", Y="$1"), A),
     (cell("$add", "$9", A="\\a", B="4'0000", Y="$1"), A),
     (cell("$add", "$9", A="4'0000", B="\\a", Y="$1"), A),
+    (cell("$mux", "$9", A="\\a", B="\\a", S="\\b [0]", Y="$1"), A),
+    (cell("$eq", "$9", A="2'01", B="1'1", Y="$1"), (Chunk("", 1, 4),)),
+    (cell("$ne", "$9", A="2'01", B="1'1", Y="$1"), ZERO),
+    (cell("$eq", "$9", A="2'10", B="1'1", Y="$1"), ZERO),
+    (cell("$shift", "$9", A="\\a", B="1'0", Y="$1"), A),
     (cell("$sshr", "$9", A="\\a", B="1'0", Y="$1"), A),
     (cell("$sub", "$9", signed=1, A="\\a [2:0]", B="1'0", Y="$1"), (Chunk("\\a", 2, 1), Chunk("\\a", 0, 3))),
     (cell("$sub", "$9", A="\\a [2:0]", B="1'0", Y="$1"), (Chunk("", 0, 1), Chunk("\\a", 0, 3))),
@@ -63,6 +68,16 @@ def test_operations_of_other_signs_or_widths_are_others():
                    cell("$add", "$9", signed=1, A="\\a", B="\\b", Y="$2"), "connect \\y $1", "connect \\z $2")
     simplify(found)
     assert len(found.cells) == 2
+
+
+def test_a_wire_with_a_name_remains_and_is_read_unless_it_is_a_constant():
+    found = module("<a:4 <b:4 w:4 v:4 >y:4 >z:4", cell("$and", "$7", A="\\a", B="4'0000", Y="\\w"),
+                   cell("$or", "$8", A="\\w", B="\\b", Y="\\y"), cell("$or", "$9", A="\\v", B="\\a", Y="\\z"),
+                   "connect \\v 4'1111")
+    simplify(found)
+    assert found.cells == []
+    assert {target[0].name: value for target, value in found.connections} == {
+        "\\v": (Chunk("", 15, 4),), "\\w": ZERO, "\\y": (Chunk("\\b", 0, 4),), "\\z": (Chunk("", 15, 4),)}
 
 
 def test_a_chain_of_nothing_is_followed_to_its_begin():

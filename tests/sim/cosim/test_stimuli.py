@@ -66,3 +66,13 @@ def test_resets_at_many_moments_are_those_of_a_short_sequence():
     assert set(swept.sequences) == {13}
     assert 350 < max(swept.moments)[0] <= 375, "to behind its end"
     assert len({moment for moment, _ in swept.moments}) > 200, "nearly each cycle of its own"
+
+
+def test_frames_that_end_too_early_have_others_behind_them():
+    assert not any(run.misplaced for run in exercised(10, 5, 8, 1000))
+    runs = exercised(10, 5, 8, 1000, misplaced=[0, 1, 2, 3, 4])
+    found, swept = [run for run in runs if run.misplaced]
+    assert swept.moments and set(swept.sequences) == {10}
+    assert found.sequences == (10, 11, 11, 12, 12, 13, 13, 14) and found.driven
+    (found,) = [run for run in exercised(10, 5, 8, 1000, misplaced=[4]) if run.misplaced]
+    assert found.sequences == (14, 10)

@@ -42,6 +42,14 @@ def test_every_second_sequence_is_cut_and_counts_no_further():
     assert sum(one.coverage.reached.values()) < sum(_coverage(_reached(NETWORK, one.vectors.inputs)).reached.values())
 
 
+def test_a_quarter_of_the_samples_end_with_zeros():
+    """So that a circuit can be given frames that end too early, and golden knows what comes of them."""
+    made = exercise(NETWORK, 24, steps=6).vectors
+    tails = np.stack([x[length - 1, -2:] for x, length in zip(made.inputs, made.lengths, strict=True)])
+    assert not tails[13::2].any() and tails[:13].any(axis=1).mean() > 0.5
+    assert np.array_equal(made.outputs, NETWORK.run_integers(made.inputs, made.lengths))
+
+
 def test_each_next_one_reaches_most_of_what_is_missed():
     points = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], bool)
     assert _chosen(points, 2).tolist() == [1, 2]
