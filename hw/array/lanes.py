@@ -15,6 +15,7 @@ from circulant.hw.array.mac_row import MacRow, MacRowShape, data_operands, phase
 from circulant.hw.array.output_pipeline import OutputPipeline, chain_image, chain_output, pipeline_latency
 from circulant.hw.array.program import ArrayShape, Program
 from circulant.hw.array.row_pair import RowPair, pair_forms
+from circulant.hw.array.shared.split_row import SplitRow, SumRow
 from circulant.hw.emit.image import Image
 from circulant.hw.emit.target import Platform, Rom, gates_clocks, instances, packed
 from circulant.hw.reload.config import Config
@@ -59,7 +60,7 @@ def weight_image(name: str, program: Program, row: int, column: int) -> Image:
 def array_images(name: str, program: Program) -> list[Image]:
     """The memories of an array with given contents: weights, and those of `chain_image`."""
     shape = program.shape
-    return [*(weight_image(name, program, r, c) for r in range(shape.rows) for c in range(shape.columns)),
+    return [*(weight_image(name, program, r, c) for r in shape.lane_rows for c in range(shape.columns)),
             *(chain_image(name, program, c) for c in range(shape.chains))]
 
 
@@ -141,21 +142,37 @@ class LaneArray(wiring.Component):
         lives = Lives(m, issue.valid if gated else None, name="live")
         more = {"gated": True} if gated else {}
         forms = pair_forms(program, row, loadable=self._config is not None)
-        paired = shape.rows // 2 * 2 if forms else 0
-        pairs = instances(m, platform, "pair", RowPair, paired // 2, shape=row, forms=forms, **more) if forms else []
-        rows = instances(m, platform, "row", MacRow, paired, shape=row, **more, given=True) if forms else []
-        rows += instances(m, platform, "row" if not forms else "last", MacRow, shape.rows - paired, shape=row, **more)
+        couples = shape.couples if forms else []
+        shared = [r for r in range(shape.rows) if shape.split and r % 4 > 1]
+        paired = [r for couple in couples for r in couple]
+        single = [r for r in range(shape.rows) if r not in (*paired, *shared)]
+        pairs = instances(m, platform, "pair", RowPair, len(couples), shape=row, forms=forms, **more) if forms else []
+        splits = instances(m, platform, "split", SplitRow, len(shared) // 2, shape=row, head=program.split, **more) if (
+            shared) else []
+        made = instances(m, platform, "row", MacRow, len(paired), shape=row, **more, given=True) if forms else []
+        made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
+        made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []
+        at = {r: n for n, r in enumerate([*paired, *single, *shared])}
+        rows = [made[at[r]] for r in range(shape.rows)]
         if gated:
             live, moves = lives.at(ready), self._moves(m, load)
-            for pair in pairs:
-                m.d.comb += pair.live.eq(live)
+            for unit in (*pairs, *splits):
+                m.d.comb += unit.live.eq(live)
             for lanes in rows:
                 m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
-        for pair in pairs:
-            m.d.comb += [pair.x.eq(operands), pair.phase.eq(phase)]
+        for unit in (*pairs, *splits):
+            m.d.comb += [unit.x.eq(operands), unit.phase.eq(phase)]
+        for unit in splits:
+            m.d.comb += [getattr(unit, name).eq(delay(m, getattr(issue, name), summed - 1, name=name))
+                         for name in ("head", "tail")]
         for r, lanes in enumerate(rows):
-            if r < paired:
-                m.d.comb += lanes.products.eq(pairs[r // 2].products[r % 2])
+            weighted = lanes
+            if r in paired:
+                pair, one = pairs[at[r] // 2], at[r] % 2
+                m.d.comb += lanes.products.eq(pair.products[one])
+            elif r in shared:
+                weighted = splits[r // 4]
+                m.d.comb += lanes.row_sums.eq(weighted.sums[r % 2])
             else:
                 m.d.comb += [lanes.x.eq(operands), lanes.phase.eq(phase)]
             m.d.comb += [
@@ -167,12 +184,12 @@ class LaneArray(wiring.Component):
             ]
             if r + shape.chains < shape.rows:
                 m.d.comb += lanes.chain.eq(rows[r + shape.chains].sums)
-            for c in range(shape.columns):
+            for c in range(shape.columns if r in shape.lane_rows else 0):
                 image = weight_image(self._name, program, r, c)
                 m.submodules[f"weights_{r}_{c}"] = rom = Rom(**image._asdict(), config=self._config)
                 weights = when(m, rom.data, len(rom.data), kept=True, name=f"weights_{r}_{c}_1", enable=lives.at(1))
                 m.d.comb += [rom.en.eq(issue.valid if gated else 1), rom.addr.eq(issue.weight),
-                             Value.cast((pairs[r // 2].w[r % 2] if r < paired else lanes.w)[c]).eq(weights)]
+                             Value.cast((pair.w[one] if r in paired else weighted.w)[c]).eq(weights)]
 
         # The chains, at the first rows.
         for c, chain in enumerate(self._chains):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
+from circulant.hw.array.shared.split_row import divides
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.gru import Gru
 from circulant.sim.golden.layers import Layer
@@ -75,8 +76,15 @@ def layer_program(layer: Linear | Gru | Lstm | Rnn, shape: ArrayShape, spacing: 
     Parameters:
         early: see `Program`.
         adjacent: see `Program`; without effect where no group has columns of both vectors.
+
+    Raises:
+        ValueError: when the shape is split, but the layer cannot be.
     """
     found = matrices(layer)
+    if shape.split and not (early and adjacent and splits(layer, shape)):
+        raise ValueError("A split array needs an early program of adjacent vectors, of a GRU that resets after its "
+                         "matrix, whose input ends within a group of columns; layer "
+                         f"{layer.name!r} has none for {shape!r}")
     if early:
         return _early(layer, found, shape, spacing, adjacent=adjacent and adjoins(layer, shape))
     order = [(matrix.stage, -(-min(row + shape.rows, matrix.rows) // len(matrix.kinds)), index, row)
@@ -95,6 +103,14 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
     joint = [any(len(matrix.parts) > 1 for matrix in found if matrix.stage == stage) for stage in range(2)]
     made = [replace(matrix, completes=len(matrix.parts) > 1 or not joint[matrix.stage], parts=tuple(
         replace(part, column=head) if part.column else part for part in matrix.parts)) for matrix in found]
+
+    if shape.split:
+        x, gates, h = made
+        gates = replace(gates, abreast=4)
+        x = replace(x, beside=gates, abreast=4)
+        made = [x, gates, replace(h, beside=x, abreast=4)]
+        order = [(2, block) for block in range(0, x.rows, shape.rows // 4)]
+        return Program(shape, made, inputs=head, order=order, spacing=spacing, early=True, adjacent=True)
 
     if mixes(layer, shape):
         x, gates, h = made
@@ -124,14 +140,23 @@ def adjoins(layer: Layer, shape: ArrayShape) -> bool:
             x, h = (len(part.columns) for part in matrix.parts)
             head = -(-x // shape.columns)
             whole = -(-(x + h) // shape.columns)
-            return 1 < head < whole < head + -(-h // shape.columns)
+            return head < whole < head + -(-h // shape.columns)
     return False
+
+
+def splits(layer: Layer, shape: ArrayShape) -> bool:
+    """Whether an early program can have rows that share lanes, see `ArrayShape`: of a GRU that resets after its matrix,
+    where adjacent vectors save a group of columns."""
+    if not (shape.split and isinstance(layer, Gru) and layer.reset == "after" and adjoins(layer, shape)):
+        return False
+    inputs = -(-layer.inputs // layer.gates.block_size)
+    return divides(shape.columns, inputs % shape.columns)
 
 
 def mixes(layer: Layer, shape: ArrayShape) -> bool:
     """Whether rows of all gates are side by side in the passes of an early program: of a GRU that resets after the
     matrix, where the chains are a multiple of its three gates."""
-    return isinstance(layer, Gru) and layer.reset == "after" and not shape.chains % 3
+    return isinstance(layer, Gru) and layer.reset == "after" and not shape.chains % 3 and not shape.split
 
 
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:

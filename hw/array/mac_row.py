@@ -4,6 +4,7 @@ A complex product with a constant (c + jd) takes three real multiplications: ``s
 ``s3 = b(c+d)``, ``re = s1 - s3``, ``im = s1 + s2``. The sums of s1, s2 and s3 over a row are kept apart and combined
 once per row of the matrix, behind the array.
 """
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from circulant.hw.stream.storage import Accumulators
 from circulant.sim.arith.circulant import multiplications
 from circulant.sim.arith.fixed import Integers
 
-__all__ = ["MacRow", "MacRowShape", "data_operands", "phases", "row_latency", "tree_latency",
+__all__ = ["MacRow", "MacRowShape", "data_operands", "lane_products", "phases", "row_latency", "tree_latency",
            "weight_operands"]
 
 Number = TypeVar("Number", Value, Integers)
@@ -121,6 +122,11 @@ class MacRowShape:
         return data.ArrayLayout(data.ArrayLayout(signed(self.product_width), self.multipliers), self.columns)
 
     @property
+    def row_sums(self) -> data.ArrayLayout:
+        """The layout of the sums over the columns of a cycle."""
+        return data.ArrayLayout(signed(self.sum_width), self.multipliers)
+
+    @property
     def latency(self) -> int:
         """Cycles from the operands to the head of the drain: those of the row, products, the tree, the sum where the
         levels allow one step between two registers, the drain."""
@@ -139,6 +145,38 @@ def phases(operands: list[Value], shape: MacRowShape, phase: Value) -> list[Valu
     each = shape.multipliers
     filled = [*operands, *[Const(0, signed(1))] * (each * shape.fold - len(operands))]
     return [Array(filled[i::each])[phase] for i in range(each)]
+
+
+def lane_products(m: Module, shape: MacRowShape, *, x: data.View, w: data.View, phase: Value, lives: Lives,
+                  gated: bool) -> list[list[Value]]:
+    """For each product of a phase that of every column of a row. Its operands are registers of its own, which a
+    multiplier has within: the path to all rows ends at them.
+
+    Parameters:
+        x, w, phase, gated: see `MacRow`.
+        lives: when its operands count.
+    """
+    operands = Signal(shape.operands, name="row_x", reset_less=True)
+    update(m, operands.eq(x), lives.at(0))
+    products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
+    for c in range(shape.columns):
+        weights = weight_operands([w[c][i] for i in range(shape.k)])
+        for j, weight in enumerate(phases(weights, shape, phase)):
+            factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
+            product = Signal(signed(shape.product_width), name=f"product_{c}_{j}", reset_less=True)
+            near = factor
+            if shape.late:
+                near = Signal.like(factor, name=f"near_{c}_{j}")
+                update(m, near.eq(factor), lives.at(0))
+            a, b = shape.widths[j]  # What is above repeats the sign.
+            value = operands[c][j][:a].as_signed() * near[:b].as_signed()
+            if gated:  # Weights that are late come a cycle before it is known whether they count.
+                update(m, factor.eq(weight), None if shape.late else lives.at(0))
+                update(m, product.eq(value), lives.at(1))
+            else:
+                m.d.sync += [factor.eq(weight), product.eq(value)]
+            products[j].append(product)
+    return products
 
 
 class MacRow(wiring.Component):
@@ -167,8 +205,7 @@ class MacRow(wiring.Component):
                  given: bool = False) -> None:
         self._shape, self._registered, self._stops, self._outside = shape, registered, gated, given
         super().__init__({
-            **({"products": In(shape.row_products)} if given else {
-                "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(shape.fold))}),
+            **self._sources(shape),
             "add": In(1),
             "slot": In(range(shape.slots)),
             "first": In(1),
@@ -200,12 +237,8 @@ class MacRow(wiring.Component):
 
         # The sums over a row, added to what their slot holds.
         held = self._accumulators(m, total, add=add)
-        lives = Lives(m, self.live if self._stops else None, name="live")
-        terms_of = self._products(m, lives) if not self._outside else [
-            [self.products[c][i] for c in range(shape.columns)] for i in range(shape.multipliers)]
-        for i, terms in enumerate(terms_of):
-            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + tree(
-                m, terms, name=f"tree_{i}", levels=shape.levels, lives=lives.after(2)))
+        for i, row_sum in enumerate(self._row_sums(m)):
+            m.d.comb += total[i].eq(Mux(first, 0, held[i]) + row_sum)
 
         # The drain: a whole sum of each product is loaded, or that of the row behind shifted in.
         for j in range(shape.products):
@@ -218,31 +251,21 @@ class MacRow(wiring.Component):
             update(m, drain[j].eq(Mux(loads, value, self.chain[j])), self.moves if self._stops else None)
         return m
 
-    def _products(self, m: Module, lives: Lives) -> list[list[Value]]:
-        """For each product of a phase that of every column. Its operands are registers of its own, which a multiplier
-        has within: the path to all rows ends at them."""
+    def _sources(self, shape: MacRowShape) -> dict[str, wiring.Member]:
+        """The members that sums over the columns come from."""
+        return {"products": In(shape.row_products)} if self._outside else {
+            "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(shape.fold))}
+
+    def _row_sums(self, m: Module) -> Iterator[Value]:
+        """For each product of a phase the sum over the columns."""
         shape = self._shape
-        x = Signal(shape.operands, name="row_x", reset_less=True)
-        update(m, x.eq(self.x), lives.at(0))
-        products: list[list[Value]] = [[] for _ in range(shape.multipliers)]
-        for c in range(shape.columns):
-            weights = weight_operands([self.w[c][i] for i in range(shape.k)])
-            for j, weight in enumerate(phases(weights, shape, self.phase)):
-                factor = Signal(signed(shape.weight_width + 1), name=f"factor_{c}_{j}", reset_less=True)
-                product = Signal(signed(shape.product_width), name=f"product_{c}_{j}", reset_less=True)
-                near = factor
-                if shape.late:
-                    near = Signal.like(factor, name=f"near_{c}_{j}")
-                    update(m, near.eq(factor), lives.at(0))
-                a, b = shape.widths[j]  # What is above repeats the sign.
-                value = x[c][j][:a].as_signed() * near[:b].as_signed()
-                if self._stops:  # Weights that are late come a cycle before it is known whether they count.
-                    update(m, factor.eq(weight), None if shape.late else lives.at(0))
-                    update(m, product.eq(value), lives.at(1))
-                else:
-                    m.d.sync += [factor.eq(weight), product.eq(value)]
-                products[j].append(product)
-        return products
+        lives = Lives(m, self.live if self._stops else None, name="live")
+        terms_of: Iterable[list[Value]] = (
+            [self.products[c][i] for c in range(shape.columns)] for i in range(shape.multipliers))
+        if not self._outside:
+            terms_of = lane_products(m, shape, x=self.x, w=self.w, phase=self.phase, lives=lives, gated=self._stops)
+        for i, terms in enumerate(terms_of):
+            yield tree(m, terms, name=f"tree_{i}", levels=shape.levels, lives=lives.after(2))
 
     def _accumulators(self, m: Module, total: data.View, *, add: Value) -> data.View:
         """The sum that the slot holds; it takes the total in a cycle that adds. No multiplier is spent on its

@@ -98,7 +98,7 @@ def array_parts(program: Program, *, loadable: bool = False) -> Parts:
     coming = {(part.vector, part.column): part.product.spectrum.width
               for matrix in program.matrices for part in matrix.parts}
     forms = pair_forms(program, row, loadable=loadable).forms or [None] * row.multipliers
-    pairs = shape.rows // 2 * shape.columns
+    pairs = len(shape.couples) * shape.columns
     products = [Product(shape.lanes - (2 * pairs if form else 0), a, b)
                 for form, (a, b) in zip(forms, row.widths, strict=True)]
     made = Parts(found, [each for each in products if each.copies],

@@ -123,8 +123,9 @@ class Program:
         slots = {n: slot for slot, n in enumerate([*joined, *joined, *(n for n in spanning if n not in joined)])}
         taken = len(spanning) + len(joined)
         # Passes of the same rows in AHEAD and in MAIN sum up in one slot.
-        pairs = sorted({row for index, row in order if self.matrices[index].beside})
-        slots |= {n: taken + pairs.index(row) for n, (index, row) in enumerate(order) if self.matrices[index].beside}
+        pairs = sorted({row for index, row in order if self._joins(self.matrices[index])})
+        slots |= {n: taken + pairs.index(row) for n, (index, row) in enumerate(order)
+                  if self._joins(self.matrices[index])}
         taken, kept = taken + len(pairs), set(slots)
         for items in arranged:
             local = colour([n for n, _ in items if n not in kept])
@@ -142,7 +143,7 @@ class Program:
                 left[n] -= 1
                 alone = not either or command == SECOND or not (work[n][AHEAD] and work[n][MAIN])
                 issues.append(Issue(n, item.group, item.need, first=first, ends=ending[command][n] and not left[n],
-                                    alone=alone, joins=self.matrices[order[n][0]].beside is not None))
+                                    alone=alone, joins=self._joins(self.matrices[order[n][0]])))
             self.commands.append(issues)
         self.sequences = [*self.commands, *(self._turned(work, spacing) if adjacent else ())]
 
@@ -169,9 +170,17 @@ class Program:
             found.append(issues)
         return found
 
+    def _joins(self, matrix: Matrix) -> bool:
+        """Whether passes of a matrix have rows whose sums go on in those of another one."""
+        return matrix.beside is not None and not self.shape.split
+
+    def _parts(self, matrix: Matrix) -> list[Part]:
+        """The products that its passes compute."""
+        return [part for each in (matrix.together if self.shape.split else (matrix,)) for part in each.parts]
+
     def _both(self, matrix: Matrix) -> set[int]:
         """The groups in which a matrix has columns of the input and of the recurrent vector."""
-        columns = [j for part in matrix.parts if not part.vector for j in part.columns]
+        columns = [j for part in self._parts(matrix) if not part.vector for j in part.columns]
         of_input, own = ({j // self.shape.columns for j in columns if (j < self._inputs) is here}
                          for here in (True, False))
         return of_input & own
@@ -180,7 +189,7 @@ class Program:
         """For each command the groups of a row of the matrix, those that need least first."""
         c, found = self.shape.columns, [{}, {}]  # type: tuple[int, list[dict[int, int]]]
         either = self.early and not self.adjacent
-        for part in matrix.parts:
+        for part in self._parts(matrix):
             for j in part.columns:
                 need = j + 1 - (0 if part.vector or (either and j < self._inputs) else self._inputs)
                 found[part.vector][j // c] = max(need, 0, found[part.vector].get(j // c, 0))
@@ -216,7 +225,17 @@ class Program:
     def joint_gates(self) -> tuple[int, int]:
         """Gates abreast in passes with rows of two matrices: how many of them go on from the command that leads
         to the other one, and how many there are; (0, 1) without such passes."""
-        return next(((matrix.first_gate, matrix.gates) for matrix in self.matrices if matrix.beside), (0, 1))
+        return next(((matrix.first_gate, matrix.gates) for matrix in self.matrices if self._joins(matrix)), (0, 1))
+
+    @property
+    def split(self) -> int:
+        """The columns at the head of the group of both vectors that are the input's, of a split array; else 0."""
+        return self._inputs % self.shape.columns if self.shape.split else 0
+
+    @property
+    def input_groups(self) -> int:
+        """Groups of columns that are the input's alone."""
+        return self._inputs // self.shape.columns
 
     def row_of(self, number: int, row: int) -> tuple[int, int]:
         """(matrix, row of it) that a pass computes on a row of the array; the row is -1 where there is none."""
@@ -224,22 +243,24 @@ class Program:
         index, matrix, at = p.matrix, self.matrices[p.matrix], p.first_row + row
         if matrix.beside is not None:
             block, gate = divmod(row, matrix.gates)
-            if gate < matrix.first_gate:
-                index, matrix = self.matrices.index(matrix.beside), matrix.beside
+            matrix = next(each for each in matrix.together if gate >= each.first_gate)
+            index = self.matrices.index(matrix)
             at = (p.first_row + block) * len(matrix.kinds) + gate - matrix.first_gate
         return index, at if row < self.shape.rows and at < matrix.rows else -1
 
     def weights(self, row: int, column: int) -> Integers:
-        """(cycles, k): the spectra that the lane at (row, column) multiplies with, zeros where it is idle."""
+        """(cycles, k): the spectra that the lane at (row, column) multiplies with, zeros where it is idle; for both
+        rows where they share it."""
         words = np.zeros((self.cycles, self.matrices[0].product.block_size), np.int64)
+        rows = (row - 1, row) if self.shape.split and row % 4 == 3 else (row,)
         cycle = 0
         for command, issues in enumerate(self.commands):
             for issue in issues:
-                index, r = self.row_of(issue.number, row)
-                matrix, j = self.matrices[index], issue.group * self.shape.columns + column
-                if r >= 0:
+                j = issue.group * self.shape.columns + column
+                for index, r in (self.row_of(issue.number, each) for each in rows):
+                    matrix = self.matrices[index]
                     for part, weights in zip(matrix.parts, matrix.weights, strict=True):
-                        if part.vector == (command == SECOND) and j in part.columns:
+                        if r >= 0 and part.vector == (command == SECOND) and j in part.columns:
                             words[cycle] = weights[r, j - part.column]
                 cycle += 1
         return words

@@ -140,6 +140,9 @@ class Sequencer(wiring.Component):
         ]
         if program.joint_gates[0]:
             m.d.comb += [issue.goes_on.eq(word.joins & ~leads), issue.holds.eq(word.joins & leads)]
+        if program.split:
+            groups = program.input_groups
+            m.d.comb += [issue.head.eq(word.group <= groups), issue.tail.eq(word.group < groups)]
         if program.joined:
             turned = ((word.slot >= program.place.slots + program.joined)
                       & (word.slot < program.place.slots + 2 * program.joined))

@@ -197,8 +197,9 @@ def _array_entry(layer: Simple, plan: LayerPlan) -> tuple[Json, int]:
     multipliers = plan.multipliers
     if plan.sharing is not None:
         multipliers = plan.shape.multipliers(matrices(layer)[0].product.block_size)
+        multipliers += element_multiplications(layer) * plan.elements
     shape, floor = plan.shape, -(-layer_multiplications(layer) // max(1, multipliers))
-    return {"name": layer.name, "kind": layer.kind, "rows": shape.rows, "columns": shape.columns,
+    return {"name": layer.name, "kind": layer.kind, "rows": len(shape.lane_rows), "columns": shape.columns,
             "chains": shape.chains, "fold": shape.fold, "elements": plan.elements, "cycles": plan.cycles,
             "floor": floor}, floor
 

@@ -20,8 +20,11 @@ class ArrayShape:
     ``levels`` levels of logic at the most. ``ports`` are bits of the factors of a DSP block that may make two products,
     see `circulant.hw.arith.packed_product`; None where each product has its own.
 
+    Where it is ``split``, rows come in fours for the gates r, z, nx and nh of a block of a GRU. The last two share
+    their lanes, as no column belongs to both: those of the input are summed up for nx, all others for nh.
+
     Raises:
-        ValueError: when a number is not positive.
+        ValueError: when a number is not positive, or a split array has rows or chains that are no multiple of 4.
     """
 
     rows: int
@@ -30,14 +33,28 @@ class ArrayShape:
     fold: int = 1
     levels: int = LEVELS
     ports: tuple[int, int] | None = None
+    split: bool = False
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns, self.chains, self.fold) < 1:
             raise ValueError(f"An array must have rows, columns and chains, not {self!r}")
+        if self.split and (self.rows % 4 or self.chains % 4):
+            raise ValueError("Rows and chains of a split array must be multiples of the 4 gates, not "
+                             f"{self.rows} and {self.chains}")
+
+    @property
+    def lane_rows(self) -> list[int]:
+        """The rows with lanes of their own."""
+        return [row for row in range(self.rows) if not self.split or row % 4 != 2]
+
+    @property
+    def couples(self) -> list[tuple[int, int]]:
+        """The rows that can share DSP blocks: two by two, but none that share lanes."""
+        return [(row, row + 1) for row in range(0, self.rows - 1, 2) if not self.split or row % 4 == 0]
 
     @property
     def lanes(self) -> int:
-        return self.rows * self.columns
+        return len(self.lane_rows) * self.columns
 
     def multipliers(self, k: int) -> int:
         """Multipliers of all lanes, for block size k."""
@@ -76,8 +93,9 @@ class Matrix:
         kinds: names of the gates.
         completes: whether a block's last row means that the block is whole; other matrices have come before it.
         stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
-        beside: a matrix whose gates are in the passes of this one, before its own, block by block: while the command
-            that leads gives rows of this one, their sums go on.
+        beside: a matrix whose gates are in the passes of this one, before its own, block by block. It can be the same
+            for two matrices, of the input and of the state: while the command that leads gives rows of one, its sums go
+            on. In a split array all gates are in the passes of the last matrix.
         abreast: gates of a block that are side by side in a pass, where they are more than those of this matrix.
     """
 
@@ -130,7 +148,12 @@ class Matrix:
     @property
     def first_gate(self) -> int:
         """The place of its first gate among them."""
-        return 0 if self.beside is None else len(self.beside.kinds)
+        return 0 if self.beside is None else self.beside.first_gate + len(self.beside.kinds)
+
+    @property
+    def together(self) -> list["Matrix"]:
+        """The matrices whose gates are in its passes, the own one first."""
+        return [self, *(self.beside.together if self.beside is not None else ())]
 
     def places(self, shape: ArrayShape) -> RowPlaces:
         """Where the rows of a gate are kept, of which a pass of so many rows may hold a whole number of blocks only."""

@@ -2,7 +2,8 @@
 
 A step begins with the share of its input where that is there, and with the recurrent share where the state is, which in
 a closed loop is long before the next sample. The other share follows, block by block as its vector comes, and ends the
-sums. A layer without a state begins with its input's first block. In a reloadable design every step begins with the
+sums. Where no group of columns has blocks of the input alone, a step whose input is there is one command, MAIN. A layer
+without a state begins with its input's first block. In a reloadable design every step begins with the
 share of its whole input, so that nothing is under way while no input waits.
 """
 from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
@@ -26,26 +27,31 @@ class EarlyDispatch(Dispatch):
         # The events of this cycle: a step starts with the command that leads, or goes on with the one that is due.
         begun, due, picks, accepts = Signal(), Signal(range(2)), Signal(range(3)), Signal()
         starts, follows, seconds = Signal(), Signal(), Signal()
+        entire = Signal() if commands[MAIN] and not commands[AHEAD] else None
+        closes = begun if entire is None else begun | entire
         m.d.comb += [
             accepts.eq(self.go.valid & self.go.ready),
             seconds.eq(accepts & (picks == SECOND)),
             starts.eq(accepts & (picks != SECOND) & ~begun),
-            follows.eq(accepts & (picks != SECOND) & begun),
+            follows.eq(accepts & (picks != SECOND) & closes),
         ]
         fresh, base = self._note(m, starts)
 
         # The choice of the next command, the most urgent one last.
         fits = self._fits(m, starts) & ~begun
-        reads = [self._reads(m, accepts, picks, command, follows) for command in (AHEAD, MAIN)]
+        chosen = [picks == AHEAD if entire is None else (picks == AHEAD) | entire, picks == MAIN]
+        reads = [self._reads(m, accepts, chosen[command], command, follows) for command in (AHEAD, MAIN)]
         whole = self.inputs > reads[AHEAD]
         choices: list[tuple[Value, int]] = [(fits & whole if self._reloadable else fits, AHEAD)]
         if commands[MAIN]:
             there = Const(0) if self._reloadable else self._state_there(m, reads[MAIN], starts, fresh)
-            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN), (fits & whole, AHEAD)]
+            choices = [(begun & due, MAIN), (begun & ~due, AHEAD), (fits & there, MAIN),
+                       (fits & whole, AHEAD if entire is None else MAIN)]
         if commands[SECOND]:
             waiting, other = Signal(range(3)), Signal()
             m.d.sync += [waiting.eq(waiting + follows - seconds), other.eq(other ^ seconds)]
-            choices.insert(2, (waiting != 0, SECOND))
+            # A step that is one command needs what SECOND of the step before gives.
+            choices.insert(2 if entire is None else len(choices), (waiting != 0, SECOND))
         for condition, choice in choices:
             with m.If(condition):
                 m.d.comb += [self.go.valid.eq(1), picks.eq(choice)]
@@ -54,22 +60,34 @@ class EarlyDispatch(Dispatch):
         kept, zero = Signal.like(base), Signal()
         m.d.comb += [
             self.go.payload.command.eq(picks),
-            self.go.payload.leads.eq(~begun),
+            self.go.payload.leads.eq(~closes),
             self.go.payload.zero.eq((picks != SECOND if self._program.adjacent else picks == MAIN)
                                     & Mux(begun, zero, fresh)),
             self.go.payload.base.eq(Mux(begun, kept, base)),
         ]
         with m.If(follows):
             m.d.sync += begun.eq(0)
+        follower = Const(int(bool(commands[MAIN])), 1) if entire is None else ~entire
         with m.If(starts):
-            m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(int(bool(commands[MAIN]))), due.eq(picks == AHEAD)]
+            m.d.sync += [zero.eq(fresh), kept.eq(base), begun.eq(follower), due.eq(picks == AHEAD)]
         if commands[SECOND]:
             with m.If(picks == SECOND):
                 m.d.comb += self.go.payload.base.eq(Mux(other, *self._banks.second_bases[::-1]))
         self._count_turns(m)
+        if entire is not None:
+            self._count_entire(m, accepts, entire, fits & whole & (waiting == 0 if commands[SECOND] else 1))
         return m
 
-    def _reads(self, m: Module, accepts: Value, picks: Value, command: int, follows: Value) -> Value:
+    def _count_entire(self, m: Module, accepts: Value, entire: Value, comes: Value) -> None:
+        """Say whether the next command is a step as a whole, and count its turn for AHEAD, too."""
+        works = Signal()
+        m.d.comb += entire.eq(comes)
+        with m.If(accepts):
+            m.d.sync += works.eq(entire)
+        with m.If(self.done & works):
+            m.d.sync += self.second[AHEAD].eq(~self.second[AHEAD])
+
+    def _reads(self, m: Module, accepts: Value, chosen: Value, command: int, follows: Value) -> Value:
         """Whether a command is being read: its vector does not count for the next step. The input of an adjacent
         program is read to the end of the command that follows."""
         reads, ends = Signal(name=f"reads_{command}"), self.done & (self.command == command)
@@ -80,7 +98,7 @@ class EarlyDispatch(Dispatch):
             ends = self.done & closes
         with m.If(ends):
             m.d.sync += reads.eq(0)
-        with m.If(accepts & (picks == command)):
+        with m.If(accepts & chosen):
             m.d.sync += reads.eq(1)
         return reads
 

@@ -2,7 +2,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from circulant.hw.array.layer_programs import adjoins, matrices, mixes
+from circulant.hw.array.layer_programs import adjoins, matrices, mixes, splits
 from circulant.hw.array.plans import Simple
 from circulant.hw.array.program import ArrayShape, Matrix
 from circulant.hw.layers.cells import cells_of
@@ -58,7 +58,8 @@ def candidates(group: Group, levels: int) -> Iterator[Candidate]:
     element = sum(map(element_multiplications, layers))
     shapes = array_shapes([matrix for some in each for matrix in some], levels, uneven=True)
     abreast = _abreast_shapes(layers, levels) if group.streams == 1 else ()
-    for shape, adjacent in _forms((*shapes, *abreast), group):
+    split = _split_shapes(layers[0], levels) if group.streams == len(layers) == 1 else ()
+    for shape, adjacent in _forms((*shapes, *abreast, *split), group):
         issues = [(_issues(layer, some, shape, late=False, adjacent=adjacent),
                    _issues(layer, some, shape, late=True, adjacent=adjacent))
                   for layer, some in zip(layers, each, strict=True)]
@@ -76,7 +77,8 @@ def _forms(shapes: Iterable[ArrayShape], group: Group) -> Iterator[tuple[ArraySh
     layers with them the period was not always measured as predicted, see docs/notes/engine.md."""
     alone = group.streams == len(group.layers) == 1
     for shape in shapes:
-        yield shape, False
+        if not shape.split:
+            yield shape, False
         if alone and adjoins(group.layers[0], shape):
             yield shape, True
 
@@ -97,10 +99,25 @@ def _abreast_shapes(layers: Sequence[Simple], levels: int) -> Iterator[ArrayShap
                 yield ArrayShape(r, c, chains, levels=levels)
 
 
+def _split_shapes(layer: Simple, levels: int) -> Iterator[ArrayShape]:
+    """Shapes in which the candidate's shares of the input and of the state have the same lanes, see
+    `circulant.hw.array.layer_programs.splits`."""
+    gates = max(matrices(layer), key=lambda matrix: matrix.columns)
+    for blocks in {-(-gates.blocks // n) for n in range(1, gates.blocks + 1)}:
+        for columns in {-(-gates.columns // n) for n in range(1, gates.columns + 1)}:
+            for chains in (4, 8)[:blocks]:
+                if splits(layer, shape := ArrayShape(4 * blocks, columns, chains, levels=levels, split=True)):
+                    yield shape
+
+
 def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: bool, adjacent: bool) -> int:
     """Cycles in which an array of a shape issues the block products of a layer once; those that are ``late`` wait for
     the input, or for what comes of it."""
     total = 0
+    if shape.split:
+        groups = {j // shape.columns for part in found[1].parts[:1 if late else 2]
+                  for j in range(len(part.columns) if late else found[1].columns)}
+        return -(-4 * found[0].rows // shape.rows) * max(len(groups), shape.slots)
     if mixes(layer, shape):
         shares = [-(-matrix.columns // shape.columns) for matrix in (found[0], found[2])[:1 if late else 2]]
         return -(-3 * found[0].rows // shape.rows) * max(sum(shares), shape.slots * len(shares))

@@ -44,16 +44,20 @@ class Early:
     def __init__(self, program: Program, *, eager: bool) -> None:
         self._joint, self._third = bool(program.commands[MAIN]), bool(program.commands[SECOND])
         self._eager, self._adjacent, self._closes = eager, program.adjacent, False
+        self._whole, self._at_once = self._joint and not program.commands[AHEAD], False
         self._begun, self._due, self._kept_zero, self._waiting = False, AHEAD, False, 0
         self._reads, self._there = [False, False, False], False
         self._fresh, self._unmarked = True, False
 
     def pick(self, fits: bool, inputs: int) -> int:
         fits, whole = fits and not self._begun, inputs > self._reads[AHEAD]
+        self._at_once = self._whole and fits and whole and not self._waiting
+        if self._whole and self._waiting:
+            return SECOND
         if not self._joint:
             return AHEAD if fits and (whole or self._eager) else -1
         if fits and whole:
-            return AHEAD
+            return MAIN if self._at_once else AHEAD
         if fits and self._eager and (self._fresh or (self._there and not self._reads[MAIN])):
             return MAIN
         if self._waiting:
@@ -61,14 +65,14 @@ class Early:
         return self._due if self._begun else -1
 
     def leads(self, command: int) -> bool:
-        return not self._begun
+        return not self._begun and not self._at_once
 
     def zero(self, command: int) -> bool:
         return command == MAIN and (self._kept_zero if self._begun else self._fresh)
 
     def edge(self, accepted: int, ended: int, *, state: bool, inputs: int) -> bool:
         steps = accepted in (AHEAD, MAIN)
-        starts, follows = steps and not self._begun, steps and self._begun
+        starts, follows = steps and not self._begun, steps and (self._begun or self._at_once)
         self._there = state and not self._reads[MAIN]
         if ended >= 0 and not (self._adjacent and ended == AHEAD):
             self._reads[ended] = False
@@ -76,10 +80,12 @@ class Early:
             self._reads[AHEAD] = False
         if accepted >= 0:
             self._reads[accepted], self._closes = True, follows
+            self._reads[AHEAD] |= steps and self._at_once
         if self._third:
             self._waiting += follows - (accepted == SECOND)
         if starts:
-            self._kept_zero, self._begun, self._due = self._fresh, self._joint, MAIN if accepted == AHEAD else AHEAD
+            self._kept_zero, self._begun = self._fresh, self._joint and not self._at_once
+            self._due = MAIN if accepted == AHEAD else AHEAD
         elif follows:
             self._begun = False
         if self._unmarked and inputs:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circulant.hw.array.layer_programs import ROWS, adjoins, layer_program
+from circulant.hw.array.layer_programs import ROWS, adjoins, layer_program, splits
 from circulant.hw.array.program import AHEAD, MAIN, SECOND, ArrayShape, Matrix, Part, Program, parts
+from circulant.hw.array.shared.merged import placed
 from circulant.sim.arith.circulant import JointProduct
 from circulant.sim.golden.linear import Linear
 from tests.hw.drawn_layers import gru, lstm
@@ -296,6 +297,103 @@ def test_an_adjacent_program_issues_what_golden_sums_up_whichever_command_leads(
 def test_vectors_are_adjacent_only_where_that_saves_a_group_and_either_command_has_work():
     """Blocks of the input, of the recurrent vector, and columns."""
     found = {each: adjoins(lstm(1, k=2, inputs=2 * each[0], hidden=2 * each[1]), ArrayShape(4, each[2], 4))
-             for each in [(3, 3, 2), (5, 5, 4), (3, 4, 2), (4, 3, 2), (1, 3, 2), (3, 1, 2), (4, 2, 3)]}
-    assert [each for each, adjacent in found.items() if adjacent] == [(3, 3, 2), (5, 5, 4)]
+             for each in [(3, 3, 2), (5, 5, 4), (3, 4, 2), (4, 3, 2), (1, 3, 2), (3, 1, 2), (4, 2, 3), (1, 1, 2)]}
+    assert [each for each, adjacent in found.items() if adjacent] == [(3, 3, 2), (5, 5, 4), (1, 3, 2)]
+
+
+SPLIT = {"two blocks a pass": (3, 7, (8, 5, 4)), "a block a pass": (2, 4, (4, 3, 4)), "a group of the input": (
+    6, 9, (12, 5, 8)), "a last pass that is not full": (3, 7, (12, 5, 4))}
+
+
+@pytest.fixture(params=SPLIT.values(), ids=list(SPLIT))
+def split(request):
+    x, h, numbers = request.param
+    layer, shape = gru(1, k=2, inputs=2 * x, hidden=2 * h), ArrayShape(*numbers, split=True)
+    return layer, layer_program(layer, shape, (2, 2, 3), early=True, adjacent=True)
+
+
+@pytest.mark.parametrize("leading", [AHEAD, MAIN])
+def test_a_split_program_sums_up_all_gates_of_a_block_in_one_pass_whichever_command_leads(split, leading):
+    """Where no group is the input's alone, AHEAD has nothing to lead with, and MAIN is the whole step."""
+    layer, program = split
+    chosen = [AHEAD, MAIN] if leading == AHEAD else [SECOND + 2, SECOND + 1]
+    issues = [issue for n in chosen for issue in program.sequences[n]]
+    x, h = -(-layer.inputs // 2), -(-layer.hidden // 2)
+    groups = -(-(x + h) // program.shape.columns)
+    blocks = program.shape.rows // 4
+    assert sorted((issue.number, issue.group) for issue in issues) == [
+        (n, group) for n in range(-(-h // blocks)) for group in range(groups)]
+    assert bool(program.commands[AHEAD]) == (x > program.shape.columns) == bool(program.input_groups)
+    for number in range(len(program.passes)):
+        mine = [issue for issue in issues if issue.number == number]
+        assert [issue.first for issue in mine] == [True, *[False] * (groups - 1)]
+        assert [issue.ends for issue in mine] == [*[False] * (groups - 1), True]
+    rows = [program.row_of(number, row) for number in range(len(program.passes)) for row in range(program.shape.rows)]
+    there = [each for each in rows if each[1] >= 0]
+    assert sorted(there) == [(index, row) for index, count in enumerate((h, 2 * h, h)) for row in range(count)]
+    assert [index for index, _ in rows[:4]] == [1, 1, 0, 2] and [row for _, row in rows[:4]] == [0, 1, 0, 0]
+    assert not any(issue.joins for issue in issues) and program.joint_gates == (0, 1)
+
+
+def test_the_lanes_of_a_split_array_hold_the_weights_of_both_rows(split):
+    """Those of the input's columns for nx, those of the state's for nh; no block of either is left out."""
+    layer, program = split
+    x = -(-layer.inputs // 2)
+    assert program.split == x % program.shape.columns
+    assert program.shape.lane_rows == [row for row in range(program.shape.rows) if row % 4 != 2]
+    found = {name: np.zeros((-(-layer.hidden // 2), count, 2), np.int64)
+             for name, count in (("nx", x), ("nh", -(-layer.hidden // 2)))}
+    places = [issue for issues in program.commands for issue in issues]
+    for row in range(3, program.shape.rows, 4):
+        for column in range(program.shape.columns):
+            for issue, word in zip(places, program.weights(row, column), strict=True):
+                block = program.passes[issue.number].first_row + row // 4
+                j = issue.group * program.shape.columns + column
+                name, at = ("nx", j) if j < x else ("nh", j - x)
+                if block < len(found[name]) and at < found[name].shape[1]:
+                    found[name][block, at] = word
+                else:
+                    assert not word.any()
+    assert (found["nx"] == layer.candidate.weights).all()
+    assert (found["nh"] == layer.candidate_recurrent.weights).all()
+
+
+def test_lanes_of_a_split_shape():
+    shape = ArrayShape(8, 19, 4, split=True)
+    assert (shape.lanes, shape.slots, shape.multipliers(16)) == (6 * 19, 2, 6 * 19 * 23)
+    assert shape.couples == [(0, 1), (4, 5)] and ArrayShape(5, 1, 1).couples == [(0, 1), (2, 3)]
+
+
+@pytest.mark.parametrize("numbers", [(6, 5, 4), (8, 5, 2), (8, 5, 6)])
+def test_a_split_array_has_whole_gates(numbers):
+    with pytest.raises(ValueError, match="^Rows and chains of a split array must be multiples of the 4 gates, not "
+                                         f"{numbers[0]} and {numbers[2]}$"):
+        ArrayShape(*numbers, split=True)
+
+
+def splitting():
+    return gru(1, k=2, inputs=6, hidden=14)
+
+
+@pytest.mark.parametrize(("make", "columns", "form"), [
+    (CASES["an LSTM"], 4, (True, True)), (CASES["a GRU that resets before"], 3, (True, True)),
+    (CASES["a GRU"], 3, (True, True)), (lambda: gru(1, k=2, inputs=2, hidden=22), 6, (True, True)),
+    (splitting, 5, (True, False)), (splitting, 5, (False, True))],
+    ids=["an LSTM", "a GRU that resets before", "no group saved", "a deeper tree", "vectors apart", "not early"])
+def test_what_cannot_share_lanes_is_refused(make, columns, form):
+    layer, shape = make(), ArrayShape(4, columns, 4, split=True)
+    assert splits(layer, shape) == (form != (True, True))
+    with pytest.raises(ValueError, match=rf"^A split array needs an early program of adjacent vectors, .* layer "
+                                         rf"'{layer.name}' has none for {re.escape(repr(shape))}$"):
+        layer_program(layer, shape, (1, 1, 1), early=form[0], adjacent=form[1])
+
+
+def test_programs_that_share_a_split_array_part_its_rows_at_one_place():
+    found = [layer_program(gru(1, k=2, inputs=2 * x, hidden=12), ArrayShape(4, 5, 4, split=True), (1, 1, 1), early=True,
+                           adjacent=True) for x in (3, 8, 4)]
+    assert [each.split for each in found] == [3, 3, 4]
+    assert placed(found[:2])[1].whole.split == 3
+    with pytest.raises(ValueError, match=r"^Programs of a split array must have one number of columns at the head of "
+                                         r"the group of both vectors, not \[3, 4\]$"):
+        placed(found)
     assert not adjoins(gru(1, k=2, inputs=6, hidden=6), ArrayShape(3, 2, 3)), "gates side by side"

@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from circulant.hw import generate
+from circulant.hw.array.program import ArrayShape
+from circulant.hw.emit.inventory import Inventory
 from circulant.hw.plan.latency import sample_latency
 from circulant.hw.plan.plan import alternatives, plan
-from circulant.hw.plan.shared.candidates import least_shared
+from circulant.hw.plan.shared.candidates import candidates, least_shared
 from circulant.hw.plan.shared.cost import shared_cost
-from circulant.hw.plan.shared.groups import shareable
+from circulant.hw.plan.shared.groups import Group, shareable
+from circulant.hw.resources import inventory
 from circulant.hw.stream.link import values
 from circulant.hw.top import Top
 from circulant.hw.unit import unelaborated
@@ -168,3 +171,21 @@ def test_the_latency_of_an_alternative_goes_through_what_stands_behind_the_array
             with unelaborated():
                 blocks = [(values(unit.i), values(unit.o)) for unit in Top(made, each.plans).units]
             assert each.latency == sample_latency(made, each.plans, blocks)
+
+
+def test_the_candidate_of_a_gru_alone_shares_lanes_where_that_saves_issues():
+    """What the plan foresees is in the design, and no step is below its floor."""
+    layer = recurrent("after", k=2, inputs=8, hidden=48)
+    made = Network("one", 8, True, (layer,))
+    found, own = alternatives(made, 50, levels=12, objective="area")
+    chosen, = found.plans
+    assert chosen.shape == ArrayShape(4, 7, 4, levels=12, split=True) and chosen.sharing.adjacent
+    assert found.period == chosen.cycles == 97 < own.period
+    design = generate(made, multipliers=50, levels=12, objective="area")
+    entry, counted = design.manifest["layers"][0], Inventory.from_json(design.manifest["resources"])
+    assert (entry["rows"], entry["columns"], design.multipliers) == (3, 7, 3 * 7 * 2 + 5)
+    assert entry["floor"] == -(-(3 * 24 * (4 + 24) * 2 + 48 * 5) // 47) <= entry["cycles"]
+    foreseen = inventory(made, design.plans)
+    assert (foreseen.products, foreseen.memories) == (counted.products, counted.memories)
+    groups = Group((layer,)), Group((layer,), streams=2), Group((layer, layer))
+    assert [any(each.shape.split for each in candidates(group, 12)) for group in groups] == [True, False, False]
