@@ -134,7 +134,7 @@ class Dispatch(wiring.Component):
 
     def _count_turns(self, m: Module) -> None:
         """Steps in turn, by command: sums of two of them grow side by side."""
-        for number in (n for n, issues in enumerate(self._program.commands) if issues):
+        for number in self._program.given:
             m.d.sync += self.second[number].eq(self.second[number] ^ (self.done & (self.command == number)))
 
     def _choices(self, m: Module, starts: Value, begun: Value, waiting: Value) -> list[tuple[Value, int]]:

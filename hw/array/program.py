@@ -198,6 +198,11 @@ class Program:
         return [ahead, first[len(ahead):], [Item(need, group) for group, need in sorted(found[1].items())]]
 
     @property
+    def given(self) -> list[int]:
+        """The commands that are ever given: those of a sequence that has issues."""
+        return [n for n in range(SECOND + 1) if any(self.sequences[n::SECOND + 1])]
+
+    @property
     def cycles(self) -> int:
         """Issues of a step."""
         return sum(map(len, self.commands))

@@ -181,10 +181,10 @@ class Sequencer(wiring.Component):
         with m.If(accepts):
             m.d.sync += [active.eq(1), base.eq(given.base), *([leads.eq(given.leads)] if program.early else []),
                          *([self.zero.eq(given.zero)] if program.commands[MAIN] else [])]
-            if sum(map(bool, program.commands)) > 1:
+            if len(program.given) > 1:
                 m.d.sync += self.command.eq(given.command)
-        if sum(map(bool, program.commands)) == 1:
-            m.d.comb += self.command.eq(next(n for n, issues in enumerate(program.commands) if issues))
+        if len(program.given) == 1:
+            m.d.comb += self.command.eq(program.given[0])
         return m
 
     def _drained(self, m: Module) -> Value:

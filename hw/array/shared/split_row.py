@@ -42,7 +42,7 @@ class SplitRow(wiring.Component):
                              f"{shape.columns} columns, not {head} and {shape.columns - head} columns")
         self._shape, self._head, self._gated = shape, head, gated
         super().__init__({
-            "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(max(2, shape.fold))),
+            "x": In(shape.operands), "w": In(shape.weights), "phase": In(range(shape.fold)),
             "head": In(1), "tail": In(1), "sums": Out(shape.row_sums).array(2), **({"live": In(1)} if gated else {})})
 
     def elaborate(self, platform: Platform) -> Module:
