@@ -137,16 +137,20 @@ def fit(family: str, logic: Path) -> dict[str, dict[str, float]]:
     found = [Inventory.from_json(row["resources"]) for row in rows]
     bits = [FAMILIES[family].quantities(each) for each in found]
     result = {}
-    for resource, names in (("luts", list(FAMILIES[family].luts)), ("flip_flops", list(FAMILIES[family].flip_flops))):
+    for resource, factors in (("luts", FAMILIES[family].luts), ("flip_flops", FAMILIES[family].flip_flops)):
+        names = list(factors)
         truth = np.array([occupied(family, row["found"][family]) if resource == "luts" else
                           row["found"][family]["flip_flops"] for row in rows], float)
-        truth -= [sum(count * words * width for (words, width, style), count in each.memories.items()
-                      if style == "registers") for each in found]
+        # Memories are estimated beside the factors.
+        beside = [getattr(FAMILIES[family].demand(each), resource).count
+                  - max(0, round(sum(factor * own.get(name, 0) for name, factor in factors.items())))
+                  for each, own in zip(found, bits, strict=True)]
+        rest = 1 - np.array(beside) / truth
         table = np.array([[each.get(name, 0.0) for name in names] for each in bits]) / truth[:, None]
         ones = np.ones((len(rows), 1))
         bounds = [(None if name in ("operands", "tables", "partial") else 0, None) for name in names]
         made = linprog([*[0.0] * len(names), 1.0], A_ub=np.block([[table, -ones], [-table, -ones]]),
-                       b_ub=np.concatenate([ones, -ones]).ravel(), bounds=[*bounds, (0, 1)])
+                       b_ub=np.concatenate([rest, -rest]), bounds=[*bounds, (0, 1)])
         assert made.x is not None, made.message
         result[resource] = {name: round(float(value), 3) for name, value in zip(names, made.x, strict=False)
                             if abs(value) > 5e-4} | {"error": round(float(made.x[-1]), 3)}

@@ -20,7 +20,12 @@ from circulant.sim.golden.network import Network
 from circulant.sim.golden.serial import activations
 from circulant.sim.refusal import Refusal
 
-__all__ = ["aligned", "broken_lines", "extreme"]
+__all__ = ["aligned", "broken_lines", "each_segment", "extreme"]
+
+GATES: dict[str, dict[str, tuple[str, ...]]] = {
+    "gru": {"gates": ("sigmoid", "sigmoid"), "candidate": ("tanh",), "candidate_recurrent": ("tanh",)},
+    "lstm": {"gates": ("sigmoid", "sigmoid", "tanh", "sigmoid")}}
+"""The tables of the gates of each product, in the order of its rows, by kind of layer."""
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 """Shares of weights that become ends of their format; fewer where a sum would leave int64."""
@@ -57,6 +62,53 @@ def broken_lines(network: Network, seed: int = 0) -> Network:
                 nothing, weights=0 * nothing.weights, bias=0 * nothing.bias))
         layers.append(changed)
     return replace(network, layers=tuple(layers))
+
+
+def each_segment(network: Network, seed: int = 0) -> Network:
+    """The network with gates that are biases alone: where a segment begins, each in turn for each place in a block. The
+    lines of its tables are level and far apart, so that a wrong one shows.
+
+    A GRU that resets after the matrix has nothing to reset for every second seed, so that its candidate is such a bias,
+    too; for the others r shows by what it leaves of a drawn one.
+    """
+    rng = np.random.default_rng(seed)
+    layers = []
+    for layer in network.layers:
+        tables, changed = activations(layer), {}
+        for role, names in GATES.get(getattr(layer, "kind", ""), {}).items():
+            own = partial(_in_turn, [tables[name].start for name in names], seed // 2)
+            if role == "candidate_recurrent":
+                own = partial(_biased, rng if seed % 2 else None)
+            changed[role] = _replaced(getattr(layer, role), own)
+        for name, table in tables.items() if changed else ():
+            changed[name] = _far_apart(rng, table)
+        layers.append(replace(layer, **changed) if changed else layer)
+    return replace(network, layers=tuple(layers))
+
+
+def _in_turn(starts: Sequence[Integers], seed: int, product: Product) -> Product:
+    """A product whose values are the starts of the segments of each gate."""
+    p, _, k = product.weights.shape
+    blocks, bias = p // len(starts), np.zeros((p, k), np.int64)
+    for gate, start in enumerate(starts):
+        values = np.clip(start, *_limits(product.output))
+        places = seed * blocks + np.arange(blocks)[:, None] + np.arange(k) * len(values) // k
+        bias[gate * blocks:(gate + 1) * blocks] = values[places % len(values)]
+    return replace(product, weights=0 * product.weights, bias=np.where(product.bias.any(), bias.reshape(-1), 0))
+
+
+def _biased(rng: np.random.Generator | None, product: Product) -> Product:
+    """A product whose values are drawn biases; without ``rng`` zero."""
+    low, high = _limits(product.output)
+    bias = rng.integers(low, high + 1, product.bias.shape) if rng else 0 * product.bias
+    return replace(product, weights=0 * product.weights, bias=bias)
+
+
+def _far_apart(rng: np.random.Generator, table: Pwl) -> Pwl:
+    """Level lines, of which neighbours have values of different signs; none is near one, which would hide others."""
+    low, high = _limits(table.base_format)
+    base = np.round(rng.uniform(0.2, 0.6, table.segments) * np.where(np.arange(table.segments) % 2, low, high))
+    return replace(table, slope=0 * table.slope, base=base.astype(np.int64))
 
 
 def _drawn(rng: np.random.Generator, table: Pwl) -> Pwl:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import benchmarks
 from benchmarks.designs import Shape
-from benchmarks.mutation.extreme import aligned, broken_lines, extreme
+from benchmarks.mutation.extreme import aligned, broken_lines, each_segment, extreme
 from benchmarks.mutation.mutants import Mutant
 from benchmarks.mutation.play import Checker
 from benchmarks.mutation.prover import Prover
@@ -29,9 +29,12 @@ from circulant.sim.vectors import Vectors
 
 __all__ = ["Flipped", "Subject", "stimuli"]
 
-OTHERS = ((extreme, 4, False), (broken_lines, 6, False), (extreme, 2, True))
+OTHERS = ((extreme, 4, False), (broken_lines, 6, False), (extreme, 2, True), (each_segment, 8, False))
 """Other networks that have the same Verilog, see `benchmarks.mutation.extreme`: how they are drawn, how many, and
 whether their samples are `aligned` with the transform."""
+
+TABLES = (broken_lines, each_segment)
+"""Those that change tables of activations."""
 
 STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py")
 """Files that say how a mutant is played: one that survived is played again where they have changed."""
@@ -137,7 +140,7 @@ class Subject:
             AssertionError: when the Verilog of one is another one.
         """
         for draw, count, waves in OTHERS:
-            if draw is broken_lines and not any(activations(layer) for layer in self._made.layers):
+            if draw in TABLES and not any(activations(layer) for layer in self._made.layers):
                 continue
             for n in range(count):
                 other = draw(self._made, n)

@@ -135,10 +135,10 @@ _XILINX = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 0.5) + _forms(1 << 15, (1, 2, 4,
 
 _EIGHTEEN = _forms(1 << 14, (1, 2, 4, 9, 18, 36), 1)
 
-_LUT6 = {"sums": 0.11, "increments": 0.4, "choices": 0.13, "registers": 0.28, "operands": 0.45, "tables": -3.6}
-_FF6 = {"registers": 0.81, "operands": -1.44, "tables": -0.46}
-_LUT4 = {"sums": 0.03, "increments": 0.88, "choices": 0.31, "thresholds": 0.12, "registers": 0.52, "tables": -6.44}
-_FF4 = {"registers": 0.97, "operands": -0.7, "tables": -2.94}
+_LUT6 = {"increments": 0.477, "choices": 0.307, "registers": 0.37, "operands": -1.015, "tables": -3.009}
+_FF6 = {"registers": 0.745, "operands": -0.78, "tables": 0.38}
+_LUT4 = {"increments": 0.936, "choices": 0.426, "thresholds": 0.443, "registers": 0.428, "tables": -4.591}
+_FF4 = {"registers": 0.973, "operands": -0.893, "tables": -1.864}
 _LUT_ICE = {"registers": 0.645, "sums": 0.106, "increments": 1.203, "tables": -2.655}
 _FF_ICE = {"registers": 0.935, "thresholds": 0.137, "operands": -2.42}
 """Registers stand for what lies between them. What is wide and read from a fixed memory of a few words is partly

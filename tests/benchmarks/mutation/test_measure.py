@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from benchmarks import mutation
 from benchmarks.commands import main
 from benchmarks.designs import Shape
-from benchmarks.mutation.extreme import aligned, broken_lines, extreme
+from benchmarks.mutation.extreme import aligned, broken_lines, each_segment, extreme
 from benchmarks.mutation.measure import of_design
 from benchmarks.resume import Record
 from circulant.hw import generate
@@ -85,6 +85,26 @@ def test_broken_lines_have_the_same_verilog_and_pre_activations_at_the_ends_of_s
     assert all(np.abs(np.diff(table.values)).max() > 1 << table.output.width - 3 for table in tables), "lines meet"
     own, *changed = (generate(each, multipliers=12, objective="throughput") for each in (made, others[0]))
     assert changed[0].verilog == own.verilog and changed[0].images != own.images
+
+
+def test_each_segment_begins_at_a_pre_activation_and_the_verilog_is_the_same():
+    model = samples.model(hidden=24)
+    made = quantize(model, samples.data(model))
+    others, zeros = [each_segment(made, seed) for seed in range(8)], np.zeros((1, 3, made.inputs), np.int64)
+    hits = {}
+    for other in others:
+        for point, hit in reached(other, other.traced(zeros), worst_cases(other, 3)).items():
+            if point[0] == "boundary" and point[1].endswith("first"):
+                hits[point] = hits.get(point, False) or bool(hit.any())
+    assert len(hits) > 30 and sum(hits.values()) >= 0.9 * len(hits), [point for point, hit in hits.items() if not hit]
+    values = others[0].layers[0].tanh.values
+    steps = np.abs(np.diff(values))
+    assert (steps[steps > 0] > 1 << others[0].layers[0].tanh.output.width - 3).all(), "lines are far apart"
+    one, other = (generate(each, multipliers=12, objective="throughput") for each in (made, others[0]))
+    assert other.verilog == one.verilog and other.images != one.images
+    plain = samples.model(sequence=False)
+    vectors = quantize(plain, samples.data(plain))
+    assert each_segment(vectors).hash == vectors.hash, "no gates"
 
 
 def test_aligned_samples_reach_both_limits_of_each_value_of_the_spectrum():
