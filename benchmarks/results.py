@@ -107,7 +107,7 @@ def _compare(entry: dict[str, Any], others: Mapping[str, Any], row: Row) -> None
 
 
 def _lost(entry: Mapping[str, Any], dense: Mapping[str, Any] | None, sign: int) -> dict[int, float]:
-    """What is lost against a dense model, by seed."""
+    """The loss against a dense model, by seed."""
     return {seed: sign * (dense["scores"][seed]["circulant"] - scores["circulant"])
             for seed, scores in entry["scores"].items() if dense and seed in dense["scores"]}
 

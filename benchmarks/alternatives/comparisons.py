@@ -48,16 +48,17 @@ class Comparison:
 
 COMPARISONS = {
     "digits": Comparison(
-        "spoken digits in noise", Path("docs/measured/alternatives.json"), noisy_digits, Gru,
-        DIGITS, {"bits": 56_000, "multiplications": 6_600}, "a step", Recipe(12, lr=0.01, batch=128), 4,
-        (0.01, 0.03, 0.06)),
+        "spoken digits in noise", Path("docs/measured/alternatives.json"), noisy_digits, Gru, DIGITS,
+        limits={"bits": 56_000, "multiplications": 6_600}, unit="a step", recipe=Recipe(12, lr=0.01, batch=128),
+        tried=4, rates=(0.01, 0.03, 0.06)),
     "images": Comparison(
-        "MNIST in noise", Path("docs/measured/alternatives-images.json"), noisy_images, Cnn,
-        IMAGES, {"bits": 97_000, "multiplications": 505_000}, "an image", Recipe(10, lr=0.003, batch=64), 4,
-        (0.001, 0.003, 0.01)),
+        "MNIST in noise", Path("docs/measured/alternatives-images.json"), noisy_images, Cnn, IMAGES,
+        limits={"bits": 97_000, "multiplications": 505_000}, unit="an image", recipe=Recipe(10, lr=0.003, batch=64),
+        tried=4, rates=(0.001, 0.003, 0.01)),
     "speech": Comparison(
-        "phones of speechocean762", Path("docs/measured/alternatives-speech.json"), sentences, Labeller,
-        SENTENCES, {"bits": 194_000, "multiplications": 22_200}, "a step",
-        Recipe(10, lr=0.004, batch=32, clip=5.0, warmup=1, augment="delay"), 4, (0.004, 0.01, 0.02)),
+        "phones of speechocean762", Path("docs/measured/alternatives-speech.json"), sentences, Labeller, SENTENCES,
+        limits={"bits": 194_000, "multiplications": 22_200}, unit="a step",
+        recipe=Recipe(10, lr=0.004, batch=32, clip=5.0, warmup=1, augment="delay"), tried=4,
+        rates=(0.004, 0.01, 0.02)),
 }
 """By name."""

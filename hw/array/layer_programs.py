@@ -2,6 +2,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import singledispatch
+from typing import TypeGuard
 
 from circulant.hw.array.program import ArrayShape, Matrix, Part, Program, parts
 from circulant.hw.array.shared.split_row import divides
@@ -147,7 +148,7 @@ def adjoins(layer: Layer, shape: ArrayShape) -> bool:
 def splits(layer: Layer, shape: ArrayShape) -> bool:
     """Whether an early program can have rows that share lanes, see `ArrayShape`: of a GRU that resets after its matrix,
     where adjacent vectors save a group of columns."""
-    if not (shape.split and isinstance(layer, Gru) and layer.reset == "after" and adjoins(layer, shape)):
+    if not (shape.split and _resets_after(layer) and adjoins(layer, shape)):
         return False
     inputs = -(-layer.inputs // layer.gates.block_size)
     return divides(shape.columns, inputs % shape.columns)
@@ -156,7 +157,11 @@ def splits(layer: Layer, shape: ArrayShape) -> bool:
 def mixes(layer: Layer, shape: ArrayShape) -> bool:
     """Whether rows of all gates are side by side in the passes of an early program: of a GRU that resets after the
     matrix, where the chains are a multiple of its three gates."""
-    return isinstance(layer, Gru) and layer.reset == "after" and not shape.chains % 3 and not shape.split
+    return _resets_after(layer) and not shape.chains % 3 and not shape.split
+
+
+def _resets_after(layer: Layer) -> TypeGuard[Gru]:
+    return isinstance(layer, Gru) and layer.reset == "after"
 
 
 def vector_cycles(layer: Linear, shape: ArrayShape) -> int:
