@@ -34,7 +34,7 @@ OTHERS = ((extreme, 4, False), (broken_lines, 6, False), (extreme, 2, True), (ea
 whether their samples are `aligned` with the transform."""
 
 TABLES = (broken_lines, each_segment)
-"""Those that change tables of activations."""
+"""Networks of `OTHERS` that change tables of activations."""
 
 STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py")
 """Files that say how a mutant is played: one that survived is played again where they have changed."""

@@ -152,18 +152,19 @@ class LaneArray(wiring.Component):
         made = instances(m, platform, "row", MacRow, len(paired), shape=row, **more, given=True) if forms else []
         made += instances(m, platform, "row" if not forms else "last", MacRow, len(single), shape=row, **more)
         made += instances(m, platform, "sums", SumRow, len(shared), shape=row, **more) if shared else []
+        doubled: list[RowPair | SplitRow] = [*pairs, *splits]
         at = {r: n for n, r in enumerate([*paired, *single, *shared])}
         rows = [made[at[r]] for r in range(shape.rows)]
         if gated:
             live, moves = lives.at(ready), self._moves(m, load)
-            for unit in (*pairs, *splits):
+            for unit in doubled:
                 m.d.comb += unit.live.eq(live)
             for lanes in rows:
                 m.d.comb += [lanes.live.eq(live), lanes.moves.eq(moves)]
-        for unit in (*pairs, *splits):
+        for unit in doubled:
             m.d.comb += [unit.x.eq(operands), unit.phase.eq(phase)]
-        for unit in splits:
-            m.d.comb += [getattr(unit, name).eq(delay(m, getattr(issue, name), summed - 1, name=name))
+        for split in splits:
+            m.d.comb += [getattr(split, name).eq(delay(m, getattr(issue, name), summed - 1, name=name))
                          for name in ("head", "tail")]
         for r, lanes in enumerate(rows):
             weighted = lanes

@@ -115,9 +115,9 @@ def _issues(layer: Simple, found: Sequence[Matrix], shape: ArrayShape, *, late: 
     the input, or for what comes of it."""
     total = 0
     if shape.split:
-        groups = {j // shape.columns for part in found[1].parts[:1 if late else 2]
-                  for j in range(len(part.columns) if late else found[1].columns)}
-        return -(-4 * found[0].rows // shape.rows) * max(len(groups), shape.slots)
+        used = {j // shape.columns for part in found[1].parts[:1 if late else 2]
+                for j in range(len(part.columns) if late else found[1].columns)}
+        return -(-4 * found[0].rows // shape.rows) * max(len(used), shape.slots)
     if mixes(layer, shape):
         shares = [-(-matrix.columns // shape.columns) for matrix in (found[0], found[2])[:1 if late else 2]]
         return -(-3 * found[0].rows // shape.rows) * max(sum(shares), shape.slots * len(shares))
