@@ -38,9 +38,12 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
 
 
 def keep(row: Row, seed: int, below: Path = FOLDER, kept: Path = KEPT) -> None:
-    """Keep the record of a finished training, but for ADMM's residuals of each matrix."""
+    """Keep the record of a finished training, but for ADMM's residuals of each matrix, and for where on this machine the
+    model lies that it started from."""
     found = record(row, seed, below, None)
     if found is not None:
+        if row.base:
+            found["experiment"]["training"]["dense"] = (FOLDER / row.experiment / f"{row.base}-s{seed}").as_posix()
         found["history"] = [{key: value for key, value in epoch.items() if key != "matrices"}
                             for epoch in found["history"]]
         del found["hash"]

@@ -37,6 +37,7 @@ def test_a_kept_record_stands_in_for_the_run_folder(tmp_path):
     assert found["accuracy"] == {"circulant": 0.98}
     assert found["history"] == [{"loss": 0.5}], "the residuals of each matrix would be most of the file"
     assert records.record(row("k8"), 1, runs, kept) is None
+    assert found["experiment"]["training"]["dense"] == "runs/results/fsdd-gru/start-s2", "not where it lay here"
 
 
 def test_a_record_of_other_settings_is_left_out(tmp_path, capsys):
