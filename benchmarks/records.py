@@ -38,8 +38,8 @@ def record(row: Row, seed: int, below: Path = FOLDER, kept: Path | None = KEPT) 
 
 
 def keep(row: Row, seed: int, below: Path = FOLDER, kept: Path = KEPT) -> None:
-    """Keep the record of a finished training, but for ADMM's residuals of each matrix, and for where on this machine the
-    model lies that it started from."""
+    """Keep the record of a finished training, but for ADMM's residuals of each matrix and for the place of the
+    model on this machine that it started from."""
     found = record(row, seed, below, None)
     if found is not None:
         if row.base:
