@@ -1,4 +1,5 @@
-"""Logic without what says nothing: operations with constants that do nothing, and the same operation twice.
+"""Logic without what says nothing: operations with constants that do nothing, choices that are made, and the same
+operation twice.
 
 Products are left as they are, since they are what a design is measured by.
 """
@@ -47,8 +48,6 @@ class _Simplifier:
             if value is not None:
                 self._same[result] = value
                 gone.add(cell.name)
-        if not self._same and not gone:
-            return
         module.cells = [cell for cell in module.cells if cell.name not in gone]
         for cell in module.cells:
             cell.ports = {name: bits if name in _RESULTS else self._resolved(bits) for name, bits in cell.ports.items()}
@@ -82,9 +81,19 @@ class _Simplifier:
         return found
 
     def _process(self, process: Process) -> Process:
-        return [Switch(self._resolved(each.selector), [Case(case.patterns, self._process(case.body))
-                                                       for case in each.cases])
-                if isinstance(each, Switch) else (each[0], self._resolved(each[1])) for each in process]
+        found: Process = []
+        for each in process:
+            if not isinstance(each, Switch):
+                found.append((each[0], self._resolved(each[1])))
+                continue
+            selector = self._resolved(each.selector)
+            cases = [Case(case.patterns, self._process(case.body)) for case in each.cases]
+            if (number := _number(selector)) is None:
+                found.append(Switch(selector, cases))
+            else:  # What is chosen is known.
+                bits = format(number, f"0{width_of(selector)}b") if selector else ""
+                found += next((case.body for case in cases if _takes(case, bits)), [])
+        return found
 
     def _value(self, cell: Cell) -> Bits | None:
         """Value of a cell that computes nothing; None where it computes something."""
@@ -106,6 +115,12 @@ class _Simplifier:
             if a is not None and b is not None:
                 return (Chunk("", int((a == b) is (cell.kind == "$eq")), width),)
         return None
+
+
+def _takes(case: Case, bits: str) -> bool:
+    """Whether a case is for a selector of these bits."""
+    return not case.patterns or any(
+        all(mine in ("-", its) for mine, its in zip(pattern, bits, strict=True)) for pattern in case.patterns)
 
 
 def _sources(cell: Cell) -> Iterator[str]:

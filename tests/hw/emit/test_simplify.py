@@ -88,3 +88,28 @@ def test_a_chain_of_nothing_is_followed_to_its_begin():
         simplify(found)
         assert found.cells == []
         assert found.connections == [((Chunk("\\y", 0, 4),), (Chunk("\\a", 0, 2), Chunk("\\a", 2, 2)))]
+
+
+@pytest.mark.parametrize(("selector", "chosen"), [("2'01", "\\a"), ("2'11", "\\b"), ("2'10", "\\b"), ("2'00", "4'0011")])
+def test_of_a_choice_that_is_made_only_what_is_chosen_stays(selector, chosen):
+    found = module("<a:4 <b:4 >y:4", (
+        f"process $1\n  assign \\y [3:0] 4'0000\n  switch {selector}\n    case 2'01\n      assign \\y [3:0] \\a\n"
+        "    case 2'1-\n      assign \\y [3:0] \\b\n    case\n      assign \\y [3:0] 4'0011\n  end\nend"))
+    simplify(found)
+    ((_, first), (target, value)) = found.processes[0]
+    assert (first, target) == (ZERO, Chunk("\\y", 0, 4))
+    assert value == {"\\a": A, "\\b": (Chunk("\\b", 0, 4),)}.get(chosen, (Chunk("", 3, 4),))
+
+
+def test_a_choice_by_a_value_that_is_found_to_be_constant_is_made():
+    found = module(
+        "<a:4 >y:4 1:1", cell("$eq", "$9", A="2'01", B="1'1", Y="$1"),
+        "process $2\n  assign \\y [3:0] 4'0000\n  switch $1\n    case 1'1\n      assign \\y [3:0] \\a\n  end\nend")
+    simplify(found)
+    assert found.processes == [[(Chunk("\\y", 0, 4), ZERO), (Chunk("\\y", 0, 4), A)]]
+
+
+def test_a_choice_by_no_bits_is_that_of_its_first_case():
+    found = module("<a:4 >y:4", "process $1\n  switch {}\n    case \n      assign \\y [3:0] \\a\n  end\nend")
+    simplify(found)
+    assert found.processes == [[(Chunk("\\y", 0, 4), A)]]
