@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["KINDS", "Mutant", "Statement", "mutants", "placed", "schemata", "statements"]
+__all__ = ["KINDS", "Mutant", "Statement", "mutants", "placed", "schemata", "statements", "widths_of"]
 
 KINDS = {"operator": 0.26, "constant": 0.22, "index": 0.16, "choice": 0.1, "register": 0.11, "reset": 0.1,
          "enable": 0.05}
@@ -74,7 +74,7 @@ def statements(verilog: str) -> list[Statement]:
     """The assignments of all modules but those that are a memory and nothing else, which have parameters."""
     found: list[Statement] = []
     for module in re.finditer(r"^module (\w+) \(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL):
-        text, widths = module[0], _widths(module[0])
+        text, widths = module[0], widths_of(module[0])
         for match in ASSIGNMENT.finditer(text):
             target, value = match[1] or match[4], match[2] or match[5]
             width = _width(target, widths)
@@ -85,13 +85,16 @@ def statements(verilog: str) -> list[Statement]:
     return found
 
 
-def _widths(text: str) -> dict[str, int]:
+def widths_of(text: str) -> dict[str, int]:
+    """Bits of the wires, registers and ports of a module by name; of a memory those of a word."""
     found: dict[str, int] = {}
     for width, names in re.findall(r"\b(?:wire|reg|output|input)(?: reg)?(?:\s+\[(\d+):0\])?\s+"
                                    r"(\w[\w\s,]*?(?: \[0:\d+\])?)\s*(?:[;)]|,?\s*//)", text):
         for name in re.split(r"[\s,]+", re.sub(r" \[0:\d+\]", "", names)):
             if name not in ("wire", "reg", "input", "output"):
                 found[name] = int(width or 0) + 1
+    for width, name in re.findall(r"^  (?:in|out)put(?: reg)?(?: \[(\d+):0\])? (\w+)", text, re.MULTILINE):
+        found[name] = int(width or 0) + 1
     return found
 
 
