@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check
+from circulant.sim.cosim import check, restarts
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
@@ -30,6 +30,9 @@ Images = Mapping[str, str]
 
 PATIENCE = 3000
 """Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
+
+JUDGES = (Path(check.__file__), Path(restarts.__file__))
+"""What judges a mutant: one that has survived a run is played it again where this has changed."""
 
 STALLS = (1, 2, 4)
 """Seeds of stalls at random; of the last one the output is taken only once it is seen."""
@@ -180,7 +183,8 @@ class Checker:
         folder.mkdir()
         job = replace(job, runs=(run,))
         write_beats(folder, job)
-        key = _key(*(path.read_bytes() for path in sorted(folder.glob("*.bin"))), repr(disturbed(run)).encode(),
+        key = _key(*(path.read_bytes() for path in (*JUDGES, *sorted(folder.glob("*.bin")))),
+                   repr(disturbed(run)).encode(),
                    *(text.encode() for text in images.values()))
         return _Play(name, folder, job, played, images=images, key=key)
 

@@ -36,8 +36,9 @@ whether their samples are `aligned` with the transform."""
 TABLES = (broken_lines, each_segment)
 """Networks of `OTHERS` that change tables of activations."""
 
-STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py")
-"""Files that say how a mutant is played: one that survived is played again where they have changed."""
+STIMULI = ("benchmarks/mutation/extreme.py", "benchmarks/mutation/play.py", "sim/exercise", "sim/cosim/stimuli.py",
+           "sim/cosim/check.py", "sim/cosim/restarts.py")
+"""Files that say how a mutant is played and judged: one that survived is played again where they have changed."""
 
 EXCHANGED = 4
 """Sequences that are played between exchanges of networks and states."""

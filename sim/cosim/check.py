@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Port
+from circulant.sim.cosim.restarts import uneven
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
 __all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "differing", "measure", "pace",
@@ -156,13 +157,14 @@ def require_stream_rules(job: Job, outcome: Outcome, port: Port, played: Played 
 
 
 def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | None:
-    """The first rule of AXI4-Stream that the circuit broke: a sentence that names the sequence, and the run; or None.
+    """The first rule that the circuit broke: a sentence that names the sequence, and the run; or None.
 
-    That it gives exactly the beats that it should is one of them.
+    That it gives exactly the beats that it should is one of them, and that it does so in the same cycles after each
+    reset.
     """
     for index, (run, recording) in enumerate(zip(job.runs, outcome.recordings, strict=False)):
         sentence = _misplaced_last(run, recording, job, port) or _padding(run, recording, job, port) \
-            or _surplus(run, recording, job)
+            or _surplus(run, recording, job) or uneven(run, recording, job)
         if sentence:
             return f"{sentence} ({run.name})", index
     if outcome.fault is not None:
