@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check, restarts
+from circulant.sim.cosim import check, pace, restarts
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.manifest import Manifest
@@ -19,7 +19,7 @@ from circulant.sim.cosim.simulate import PLUSARGS, disturbed, drive, driven, job
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
-from circulant.sim.cosim.verification import planned, swift
+from circulant.sim.cosim.verification import joined, planned, swift
 from circulant.sim.refusal import ToolError
 from circulant.sim.vectors import Vectors
 
@@ -31,7 +31,7 @@ Images = Mapping[str, str]
 PATIENCE = 3000
 """Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
 
-JUDGES = (Path(check.__file__), Path(restarts.__file__))
+JUDGES = tuple(Path(str(each.__file__)) for each in (check, pace, restarts))
 """What judges a mutant: one that has survived a run is played it again where this has changed."""
 
 STALLS = (1, 2, 4)
@@ -43,8 +43,8 @@ class Verdict:
     """How a mutant fared.
 
     Parameters:
-        caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "weights", "exchanged",
-            "disturbed", or nothing: "".
+        caught: what found it: "drawn", "back-to-back", "reset", "full", "misplaced", "stalled", "pace", "weights",
+            "exchanged", "disturbed", or nothing: "".
         why: the rule or the first word.
         infected: whether its value was ever another one than the circuit's; known where nothing caught it.
         survived: what was played, by keys of `Checker`; known where nothing caught it.
@@ -63,6 +63,7 @@ class _Play:
     Parameters:
         name: what it is reported as.
         folder: its input is there.
+        played: what must come out; None where only the pace counts.
         images: of another network, where the run is of one.
         key: a hash of all this.
     """
@@ -70,7 +71,7 @@ class _Play:
     name: str
     folder: Path
     job: Job
-    played: Played
+    played: Played | None
     images: Images
     key: str
 
@@ -108,6 +109,10 @@ class Checker:
             ("drawn", extra[-1]), ("back-to-back", self._runs[0]), ("reset", extra[-3]), ("full", extra[-2]),
             *(("misplaced", run) for run in extra if run.misplaced and not run.moments),
             *(("stalled", Run(f"stalled, seed {seed}", every, seed=seed)) for seed in STALLS))]
+        if (one := joined(self._manifest, self._played)) is not None and not manifest.over_images:
+            run = Run("pace", (0, 0))
+            job = job_of(self._manifest, (run,), one, self._patience)
+            self._quick.append(self._prepared("pace", run, job, None, {}))
         self._others = []
         for n, (other, samples) in enumerate(others):
             images = {path.name: path.read_text() for path in other.images}
@@ -178,7 +183,7 @@ class Checker:
                 return "a state differs"
         return ""
 
-    def _prepared(self, name: str, run: Run, job: Job, played: Played, images: Images) -> _Play:
+    def _prepared(self, name: str, run: Run, job: Job, played: Played | None, images: Images) -> _Play:
         folder = self._folder / run.name
         folder.mkdir()
         job = replace(job, runs=(run,))
@@ -199,9 +204,11 @@ class Checker:
         return (self._wrong(job, driven(folder, job), play.played),
                 (folder / "infected").read_text().strip() == "1")
 
-    def _wrong(self, job: Job, outcome: Outcome, played: Played) -> str:
+    def _wrong(self, job: Job, outcome: Outcome, played: Played | None) -> str:
         if broken := check.broken_rule(job, outcome, self._manifest.output):
             return broken[0]
+        if played is None:
+            return pace.slower(pace.pace(job, outcome), self._manifest.cycles)
         first = check.compare(job, outcome, self._manifest.output, played).first
         return "" if first is None else str(first)
 

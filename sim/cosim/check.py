@@ -7,13 +7,9 @@ from numpy.typing import NDArray
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
 from circulant.sim.cosim.manifest import Port
 from circulant.sim.cosim.restarts import uneven
-from circulant.sim.cosim.stimuli import PLAYED, Run
+from circulant.sim.cosim.stimuli import Run
 
-__all__ = ["Comparison", "Figures", "Mismatch", "SimulationError", "compare", "differing", "measure", "pace",
-           "require_stream_rules"]
-
-LONG = 6
-"""Steps from which a sequence shows the pace of its steps."""
+__all__ = ["Comparison", "Mismatch", "SimulationError", "broken_rule", "compare", "differing", "require_stream_rules"]
 
 # What the harness stops at, as sentences about the output port.
 FAULTS = {
@@ -70,25 +66,6 @@ class Comparison:
     words: int
     mismatches: int
     first: Mismatch | None
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Cycles between handshakes, back to back but for the latency.
-
-    Parameters:
-        sequence: mean from the last output beat of a sequence to that of the next one, over the later ones (`_later`):
-            the pace of the slowest layer, once all that lies between the layers is full. Of interleaved streams, from
-            one turn of them to the next, divided by the streams. No latency, also of a single sequence, which is
-            played several times.
-        steps: mean steps of the sequences that ``sequence`` is measured on; 1 of single vectors and images.
-        latency: from the acceptance of the last input beat of a longest sequence to its last output beat, the circuit
-            empty before; the median of several ones.
-    """
-
-    sequence: float
-    steps: float
-    latency: float
 
 
 def compare(job: Job, outcome: Outcome, port: Port, played: Played, runs: int | None = None) -> Comparison:
@@ -177,66 +154,6 @@ def broken_rule(job: Job, outcome: Outcome, port: Port) -> tuple[str, int] | Non
             sentence += f", before or during the reset that cuts off sequence {run.interrupted[0]}"
         return f"{sentence} ({run.name})", index
     return None
-
-
-def measure(job: Job, outcome: Outcome) -> Figures:
-    """The figures of complete recordings, of which the first is back to back and the third of isolated sequences."""
-    run, recording = job.runs[0], outcome.recordings[0]
-    done = recording.cycles[job.given(run.sequences) - 1]
-    later = _later(job, run)
-    steps = np.array([job.steps[i] for i in run.sequences[-later:]]) / job.streams
-    alone = job.runs[2].sequences
-    lengths = np.array([job.steps[i] for i in alone])
-    isolated = outcome.recordings[2]
-    waits = isolated.cycles[job.given(alone) - 1] - isolated.accepted[job.sent(alone) - 1]
-    return Figures(float(done[-1] - done[-1 - later]) / later / job.streams, float(steps.mean()),
-                   float(np.median(waits[lengths == lengths.max()])))
-
-
-def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
-    """Median cycles from a step to the next one of the same sequence, of the first run, which is back to back; where
-    steps are long and short by turns that repeat, their mean over such a turn.
-
-    It is seen where vectors are taken, in the second half of each sequence of ``least`` steps or more: there the queue
-    before the first layer is full, and no step is the first one of its sequence, which waits for no state. A layer may
-    take vectors ahead of the step that it works on: in the second half of a short sequence its first steps are done.
-    So it is the pace of the first layer, as long as what lies between the layers takes what it gives, whatever the
-    lengths. Of interleaved streams, from a step to the next one of the same stream, divided by the streams. None where
-    no sequence is long.
-    """
-    run, turn = job.runs[0], job.streams
-    ends = job.sent(run.sequences)
-    long = [n for n, i in enumerate(run.sequences) if job.steps[i] >= least * turn]
-    found = []
-    for n in [n for n in long if n >= len(run.sequences) - _later(job, run)] or long[-1:]:
-        vectors = job.steps[run.sequences[n]]
-        taken = outcome.recordings[0].accepted[ends[n] - vectors * job.input_beats:ends[n]]
-        taken = taken[job.input_beats - 1::job.input_beats]
-        found.append((taken[turn:] - taken[:-turn])[(vectors // turn // 2 - 1) * turn:])
-    turns = [_turn(each) for each in found]
-    if any(len(each) > 1 for each in turns) and all(len(each) for each in turns):
-        return float(np.mean([each.mean() for each in turns])) / turn
-    return float(np.median(np.concatenate(found))) / turn if found else None
-
-
-def _turn(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The last steps of those that repeat the ones before, `LONG` of them at the least; none where they do not."""
-    for turn in range(1, len(steps) // 2 + 1):
-        count = max(turn, LONG)
-        if len(steps) >= count + turn and (steps[-count:] == steps[-count - turn:-turn]).all():
-            return steps[-turn:]
-    return steps[:0]
-
-
-def _later(job: Job, run: Run) -> int:
-    """How many of the sequences of a run that is back to back, the last ones, show their pace: half of them, or where
-    they are played several times half of these times, so that each of them counts alike; of many with different lengths
-    all but a few, as halves may differ."""
-    count = len(set(run.sequences))
-    times = len(run.sequences) // count
-    if times > 1:
-        return count * (times // 2)
-    return count - min((count + 1) // 2, PLAYED) if len({job.steps[i] for i in run.sequences}) > 1 else count // 2
 
 
 def _vectors(recording: Recording, port: Port) -> NDArray[np.int64]:

@@ -14,13 +14,14 @@ from circulant.sim.cosim.build import build
 from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.job import Played
 from circulant.sim.cosim.manifest import Manifest
+from circulant.sim.cosim.pace import LONG, measure, pace, require_planned
 from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
 from circulant.sim.refusal import Refusal
 from circulant.sim.vectors import Vectors
 
-__all__ = ["Progress", "Verification", "fitted", "planned", "swift", "verify"]
+__all__ = ["Progress", "Verification", "fitted", "joined", "planned", "swift", "verify"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Verification:
         words_compared: of all runs; stalled and interrupted ones repeat some sequences.
         mismatches: how many of these differ from the golden model.
         first: the first that does.
-        cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.check.pace`; sequences
+        cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.pace.pace`; sequences
             that are too short to show it are joined for that to one. Of single vectors and images that of a sequence.
-        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.check.Figures`.
+        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.pace.Figures`.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
         sequences_per_s: of those that were played back to back.
@@ -84,7 +85,8 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
-        SimulationError: when the circuit breaks a rule of its streams.
+        SimulationError: when the circuit breaks a rule of its streams, begins otherwise after another reset, or takes
+            longer for a step than planned.
         ToolError: when Verilator, the compiler or the simulator fails, or exceeds its time.
     """
     manifest = Manifest.load(folder)
@@ -115,14 +117,16 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
 
     check.require_stream_rules(job, outcome, manifest.output, played)
     comparison = check.compare(job, outcome, manifest.output, played)
-    figures, step, cycles = check.measure(job, outcome), None, outcome.cycles
+    figures, step, cycles = measure(job, outcome), None, outcome.cycles
     if vectors.inputs.ndim == 3 and not manifest.over_images:
-        step = check.pace(job, outcome, least=2 * check.LONG)
-        if step is None and (joined := _joined(manifest, planned(manifest, vectors, None)[0])) is not None:
-            job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), joined, patience)
+        step = pace(job, outcome, least=2 * LONG)
+        if step is None and (one := joined(manifest, planned(manifest, vectors, None)[0])) is not None:
+            job = job_of(manifest, (stimuli.Run("joined", (0, 0)),), one, patience)
             outcome = drive(manifest, toolchain, built.folder, job, lambda stage, done, total: None)
             check.require_stream_rules(job, outcome, manifest.output)
-            step, cycles = check.pace(job, outcome), cycles + outcome.cycles
+            step, cycles = pace(job, outcome), cycles + outcome.cycles
+        if not comparison.mismatches:
+            require_planned(step, manifest.cycles)
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
@@ -180,11 +184,11 @@ def _unsaid(manifest: Manifest, drawn: Played) -> list[int]:
             < len(job.offered(n)[0])]
 
 
-def _joined(manifest: Manifest, played: Played) -> Played | None:
+def joined(manifest: Manifest, played: Played) -> Played | None:
     """One sequence of the vectors of several, which is long enough to show the pace of its steps; its outputs, of which
     only the number is right, are not to be compared. None where the design takes none so long."""
-    steps = min(2 * check.LONG, manifest.max_steps or 2 * check.LONG)
-    if steps < check.LONG:
+    steps = min(2 * LONG, manifest.max_steps or 2 * LONG)
+    if steps < LONG:
         return None
     count = steps * manifest.streams
     vectors = np.resize(np.concatenate(played.inputs), (count, manifest.input.elements))

@@ -90,7 +90,8 @@ def test_a_chain_of_nothing_is_followed_to_its_begin():
         assert found.connections == [((Chunk("\\y", 0, 4),), (Chunk("\\a", 0, 2), Chunk("\\a", 2, 2)))]
 
 
-@pytest.mark.parametrize(("selector", "chosen"), [("2'01", "\\a"), ("2'11", "\\b"), ("2'10", "\\b"), ("2'00", "4'0011")])
+@pytest.mark.parametrize(("selector", "chosen"), [
+    ("2'01", "\\a"), ("2'11", "\\b"), ("2'10", "\\b"), ("2'00", "4'0011")])
 def test_of_a_choice_that_is_made_only_what_is_chosen_stays(selector, chosen):
     found = module("<a:4 <b:4 >y:4", (
         f"process $1\n  assign \\y [3:0] 4'0000\n  switch {selector}\n    case 2'01\n      assign \\y [3:0] \\a\n"

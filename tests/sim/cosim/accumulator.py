@@ -46,7 +46,7 @@ def manifest(per: str) -> dict[str, Any]:
 
     return {"name": "accumulator", "network": NETWORK, "top": "accumulator", "verilog": ["accumulator.v"],
             "images": ["constants.hex", "options.hex"], "clock": "clk", "reset": "rst",
-            "streams": 1, "max_steps": None, "layers": [{"cycles": STEP}],
+            "streams": 1, "max_steps": None, "layers": [{"cycles": STEP + 2 * (per == "step")}],
             "input": port("s_axis", 2, 3, 12), "output": {**port("m_axis", 4, 2, 16), "per": per}}
 
 

@@ -122,6 +122,13 @@ def test_single_vectors_are_sequences_of_one_step(tmp_path: Path) -> None:
     assert result.cycles_per_step == result.cycles_per_sequence == STEP + 2
 
 
+def test_a_step_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> None:
+    design = write(tmp_path / "design", layers=[{"cycles": STEP - 1}])
+    rule = r"^A step must take at most the 8 cycles that are planned, but it takes 9$"
+    with pytest.raises(SimulationError, match=rule):
+        run(design, stalls=False)
+
+
 @pytest.mark.parametrize(("lengths", "per"), [([4], "sequence"), ([1, 1], "step"), ([2, 9, 1], "sequence")])
 def test_few_and_short_sequences_show_every_figure(tmp_path: Path, per: str, lengths: list[int]) -> None:
     """The circuit takes STEP cycles for a step and 2 for its output beats, of a sequence or of each step."""
