@@ -24,6 +24,6 @@ def uneven(run: Run, recording: Recording, job: Job) -> str:
         if len(differing):
             n, beat = (int(i) for i in differing[0])
             return (f"A sequence must move in the same cycles after every reset, but {what} beat {beat} of {port} "
-                    f"moved {since[n, beat]} cycles after the first input beat where it was reset after {run.moments[n][0]} "
-                    f"cycles, and {since[0, beat]} where it was after {run.moments[0][0]}")
+                    f"moved {since[n, beat]} cycles after the first input beat where it was reset after "
+                    f"{run.moments[n][0]} cycles, and {since[0, beat]} where it was after {run.moments[0][0]}")
     return ""
