@@ -90,7 +90,7 @@ TARGETS = {
     ("mnist-mlp", "k16"): Target(score=0.988, loss=0.0),
     ("mnist-mlp", "k64"): Target(score=0.984),
     ("mnist-lenet5", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
-    **{("mnist-lenet5", f"k{k}"): Target(score=0.99, loss=0.002) for k in (8, 16)},
+    **{("mnist-lenet5", f"k{k}"): Target(score=0.99, loss=0.002) for k in (4, 8, 16)},
     ("mnist-lenet", "circulant"): Target(score=0.99, loss=0.002, fewer=30),
     ("mnist-cnn", "circulant"): Target(score=0.99),
     ("cifar10-cnn", "dense"): Target(score=0.8),
@@ -169,7 +169,7 @@ def _others(experiment: str) -> Iterator[Row]:
     """The rows of an experiment behind those that all are compared with."""
     if experiment in ("mnist-lenet5", "mnist-lenet", "mnist-cnn"):
         yield Row(experiment, "circulant")
-        for k in (8, 16) if experiment == "mnist-lenet5" else ():
+        for k in (4, 8, 16) if experiment == "mnist-lenet5" else ():
             yield Row(experiment, f"k{k}", (f"compression.block_size={{conv2 = 2, fc1 = {k}, fc2 = {k}}}",))
         if experiment in WARM_IMAGES:
             yield Row(experiment, "warm", WARM_IMAGES[experiment])
