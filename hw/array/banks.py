@@ -1,10 +1,10 @@
 """The data side of an array: vectors come in as blocks, are transformed once, and wait as spectra in C banks.
 
-Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at
-once. A vector is the input of a step and behind it the recurrent one, if any, which of early programs begins with a
-group; there is a ring of them, two for each stream, or three where there is no recurrent one: one that is read, one
-that comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise unit gives for a
-product of its own.
+Column j of a vector lies in bank ``j % C`` at address ``base + j // C``, so that a group of C columns is read at once.
+A vector is the input of a step and behind it the recurrent one, if any, which of early programs begins with a group
+unless both are adjacent; there is a ring of them, two for each stream, or three where there is no recurrent one: one
+that is read, one that comes, and one on its way. Behind that ring lie two second vectors, if any: what the pointwise
+unit gives for a product of its own.
 """
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, memory, stream, wiring

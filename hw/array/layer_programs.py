@@ -134,7 +134,7 @@ def _early(layer: Linear | Gru | Lstm | Rnn, found: list[Matrix], shape: ArraySh
 
 def adjoins(layer: Layer, shape: ArrayShape) -> bool:
     """Whether a recurrent vector that follows the input within a group of columns saves a group: not where gates are
-    side by side, nor where either command would have nothing to issue without the other vector."""
+    side by side, nor where all of it has room in the last group of the input."""
     found = [] if mixes(layer, shape) else matrices(layer)
     for matrix in found:
         if len(matrix.parts) == 2 and not any(part.vector for part in matrix.parts):

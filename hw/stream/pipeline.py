@@ -126,9 +126,14 @@ def when(m: Module, value: Value, shape: ShapeLike, *, kept: bool, name: str, en
 
 def tree(m: Module, level: Sequence[Value], *, name: str, join: Callable[[Value, Value], Value] = add,
          levels: int = LEVELS, lives: Lives | None = None, count: int | None = None, more: int = 0) -> Value:
-    """The sum of some values, or what ``join`` makes of two at a time; of the steps, ``count`` or ⌈log2⌉ of their
-    number, and of so many ``more`` that follow elsewhere, the last one has a register, and so many before it as
-    `registers` says. ``lives`` are enables of these."""
+    """The sum of some values, or what ``join`` makes of two at a time.
+
+    Parameters:
+        lives: enables of the registers.
+        count: steps, at least ⌈log2⌉ of the number of values, which is the default.
+        more: steps that follow outside. Registers lie as in a tree of ``count + more`` steps: behind its last step, and
+            before it where `registers` says.
+    """
     left, behind = (ceil_log2(len(level)) if count is None else count) + more, 0
     while left > more:
         pairs = [join(level[i], level[i + 1]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]

@@ -43,10 +43,10 @@ ARGUMENTS = ("--no-public-flat-rw", "--no-timing", "--x-assign", "unique", "--x-
 SMALL_BYTES = 800_000
 UNSPLIT = ("--output-split", "400000")
 
-# The program that plays beats back to back comes before cocotb's main, in the same executable.
 FLAGS = {"malformed": "top->malformed == (misplaced)", "overflow": "!top->overflow"}
 """Ports that say of what came that something was wrong with it, and what they must be."""
 
+# The program that plays beats back to back comes before cocotb's main, in the same executable.
 DRIVE, *HEADERS = (Path(__file__).with_name(name) for name in ("drive.cpp", "stalls.h", "waves.h"))
 WRAPPED = ("-LDFLAGS", "-Wl,--wrap=main")
 

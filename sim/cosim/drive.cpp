@@ -1,8 +1,9 @@
 // The simulator's own program, beside cocotb's: plays beats back to back and records what comes, at the full speed of the
 // model. It keeps the protocol of axi_stream.py and harness.py for a source that never idles and a sink that never pauses,
 // with +stalls=SEED for ones that do at random, and with +full=CYCLES for a sink that takes nothing until no beat has been
-// accepted for so long, and then a few; +misplaced=1 says that some tlast of the beats is; +waves shows all signals. It judges nothing but what ends a run. The linker calls
-// it in place of cocotb's main, which it hands over to unless the first argument is --drive.
+// accepted for so long, and then a few; +misplaced=1 says that some beats have tlast too early or too late; +waves shows
+// all signals. It judges nothing but what ends a run. The linker calls it in place of cocotb's main, which it hands over to
+// unless the first argument is --drive.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

@@ -97,11 +97,12 @@ class Job:
         """The input beats of each sequence of a run, and which of them carry tlast."""
         for n, sequence in enumerate(run.sequences):
             beats, last = self.offered(sequence)
+            late = bool(n % 2) and not run.moments  # All sequences of a sweep are its first one.
             yield (beats, last & run.ends) if not run.misplaced else misplaced(
-                (beats, last), each=None if self.over_images else self.input_beats, late=bool(n % 2))
+                (beats, last), each=None if self.over_images else self.input_beats, late=late)
 
     def sent(self, sequences: Sequence[int]) -> NDArray[np.int64]:
-        """Input beats up to the end of each of these, one behind the other."""
+        """Input beats up to the end of each of these, one behind the other, whose tlast is not misplaced."""
         return np.cumsum([self.steps[i] for i in sequences], dtype=np.int64) * self.input_beats
 
     def given(self, sequences: Sequence[int]) -> NDArray[np.int64]:

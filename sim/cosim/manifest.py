@@ -110,6 +110,12 @@ class Manifest:
         return self.configuration
 
     @property
+    def longest_step(self) -> int:
+        """Cycles of a step at the most: those of the slowest layer, or a third of the way through the circuit. A layer
+        without a state has room for three vectors, so that shorter ones wait for those on their way."""
+        return max(self.cycles, -(-self.latency // 3))
+
+    @property
     def config(self) -> dict[str, str]:
         """The signals of the configuration port by what they are, if there is one."""
         return {} if self.configuration is None else {name: f"{CONFIG}_{name}" for name in SIGNALS}

@@ -76,7 +76,7 @@ def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
 def slower(step: float | None, planned: int) -> str:
     """A sentence where a step takes longer than its plan says; empty where it does not."""
     return "" if step is None or step <= planned else (
-        f"A step must take at most the {planned} cycles that are planned, but it takes {step:g}")
+        f"A step must take at most {planned} cycles by its plan, but it takes {step:g}")
 
 
 def require_planned(step: float | None, planned: int) -> None:

@@ -72,7 +72,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     All sequences are played back to back by the simulator's own program; then, under cocotb, some once more; some
     alone; with ``stalls`` some with idle input and a hesitant output; and some after a reset that cuts off others.
     Drawn ones are played stalled, after resets of 1, 2 and 4 cycles at random moments and in nearly every cycle of a
-    short sequence, against an output that waits until all queues are full, and back to back.
+    short sequence, against an output that waits until all queues are full, with a misplaced tlast, and back to back.
     Nothing is written but the cache, and a log next to the design when compiling or simulating fails.
 
     Parameters:
@@ -126,7 +126,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = pace(job, outcome), cycles + outcome.cycles
         if not comparison.mismatches:
-            require_planned(step, manifest.cycles)
+            require_planned(step, manifest.longest_step)
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
@@ -172,8 +172,8 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
 
 
 def _short(vectors: Sequence[int], streams: int, unsaid: Sequence[int]) -> int:
-    """The place of the shortest sequence that has a step with another one behind it, where there is one; best one of
-    those whose ``unsaid`` end the circuit fills up."""
+    """The place of the shortest sequence that has a step with another one behind it, where there is one; of
+    several one that is in ``unsaid``, see `_unsaid`."""
     return min(range(len(vectors)), key=lambda n: (vectors[n] < 2 * streams, n not in unsaid, vectors[n]))
 
 

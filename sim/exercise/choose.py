@@ -94,8 +94,8 @@ def _cut(inputs: Integers, seed: int) -> tuple[Integers, Lengths]:
 
 
 def _end(inputs: Integers, lengths: Lengths | None, seed: int) -> None:
-    """Let a quarter of the samples, of sequences the last vector of cut ones, end with zeros, from the middle on or
-    before: a circuit that takes several beats gets the same if they are left out. It is those that reach least."""
+    """Let the quarter of the samples that reach fewest points end with zeros, from the middle on or before; of
+    sequences the last vectors of cut ones. Where a vector takes several beats, those of zeros may be left out."""
     rng = np.random.default_rng(seed)
     for n in range(0 if lengths is None else 1, len(inputs), 1 if lengths is None else 2)[::-1][:len(inputs) // 4]:
         values = inputs[n].reshape(-1) if lengths is None else inputs[n, lengths[n] - 1]

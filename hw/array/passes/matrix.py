@@ -93,9 +93,9 @@ class Matrix:
         kinds: names of the gates.
         completes: whether a block's last row means that the block is whole; other matrices have come before it.
         stage: 0 when the pointwise unit takes the rows, 1 for the rows of what it gave.
-        beside: a matrix whose gates are in the passes of this one, before its own, block by block. It can be the same
-            for two matrices, of the input and of the state: while the command that leads gives rows of one, its sums go
-            on. In a split array all gates are in the passes of the last matrix.
+        beside: a matrix whose gates are in the passes of this one, before its own, block by block. The matrices of the
+            input and of the state can have the same one beside them. In a split array all gates are in the passes of
+            the last matrix.
         abreast: gates of a block that are side by side in a pass, where they are more than those of this matrix.
     """
 

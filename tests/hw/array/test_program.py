@@ -294,7 +294,7 @@ def test_an_adjacent_program_issues_what_golden_sums_up_whichever_command_leads(
         assert issue.need == 0
 
 
-def test_vectors_are_adjacent_only_where_that_saves_a_group_and_either_command_has_work():
+def test_vectors_are_adjacent_only_where_that_saves_a_group_and_the_state_has_one_of_its_own():
     """Blocks of the input, of the recurrent vector, and columns."""
     found = {each: adjoins(lstm(1, k=2, inputs=2 * each[0], hidden=2 * each[1]), ArrayShape(4, each[2], 4))
              for each in [(3, 3, 2), (5, 5, 4), (3, 4, 2), (4, 3, 2), (1, 3, 2), (3, 1, 2), (4, 2, 3), (1, 1, 2)]}

@@ -124,7 +124,7 @@ def test_single_vectors_are_sequences_of_one_step(tmp_path: Path) -> None:
 
 def test_a_step_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> None:
     design = write(tmp_path / "design", layers=[{"cycles": STEP - 1}])
-    rule = r"^A step must take at most the 8 cycles that are planned, but it takes 9$"
+    rule = r"^A step must take at most 8 cycles by its plan, but it takes 9$"
     with pytest.raises(SimulationError, match=rule):
         run(design, stalls=False)
 
