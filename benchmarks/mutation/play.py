@@ -208,7 +208,7 @@ class Checker:
         if broken := check.broken_rule(job, outcome, self._manifest.output):
             return broken[0]
         if played is None:
-            return pace.slower(pace.pace(job, outcome), self._manifest.longest_step)
+            return pace.slower(pace.pace(job, outcome), self._manifest.planned_step)
         first = check.compare(job, outcome, self._manifest.output, played).first
         return "" if first is None else str(first)
 

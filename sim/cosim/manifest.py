@@ -74,6 +74,8 @@ class Manifest:
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
+        planned_step: cycles of a step at the most; None where a linear layer is the slowest one: it has room for three
+            vectors, so that a vector of a few cycles waits for those on their way.
         latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         configuration: address map of the configuration port; None without one.
         flags: outputs that say of what came that something was wrong with it.
@@ -94,6 +96,7 @@ class Manifest:
     over_images: bool = False
     gathered: int = 0
     cycles: int = 1
+    planned_step: int | None = None
     vectors: int = 1
     latency: int = 0
     configuration: Configuration | None = None
@@ -110,12 +113,6 @@ class Manifest:
         return self.configuration
 
     @property
-    def longest_step(self) -> int:
-        """Cycles of a step at the most: those of the slowest layer, or a third of the way through the circuit. A layer
-        without a state has room for three vectors, so that shorter ones wait for those on their way."""
-        return max(self.cycles, -(-self.latency // 3))
-
-    @property
     def config(self) -> dict[str, str]:
         """The signals of the configuration port by what they are, if there is one."""
         return {} if self.configuration is None else {name: f"{CONFIG}_{name}" for name in SIGNALS}
@@ -130,6 +127,9 @@ class Manifest:
         folder = Path(folder)
         path = folder / "manifest.json"
         body = design.read(folder)
+        layers = body.get("layers", [])
+        cycles = math.ceil(max([1.0, *(layer["cycles"] for layer in layers)]))
+        steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers)
         return cls(
             folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
             verilog=tuple(folder / name for name in body["verilog"]),
@@ -138,7 +138,7 @@ class Manifest:
             per_step=body["output"]["per"] == "step",
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
             gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
-            cycles=math.ceil(max([1.0, *(layer["cycles"] for layer in body.get("layers", []))])),
+            cycles=cycles, planned_step=cycles if steady else None,
             vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
             flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,

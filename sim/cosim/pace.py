@@ -73,13 +73,13 @@ def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
     return float(np.median(np.concatenate(found))) / turn if found else None
 
 
-def slower(step: float | None, planned: int) -> str:
+def slower(step: float | None, planned: int | None) -> str:
     """A sentence where a step takes longer than its plan says; empty where it does not."""
-    return "" if step is None or step <= planned else (
+    return "" if step is None or planned is None or step <= planned else (
         f"A step must take at most {planned} cycles by its plan, but it takes {step:g}")
 
 
-def require_planned(step: float | None, planned: int) -> None:
+def require_planned(step: float | None, planned: int | None) -> None:
     """Check that a step takes no longer than its plan says.
 
     Raises:

@@ -126,7 +126,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = pace(job, outcome), cycles + outcome.cycles
         if not comparison.mismatches:
-            require_planned(step, manifest.longest_step)
+            require_planned(step, manifest.planned_step)
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,
