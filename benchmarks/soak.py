@@ -11,9 +11,9 @@ from benchmarks.designs import DESIGNS, Shape, of_shape
 from benchmarks.mutation.extreme import extreme
 from benchmarks.toggles import FILE, Toggles, instrumented
 from circulant.hw import generate, writes
-from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
+from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.state_exchange import Session
@@ -78,7 +78,7 @@ class Soaked:
         between exchanges of networks and states.
 
         Raises:
-            circulant.sim.cosim.check.SimulationError: when the circuit breaks a rule of its streams.
+            circulant.sim.cosim.judge.check.SimulationError: when the circuit breaks a rule of its streams.
         """
         start = time.perf_counter()
         self.rounds += 1

@@ -20,7 +20,7 @@ WORD = re.compile(r"\b[a-z_]\w*")
 
 @dataclass
 class _Register:
-    """What has been seen of a register of an instance.
+    """A register of an instance, and what has been seen of it.
 
     Parameters:
         counter: whether its next value is its own plus or minus one.
@@ -42,7 +42,7 @@ class _Register:
 
 
 class Toggles:
-    """What many runs of one design have shown of its registers."""
+    """Registers of a design, and what many runs have shown of them."""
 
     def __init__(self) -> None:
         self._registers: dict[str, _Register] = {}

@@ -10,8 +10,9 @@ from circulant.hw.array.layer_programs import layer_program
 from circulant.hw.plan.plan import plan
 from circulant.hw.plan.step_cost import sequence_cycles
 from circulant.sim import artifact
-from circulant.sim.cosim import check, verify
+from circulant.sim.cosim import verify
 from circulant.sim.cosim.build import build
+from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of
 from circulant.sim.cosim.toolchain import find

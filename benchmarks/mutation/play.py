@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check, pace, restarts
 from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
+from circulant.sim.cosim.judge import check, pace, restarts
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import PLUSARGS, disturbed, drive, driven, job_of, simulate, write_beats
 from circulant.sim.cosim.state_exchange import Session
@@ -32,7 +32,7 @@ PATIENCE = 3000
 """Cycles without a beat after which a mutant counts as stuck, and as many more as a sequence takes."""
 
 JUDGES = tuple(Path(str(each.__file__)) for each in (check, pace, restarts))
-"""What judges a mutant: one that has survived a run is played it again where this has changed."""
+"""Files that judge a mutant: one that has survived a run is played it again where they have changed."""
 
 STALLS = (1, 2, 4)
 """Seeds of stalls at random; of the last one the output is taken only once it is seen."""

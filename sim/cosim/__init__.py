@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from circulant.sim.cosim.check import Mismatch, SimulationError
+    from circulant.sim.cosim.judge.check import Mismatch, SimulationError
     from circulant.sim.cosim.state_exchange import Exchange, exchange
     from circulant.sim.cosim.verification import Progress, Verification, verify
 
-_HOME = {"Mismatch": "check", "SimulationError": "check", "Exchange": "state_exchange", "exchange": "state_exchange",
-         "Progress": "verification", "Verification": "verification", "verify": "verification"}
+_HOME = {"Mismatch": "judge.check", "SimulationError": "judge.check", "Exchange": "state_exchange",
+         "exchange": "state_exchange", "Progress": "verification", "Verification": "verification", "verify": "verification"}
 
 __all__ = ["Exchange", "Mismatch", "Progress", "SimulationError", "Verification", "exchange", "verify"]
 

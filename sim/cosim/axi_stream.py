@@ -11,7 +11,7 @@ __all__ = ["Fault", "Monitor", "Patience", "Port", "Sink", "Source"]
 
 
 class Fault(Exception):
-    """A broken rule of the stream. ``kind`` is a key of `circulant.sim.cosim.check.FAULTS`."""
+    """A broken rule of the stream. ``kind`` is a key of `circulant.sim.cosim.judge.check.FAULTS`."""
 
     def __init__(self, kind: str, cycle: int) -> None:
         super().__init__(kind, cycle)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim import child
-from circulant.sim.cosim import check
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
+from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import INPUTS, Manifest
 from circulant.sim.cosim.simulate import job_of
 from circulant.sim.cosim.stimuli import Run

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from circulant.sim.arith.fixed import Integers
 from circulant.sim.configuration import Configuration, Operation, state_parts
-from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.job import Job, Outcome, Played
+from circulant.sim.cosim.judge import check
+from circulant.sim.cosim.judge.check import Mismatch
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import Progress, job_of, simulate
 from circulant.sim.cosim.stimuli import Run

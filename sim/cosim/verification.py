@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim import check, stimuli
+from circulant.sim.cosim import stimuli
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import Mismatch
 from circulant.sim.cosim.job import Played
+from circulant.sim.cosim.judge import check
+from circulant.sim.cosim.judge.check import Mismatch
+from circulant.sim.cosim.judge.pace import LONG, measure, pace, require_planned
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.pace import LONG, measure, pace, require_planned
 from circulant.sim.cosim.simulate import Progress, drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find
 from circulant.sim.public import public
@@ -33,9 +34,10 @@ class Verification:
         words_compared: of all runs; stalled and interrupted ones repeat some sequences.
         mismatches: how many of these differ from the golden model.
         first: the first that does.
-        cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.pace.pace`; sequences
-            that are too short to show it are joined for that to one. Of single vectors and images that of a sequence.
-        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.pace.Figures`.
+        cycles_per_step: from step to step of a sequence that goes on, see `circulant.sim.cosim.judge.pace.pace`;
+            sequences that are too short to show it are joined for that to one. Of single vectors and images that of a
+            sequence.
+        cycles_per_sequence, steps_per_sequence, latency_cycles: see `circulant.sim.cosim.judge.pace.Figures`.
         cycles: all that were simulated.
         seconds_build: about 0 when the simulator was in the cache.
         sequences_per_s: of those that were played back to back.

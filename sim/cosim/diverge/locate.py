@@ -11,10 +11,10 @@ import numpy as np
 from circulant.sim.arith.fixed import Format, Integers
 from circulant.sim.cosim import icarus, stimuli
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import Mismatch, compare, differing
 from circulant.sim.cosim.diverge.observe import blocks, instrumented, read
 from circulant.sim.cosim.diverge.taps import Signal, Tap, taps_of
 from circulant.sim.cosim.job import Job, Outcome, Played
+from circulant.sim.cosim.judge.check import Mismatch, compare, differing
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of, simulate
 from circulant.sim.cosim.toolchain import find

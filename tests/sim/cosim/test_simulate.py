@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from circulant.sim.cosim import check
 from circulant.sim.cosim.build import build
+from circulant.sim.cosim.judge import check
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of
 from circulant.sim.cosim.stimuli import Run

@@ -7,10 +7,10 @@ import pytest
 from circulant.hw import generate
 from circulant.sim.cosim import icarus
 from circulant.sim.cosim.build import build
-from circulant.sim.cosim.check import compare
 from circulant.sim.cosim.diverge import locate
 from circulant.sim.cosim.diverge.taps import UNITS, taps_of
 from circulant.sim.cosim.job import Played
+from circulant.sim.cosim.judge.check import compare
 from circulant.sim.cosim.manifest import Manifest
 from circulant.sim.cosim.simulate import drive, job_of
 from circulant.sim.cosim.stimuli import Run

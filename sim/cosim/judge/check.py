@@ -5,8 +5,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circulant.sim.cosim.job import Job, Outcome, Played, Recording
+from circulant.sim.cosim.judge.restarts import uneven
 from circulant.sim.cosim.manifest import Port
-from circulant.sim.cosim.restarts import uneven
 from circulant.sim.cosim.stimuli import Run
 
 __all__ = ["Comparison", "Mismatch", "SimulationError", "broken_rule", "compare", "differing", "require_stream_rules"]

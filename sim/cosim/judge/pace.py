@@ -4,8 +4,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circulant.sim.cosim.check import SimulationError
 from circulant.sim.cosim.job import Job, Outcome
+from circulant.sim.cosim.judge.check import SimulationError
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
 __all__ = ["LONG", "Figures", "measure", "pace", "require_planned", "slower"]

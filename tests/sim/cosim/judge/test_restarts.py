@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.cosim.job import Job, Recording
-from circulant.sim.cosim.restarts import FIRST, uneven
+from circulant.sim.cosim.judge.restarts import FIRST, uneven
 from circulant.sim.cosim.stimuli import Run
 
 JOB = Job("clk", reset="rst", input="s", output="m", input_beats=1, output_beats=1, output_bytes=8, steps=(2,),

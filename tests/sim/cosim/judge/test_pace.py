@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circulant.sim.cosim.job import Job, Outcome, Recording
-from circulant.sim.cosim.pace import measure, pace
+from circulant.sim.cosim.judge.pace import measure, pace
 from circulant.sim.cosim.stimuli import make
 
 FIRST, STEP, LATE, QUEUE = 7, 11, 40, 2

@@ -1,0 +1,1 @@
+"""Judgement of what a simulation has recorded: rules of streams, words against the golden model, cycles."""
