@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from circulant.sim.cosim.verification import Progress, Verification, verify
 
 _HOME = {"Mismatch": "judge.check", "SimulationError": "judge.check", "Exchange": "state_exchange",
-         "exchange": "state_exchange", "Progress": "verification", "Verification": "verification", "verify": "verification"}
+         "exchange": "state_exchange", "Progress": "verification", "Verification": "verification",
+         "verify": "verification"}
 
 __all__ = ["Exchange", "Mismatch", "Progress", "SimulationError", "Verification", "exchange", "verify"]
 
