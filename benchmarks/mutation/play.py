@@ -15,7 +15,7 @@ from circulant.sim.cosim.build import build
 from circulant.sim.cosim.job import Job, Outcome, Played
 from circulant.sim.cosim.judge import check, pace, restarts
 from circulant.sim.cosim.manifest import Manifest
-from circulant.sim.cosim.simulate import PLUSARGS, disturbed, drive, driven, job_of, simulate, write_beats
+from circulant.sim.cosim.simulate import disturbed, drive, driven, job_of, simulate, write_beats
 from circulant.sim.cosim.state_exchange import Session
 from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import find
@@ -199,7 +199,7 @@ class Checker:
         for path in self._manifest.images:
             (folder / path.name).write_text(images.get(path.name) or path.read_text())
         numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
-        subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers), *PLUSARGS,
+        subprocess.run([str(self._simulator / self._manifest.top), "--drive", *map(str, numbers),
                         f"+mutant={mutant}", *disturbed(run)], cwd=folder, check=True, capture_output=True, timeout=600)
         return (self._wrong(job, driven(folder, job), play.played),
                 (folder / "infected").read_text().strip() == "1")

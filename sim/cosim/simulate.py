@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,12 @@ from circulant.sim.cosim.stimuli import Run
 from circulant.sim.cosim.toolchain import Toolchain
 from circulant.sim.refusal import Refusal, ToolError
 
-__all__ = ["PLUSARGS", "Progress", "disturbed", "drive", "driven", "job_of", "simulate", "write_beats"]
+__all__ = ["Progress", "disturbed", "drive", "driven", "job_of", "simulate", "write_beats"]
 
 Progress = Callable[[str, int, int], None]
 SEED = 1
-PLUSARGS = (f"+verilator+seed+{SEED}", "+verilator+rand+reset+2")
+RANDOM = "+verilator+rand+reset+2"
+PLUSARGS = (f"+verilator+seed+{SEED}", RANDOM)
 LOG = "simulation.log"
 SECONDS = 3600.0
 """For which a simulation may go on without the outputs of another sequence."""
@@ -87,7 +89,7 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
     numbers = (job.beats.shape[-1], job.output_bytes, len(run.sequences), job.due(run), job.patience)
 
     def specification(folder: Path) -> dict[str, Any]:
-        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *PLUSARGS, *disturbed(run),
+        return {"args": [str(simulator / manifest.top), "--drive", *map(str, numbers), *disturbed(run),
                          *(["+waves"] if waves else [])],
                 "cwd": str(folder)}
 
@@ -103,9 +105,11 @@ def drive(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, t
 
 
 def disturbed(run: Run) -> list[str]:
-    """The arguments that tell the simulator's own program of a run's stalls."""
-    return [f"+{name}={value}" for name, value in (
-        ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced))) if value]
+    """The arguments that tell the simulator's own program of a run's stalls, and a seed of its own for what registers
+    hold before they are set."""
+    return [f"+verilator+seed+{SEED + crc32(run.name.encode()) % 10**9}", RANDOM,
+            *(f"+{name}={value}" for name, value in (
+                ("stalls", run.seed), ("full", run.full), ("misplaced", int(run.misplaced))) if value)]
 
 
 def write_beats(folder: Path, job: Job) -> None:
