@@ -74,8 +74,9 @@ class Manifest:
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
-        planned_step: cycles of a step at the most; None where a linear layer is the slowest one: it has room for three
-            vectors, so that a vector of a few cycles waits for those on their way.
+        planned_step: cycles of a step at the most; None where the plan is none for each step: that of layers which
+            share an array is a mean, and a linear layer has room for three vectors, so that one of a few cycles waits
+            for those on their way.
         latency: cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         configuration: address map of the configuration port; None without one.
         flags: outputs that say of what came that something was wrong with it.
@@ -129,7 +130,8 @@ class Manifest:
         body = design.read(folder)
         layers = body.get("layers", [])
         cycles = math.ceil(max([1.0, *(layer["cycles"] for layer in layers)]))
-        steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers)
+        steady = any(layer["cycles"] > cycles - 1 and layer.get("kind") != "linear" for layer in layers) and not any(
+            layer.get("limit", "").startswith("sharing:") for layer in layers)
         return cls(
             folder, body["network"], top=body["top"], clock=body["clock"], reset=body["reset"],
             verilog=tuple(folder / name for name in body["verilog"]),

@@ -95,8 +95,9 @@ def test_a_file_of_another_folder_is_refused(tmp_path: Path) -> None:
     ([{"cycles": 30, "kind": "gru"}, {"cycles": 29.5, "kind": "linear"}], 30),
     ([{"cycles": 30, "kind": "gru"}, {"cycles": 31, "kind": "linear"}], None),
     ([{"cycles": 179.4, "kind": "gru"}, {"cycles": 179.4, "kind": "linear"}], 180),
+    ([{"cycles": 50, "kind": "gru", "limit": "sharing: one array serves 2 layers in turn"}] * 2, None),
     ([{"cycles": 1, "kind": "linear"}], None),
 ])
-def test_a_step_has_a_plan_where_no_linear_layer_is_the_slowest(tmp_path: Path, layers: list[dict[str, object]],
-                                                               planned: int | None) -> None:
+def test_a_plan_binds_where_no_array_is_shared_and_no_linear_layer_is_the_slowest(
+        tmp_path: Path, layers: list[dict[str, object]], planned: int | None) -> None:
     assert Manifest.load(write(tmp_path / "design", layers=layers)).planned_step == planned
