@@ -164,6 +164,8 @@ class Checker:
             return Verdict("disturbed", str(error))
         if why := self._wrong(self._slow, outcome, self._played):
             return Verdict("disturbed", why)
+        if why := pace.slower(None, None, pace.latency(self._slow, outcome), manifest.latency):
+            return Verdict("pace", why)
         return Verdict("", "", infected, (*survived, self._slow_key))
 
     def _session(self, session: Session, inputs: NDArray[np.int64]) -> list[tuple[Session, Job, Played, list[Any]]]:

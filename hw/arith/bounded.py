@@ -1,11 +1,11 @@
 """Numbers between two ends: what is made of them is as wide as its own ends ask for, and is clipped only where it can
-leave a format.
+leave a format. Low bits that are zero whatever the number is are known, too, so that no register holds them.
 """
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from amaranth.hdl import Value
+from amaranth.hdl import Cat, Const, Value
 
 from circulant.hw.arith.fixed import constant_product, round_shift, saturate
 from circulant.sim.arith import fixed
@@ -42,13 +42,14 @@ def hull(spans: Iterable[Span]) -> Span:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A signed number and its span.
+    """A signed number, its span, and how many of its low bits are always zero.
 
     Sums know nothing of what their terms have in common, so a span may be wider than what occurs.
     """
 
     number: Value
     span: Span
+    zeros: int = 0
 
     @classmethod
     def of(cls, number: Value) -> Self:
@@ -61,27 +62,43 @@ class Bounded:
         width = self.span.width
         return self.number[:width].as_signed() if len(self.number) > width else self.number
 
+    @property
+    def significant(self) -> Value:
+        """The value without the low bits that are always zero."""
+        return self.value[self.zeros:].as_signed() if self.zeros else self.value
+
+    def kept(self, significant: Value) -> "Bounded":
+        """The same number, of which a register holds the significant bits."""
+        number = Cat(Const(0, self.zeros), significant).as_signed() if self.zeros else significant
+        return Bounded(number, self.span, self.zeros)
+
     def __add__(self, other: "Bounded") -> "Bounded":
-        return Bounded(self.number + other.number, Span(self.span.low + other.span.low,
-                                                        self.span.high + other.span.high))
+        return Bounded(self.number + other.number,
+                       Span(self.span.low + other.span.low, self.span.high + other.span.high),
+                       min(self.zeros, other.zeros))
 
     def __sub__(self, other: "Bounded") -> "Bounded":
-        return Bounded(self.number - other.number, Span(self.span.low - other.span.high,
-                                                        self.span.high - other.span.low))
+        return Bounded(self.number - other.number,
+                       Span(self.span.low - other.span.high, self.span.high - other.span.low),
+                       min(self.zeros, other.zeros))
 
     def __neg__(self) -> "Bounded":
-        return Bounded(-self.number, Span(-self.span.high, -self.span.low))
+        return Bounded(-self.number, Span(-self.span.high, -self.span.low), self.zeros)
 
     def __lshift__(self, bits: int) -> "Bounded":
-        return Bounded(self.number << bits, Span(self.span.low << bits, self.span.high << bits))
+        return Bounded(self.number << bits, Span(self.span.low << bits, self.span.high << bits), self.zeros + bits)
 
     def times(self, constant: int) -> "Bounded":
         """The product with a constant, as shifts and additions."""
-        return Bounded(constant_product(self.number, constant), self.span.times(Span(constant, constant)))
+        if constant == 0:
+            return Bounded(Const(0, 1).as_signed(), Span(0, 0))
+        return Bounded(constant_product(self.number, constant), self.span.times(Span(constant, constant)),
+                       self.zeros + (constant & -constant).bit_length() - 1)
 
     def rounded(self, shift: int) -> "Bounded":
         """The number divided by 2**shift, rounded half-up."""
-        return Bounded(round_shift(self.value, shift), Span(*(fixed.round_shift(end, shift) for end in self.span)))
+        return Bounded(round_shift(self.value, shift), Span(*(fixed.round_shift(end, shift) for end in self.span)),
+                       max(0, self.zeros - shift))
 
     def clipped(self, width: int) -> "Bounded":
         """The number in a format of ``width`` bits: itself where it has them."""

@@ -206,12 +206,12 @@ class InverseFft(wiring.Component):
 def _stage(registers: Registers, numbers: Iterable[Bounded], at: int) -> list[Bounded]:
     """The numbers behind a step, see `Registers.stage`."""
     given = list(numbers)
-    kept = registers.stage((each.value for each in given), at)
-    return [Bounded(value, each.span) for value, each in zip(kept, given, strict=True)]
+    kept = registers.stage((each.significant for each in given), at)
+    return [each.kept(value) for value, each in zip(kept, given, strict=True)]
 
 
 def _either(condition: Value, yes: Bounded, no: Bounded) -> Bounded:
-    return Bounded(Mux(condition, yes.value, no.value), hull([yes.span, no.span]))
+    return Bounded(Mux(condition, yes.value, no.value), hull([yes.span, no.span]), min(yes.zeros, no.zeros))
 
 
 def _waiting(registers: Registers, numbers: list[Bounded], at: int) -> list[Bounded]:

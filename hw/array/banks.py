@@ -156,9 +156,12 @@ class Banks(wiring.Component):
 
         # What comes out of the transform, known a cycle before: blocks count in the cycle in which they are written.
         soon = delay(m, self.own.valid, latency - 1, name="soon", reset_less=False)
-        second_soon, drop_soon = (delay(m, value, latency - 1, name=f"{name}_soon")
-                                  for name, value in (("second", self.own.second), ("drop", self.own.drop)))
-        second = delay(m, second_soon, 1, name="second")
+        drop_soon = delay(m, self.own.drop, latency - 1, name="drop_soon")
+        second_soon: Value = Const(0)
+        second: Value = Const(0)
+        if shape.second is not None:
+            second_soon = delay(m, self.own.second, latency - 1, name="second_soon")
+            second = delay(m, second_soon, 1, name="second")
         comes, comes_h, comes_second = Signal(), Signal(), Signal()
         m.d.comb += [comes.eq(transform.o.valid), comes_h.eq(comes & ~second), comes_second.eq(comes & second)]
 
@@ -192,26 +195,32 @@ class Banks(wiring.Component):
         """
         c, depth = self.shape.columns, self.shape.depth
         starts = [base + first // c for base in bases]
-        bank = Signal(range(max(2, c)), name=f"{name}_bank", init=first % c)
         address = Signal(range(max(2, depth)), name=f"{name}_address", init=starts[0])
         count //= aside
-        index, turn = Signal(range(max(2, count)), name=f"{name}_index"), Signal(range(len(bases)), name=f"{name}_turn")
-        ends = Signal(name=f"{name}_ends")
-        m.d.comb += ends.eq(index == count - 1)
+        turn = Signal(range(len(bases)), name=f"{name}_turn")
+
+        # The bank, and whether the vector ends: known where all of it is one bank, or one block.
+        bank: Value = Const(0)
+        wraps: Value = Const(1)
+        if c > aside:
+            bank = Signal(range(c), name=f"{name}_bank", init=first % c)
+            wraps = bank == c - aside
+        ends = Signal(name=f"{name}_ends", init=1)
         with m.If(step):
-            m.d.sync += [
-                index.eq(index + 1),
-                bank.eq(Mux(bank == c - aside, 0, bank + aside)),
-                address.eq(address + (bank == c - aside)),
-            ]
+            m.d.sync += address.eq(address + wraps)
+            if c > aside:
+                m.d.sync += bank.eq(Mux(ends, first % c, Mux(wraps, 0, bank + aside)))
             with m.If(ends):
                 m.d.sync += [
-                    index.eq(0),
-                    bank.eq(first % c),
                     turn.eq(Mux(turn == len(bases) - 1, 0, turn + 1)),
                     address.eq(Array([Const(start, range(max(2, depth)))
                                       for start in starts[1:] + starts[:1]])[turn]),
                 ]
+        if count > 1:
+            index = Signal(range(count), name=f"{name}_index")
+            m.d.comb += ends.eq(index == count - 1)
+            with m.If(step):
+                m.d.sync += index.eq(Mux(ends, 0, index + 1))
         if half is not None:
             n = len(bases) // 2
             with m.If(half):

@@ -204,6 +204,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
 
         # The step is noted in the ring of those under way.
+        steps = self._ring(m)
         with m.If(starts):
             m.d.sync += [
                 at.eq(Mux(at == shape.ring - 1, 0, at + 1)),
@@ -211,12 +212,18 @@ class Dispatch(wiring.Component):
                 turn.eq(Mux(turn == n - 1, 0, turn + 1)),
                 firsts.bit_select(turn, 1).eq(last),
             ]
-            for number in range(self.steps.shape().length):
+            for number in range(steps.shape().length):
                 with m.If(place == number):
-                    step = self.steps[number]
+                    step = steps[number]
                     m.d.sync += [step.first.eq(fresh), step.last.eq(last), step.stream.eq(turn)]
         if self._reloadable:
             m.d.comb += [self.turn.eq(turn), self.resuming.eq(~firsts)]
             with m.If(self.restart):
                 m.d.sync += firsts.eq(~self.resume)
         return fresh, bases[at]
+
+    def _ring(self, m: Module) -> data.View:
+        """The register behind ``steps``. It needs no reset: a step is noted before anybody asks for it."""
+        steps = Signal(self.steps.shape(), name="under_way_steps", reset_less=True)
+        m.d.comb += self.steps.eq(steps)
+        return steps

@@ -113,15 +113,17 @@ class Bench:
             sink.edge()
 
     def _hold(self, source: Source, monitor: Monitor, start: int, sent: list[int], given: list[int]) -> None:
-        """Let a sequence in when the one before is out, and its last vector a sequence's time after the others: what
-        then passes until its outputs are there is the latency, and no work of earlier vectors.
+        """Let a sequence in when the one before is out, and its last vector a sequence's time after the others, and no
+        less than the planned latency: what then passes until its outputs are there is the latency, and no work of
+        earlier vectors.
 
         Parameters:
             sent, given: input and output beats up to the end of each sequence.
         """
         limit = sent[min(bisect_right(given, len(monitor.cycles)), len(given) - 1)]
         waited = self.cycle - (source.accepted or [start])[-1]
-        source.limit = limit if waited > self._sequence_cycles else max(source.limit, limit - self._job.input_beats)
+        empty = waited > max(self._sequence_cycles, self._job.latency)
+        source.limit = limit if empty else max(source.limit, limit - self._job.input_beats)
 
     async def _interrupt(self, run: Run, draw: random.Random) -> None:
         """Sequences that a reset cuts off; their outputs are only held to the rules of the stream."""

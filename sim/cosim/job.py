@@ -70,6 +70,7 @@ class Job:
         input_beats, output_beats, output_bytes: beats of a vector that goes in, of one that comes out, bytes of these.
         steps, results: by sequence, how many vectors it takes and gives.
         over_images: a sequence is a sample, of which each pixel is a vector.
+        latency: planned cycles from the last vector of a sequence to its outputs; 0 where it is not known.
         patience: cycles without a beat after which the circuit counts as stuck.
         beats: (beats of all sequences, bytes), little-endian.
         config: signals of the configuration port, see `Manifest`.
@@ -92,6 +93,7 @@ class Job:
     config: dict[str, str] = field(default_factory=dict)
     scripts: tuple[NDArray[np.int64], ...] = ()
     over_images: bool = False
+    latency: int = 0
 
     def frames(self, run: Run) -> Iterator[Frame]:
         """The input beats of each sequence of a run, and which of them carry tlast."""

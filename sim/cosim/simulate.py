@@ -49,7 +49,7 @@ def job_of(manifest: Manifest, runs: tuple[Run, ...], played: Played, patience: 
                output_beats=given.beats, output_bytes=given.beat_bytes,
                steps=steps, results=results, patience=patience, streams=manifest.streams, runs=runs,
                beats=taken.pack(np.concatenate(played.inputs)).reshape(-1, taken.beat_bytes), config=manifest.config,
-               scripts=scripts, over_images=manifest.over_images)
+               scripts=scripts, over_images=manifest.over_images, latency=manifest.latency)
 
 
 def simulate(manifest: Manifest, toolchain: Toolchain, simulator: Path, job: Job, tell: Progress, *,

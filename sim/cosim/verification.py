@@ -88,7 +88,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
     Raises:
         Refusal: when files are missing, damaged, of another version, or do not belong together, or a tool is missing.
         SimulationError: when the circuit breaks a rule of its streams, begins otherwise after another reset, or takes
-            longer for a step than planned.
+            longer than planned, for a step or until its outputs are there.
         ToolError: when Verilator, the compiler or the simulator fails, or exceeds its time.
     """
     manifest = Manifest.load(folder)
@@ -128,7 +128,7 @@ def verify(folder: str | Path, vectors: Vectors | str | Path, *, stalls: bool = 
             check.require_stream_rules(job, outcome, manifest.output)
             step, cycles = pace(job, outcome), cycles + outcome.cycles
         if not comparison.mismatches:
-            require_planned(step, manifest.planned_step)
+            require_planned(step, manifest.planned_step, figures.latency, manifest.latency)
     given = vectors.steps.sum() if manifest.per_step else len(vectors) * manifest.vectors
     words = int(given) * manifest.output.elements
     return Verification(len(vectors), words=words, words_compared=comparison.words, mismatches=comparison.mismatches,

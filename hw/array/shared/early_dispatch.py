@@ -134,8 +134,9 @@ class EarlyDispatch(Dispatch):
                          marked_at.eq(Mux(marked_at == shape.ring - 1, 0, marked_at + 1))]
         with m.If(starts):
             m.d.sync += [unmarked.eq(1), marked.eq(place)]
-        for number in range(self.steps.shape().length):
-            step = self.steps[number]
+        steps = self._ring(m)
+        for number in range(steps.shape().length):
+            step = steps[number]
             with m.If(starts & (place == number)):
                 m.d.sync += [step.first.eq(fresh)]
             with m.If(marks & (marked == number)):

@@ -8,7 +8,7 @@ from circulant.sim.cosim.job import Job, Outcome
 from circulant.sim.cosim.judge.check import SimulationError
 from circulant.sim.cosim.stimuli import PLAYED, Run
 
-__all__ = ["LONG", "Figures", "measure", "pace", "require_planned", "slower"]
+__all__ = ["LONG", "Figures", "latency", "measure", "pace", "require_planned", "slower"]
 
 LONG = 6
 """Steps from which a sequence shows the pace of its steps."""
@@ -34,17 +34,23 @@ class Figures:
 
 
 def measure(job: Job, outcome: Outcome) -> Figures:
-    """The figures of complete recordings, of which the first is back to back and the third of isolated sequences."""
+    """The figures of complete recordings, of which the first is back to back and one of isolated sequences."""
     run, recording = job.runs[0], outcome.recordings[0]
     done = recording.cycles[job.given(run.sequences) - 1]
     later = _later(job, run)
     steps = np.array([job.steps[i] for i in run.sequences[-later:]]) / job.streams
-    alone = job.runs[2].sequences
-    lengths = np.array([job.steps[i] for i in alone])
-    isolated = outcome.recordings[2]
-    waits = isolated.cycles[job.given(alone) - 1] - isolated.accepted[job.sent(alone) - 1]
     return Figures(float(done[-1] - done[-1 - later]) / later / job.streams, float(steps.mean()),
-                   float(np.median(waits[lengths == lengths.max()])))
+                   latency(job, outcome))
+
+
+def latency(job: Job, outcome: Outcome) -> float:
+    """Median cycles from the acceptance of the last input beat of a longest sequence to its last output beat, in the
+    run of isolated sequences."""
+    isolated = next(n for n, run in enumerate(job.runs) if run.isolated)
+    alone, recording = job.runs[isolated].sequences, outcome.recordings[isolated]
+    lengths = np.array([job.steps[i] for i in alone])
+    waits = recording.cycles[job.given(alone) - 1] - recording.accepted[job.sent(alone) - 1]
+    return float(np.median(waits[lengths == lengths.max()]))
 
 
 def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
@@ -73,19 +79,28 @@ def pace(job: Job, outcome: Outcome, *, least: int = LONG) -> float | None:
     return float(np.median(np.concatenate(found))) / turn if found else None
 
 
-def slower(step: float | None, planned: int | None) -> str:
-    """A sentence where a step takes longer than its plan says; empty where it does not."""
-    return "" if step is None or planned is None or step <= planned else (
-        f"A step must take at most {planned} cycles by its plan, but it takes {step:g}")
+def slower(step: float | None, planned: int | None, latency: float | None = None, planned_latency: int = 0) -> str:
+    """A sentence where a step, or an output, takes longer than the plan says; empty where it does not.
+
+    Parameters:
+        planned, planned_latency: None, or 0, where there is no plan of it.
+    """
+    if step is not None and planned is not None and step > planned:
+        return f"A step must take at most {planned} cycles by its plan, but it takes {step:g}"
+    if latency is not None and planned_latency and latency > planned_latency:
+        return (f"The outputs of a sequence must be there {planned_latency} cycles after its last input by its plan, "
+                f"but it takes {latency:g}")
+    return ""
 
 
-def require_planned(step: float | None, planned: int | None) -> None:
-    """Check that a step takes no longer than its plan says.
+def require_planned(step: float | None, planned: int | None, latency: float | None = None,
+                    planned_latency: int = 0) -> None:
+    """Check that steps and outputs take no longer than the plan says, see `slower`.
 
     Raises:
-        SimulationError: when it does.
+        SimulationError: when they do.
     """
-    if sentence := slower(step, planned):
+    if sentence := slower(step, planned, latency, planned_latency):
         raise SimulationError(sentence)
 
 

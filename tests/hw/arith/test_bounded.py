@@ -17,6 +17,9 @@ FUNCTIONS = {  # of x and of 3 - x, neither of which says that they are related
     "negative": lambda x, y: -(x - y),
     "shifted": lambda x, y: (x << 2) - y,
     "product": lambda x, y: x.times(-13),
+    "low zeros": lambda x, y: x.times(24) - (y << 2),
+    "zeros rounded away": lambda x, y: (x.times(24) + (y << 4)).rounded(2),
+    "nothing": lambda x, y: x.times(0) + x.times(0),
     "rounded": lambda x, y: (x + x + x).rounded(2),
     "to the left": lambda x, y: x.rounded(-2),
     "clipped": lambda x, y: (x + y + x).clipped(6),
@@ -61,10 +64,24 @@ def of_both(function):
 def test_values_equal_those_of_integers_and_lie_in_their_span(name):
     function = FUNCTIONS[name]
     golden = [int(function(Integer(x), Integer(3 - x)).value) for x in EVERY]
-    (found,) = evaluate(WIDTH, [lambda x: of_both(function)(x).value], EVERY)
-    assert found == golden
-    low, high = of_both(function)(Signal(signed(WIDTH))).span
-    assert low <= min(golden) and max(golden) <= high
+
+    def from_register(x):
+        number = of_both(function)(x)
+        return number.kept(number.significant).value
+
+    found, kept = evaluate(WIDTH, [lambda x: of_both(function)(x).value, from_register], EVERY)
+    assert found == golden and kept == golden
+    number = of_both(function)(Signal(signed(WIDTH)))
+    assert number.span.low <= min(golden) and max(golden) <= number.span.high
+    assert all(value % (1 << number.zeros) == 0 for value in golden)
+
+
+def test_a_register_holds_no_bit_that_is_always_zero():
+    x = Bounded.of(Signal(signed(8)))
+    product = x.times(40) + (x << 4)
+    assert (product.zeros, len(product.value), len(product.significant)) == (3, 14, 11)
+    assert product.rounded(2).zeros == 1 and product.rounded(5).zeros == 0
+    assert (product + x).zeros == 0
 
 
 def cut(value, bits):

@@ -129,6 +129,14 @@ def test_a_step_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> No
         run(design, stalls=False)
 
 
+def test_an_output_that_takes_longer_than_planned_is_an_error(tmp_path: Path) -> None:
+    rule = (rf"^The outputs of a sequence must be there {LATENCY - 1} cycles after its last input by its plan, but it "
+            rf"takes {LATENCY}$")
+    with pytest.raises(SimulationError, match=rule):
+        run(write(tmp_path / "late", latency=LATENCY - 1), stalls=False)
+    assert run(write(tmp_path / "in time", latency=LATENCY), stalls=False).latency_cycles == LATENCY
+
+
 @pytest.mark.parametrize(("lengths", "per"), [([4], "sequence"), ([1, 1], "step"), ([2, 9, 1], "sequence")])
 def test_few_and_short_sequences_show_every_figure(tmp_path: Path, per: str, lengths: list[int]) -> None:
     """The circuit takes STEP cycles for a step and 2 for its output beats, of a sequence or of each step."""
