@@ -52,7 +52,8 @@ def _units(network: Network, plans: Sequence[Plan], steps: int | None, config: C
     """
     pixels = plans[0].pixels if isinstance(plans[0], ConvPlan) else 1  # side by side out of the first layer
     aside = len(plans) > 1 and pixels > 1 and pooled_aside(network.layers[1], pixels)
-    return chain(network.layers, plans, Site(gives=pixels if aside else 1, steps=steps, config=config))
+    return chain(network.layers, plans, Site(gives=pixels if aside else 1, steps=steps, config=config),
+                 network.flow)
 
 
 class Top(wiring.Component):

@@ -21,6 +21,8 @@ from circulant.hw.emit.image import Image
 from circulant.hw.reload.config import Config
 from circulant.hw.stream.link import values
 from circulant.sim.golden.layers import Layer
+from circulant.sim.shape.chain import flows
+from circulant.sim.shape.window import Flow
 
 __all__ = ["Site", "Timed", "Unit", "chain", "loadable", "unelaborated", "unit"]
 
@@ -34,6 +36,7 @@ class Site:
         wanted: values of a block that the layer behind takes.
         pixels: side by side in a block that comes.
         gives: pixels side by side that what lies behind takes at once.
+        single: whether each vector that comes is a sequence of its own.
         steps: of a sequence at the most, where a layer needs whole ones; None where any number will do.
         config: the port of a reloadable design; None otherwise.
     """
@@ -42,6 +45,7 @@ class Site:
     wanted: int = 1
     pixels: int = 1
     gives: int = 1
+    single: bool = False
     steps: int | None = None
     config: Config | None = None
 
@@ -103,18 +107,21 @@ def loadable(layer: Layer) -> bool:
     return False
 
 
-def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site) -> list[Unit]:
+def chain(layers: Sequence[Layer], plans: Sequence[Plan], site: Site, flow: Flow) -> list[Unit]:
     """Units in a row.
 
     Parameters:
         site: that of the first unit; those behind it take its blocks, and what it ``gives`` side by side.
+        flow: what comes to the first one.
     """
     found: list[Unit] = []
+    come = flows(flow, layers)
     for n, (layer, plan) in enumerate(zip(layers, plans, strict=True)):
         behind = [getattr(each, "product", None) for each in layers[n + 1:n + 2]]
         here = replace(site, wanted=behind[0].block_size if behind and behind[0] else 1,
                        k=values(found[-1].o) if found else site.k,
-                       pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1)
+                       pixels=site.gives if n == 1 else 1, gives=site.gives if n == 0 else 1,
+                       single=come[n].grid is None and not come[n].sequence)
         found.append(unit(layer, plan, here))
     return found
 

@@ -24,6 +24,7 @@ class BankShape:
         aside: blocks of the input that come side by side; it divides the columns and the blocks of an input, which then
             is all that there is.
         levels: of logic between two registers.
+        single: whether each vector is a sequence of its own, so that no mark of an end is looked at.
         early, adjacent: whether the program is, see `circulant.hw.array.program.Program`: blocks of the input count one
             by one, and unless it is adjacent the recurrent vector begins with a group of columns.
     """
@@ -35,6 +36,7 @@ class BankShape:
     streams: int = 1
     aside: int = 1
     levels: int = LEVELS
+    single: bool = False
     early: bool = False
     adjacent: bool = False
 

@@ -116,8 +116,8 @@ class Banks(wiring.Component):
                                shift=_shift(x), spectrum_width=x.spectrum.width)
 
         # Accepted while the ring has a place for it.
-        held, came = Signal(range(shape.ring * beats + 1)), Signal(range(max(2, beats)))
-        place, accepted, room, written = Signal(range(shape.ring)), Signal(), Signal(), Signal()
+        held = Signal(range(shape.ring * beats + 1))
+        accepted, room, written = Signal(), Signal(), Signal()
         m.d.comb += [
             room.eq(held != shape.ring * beats),
             *(transform.i.payload[j].eq(self.i.payload.data[n * shape.k + j])
@@ -127,13 +127,7 @@ class Banks(wiring.Component):
             accepted.eq(self.i.valid & self.i.ready),
         ]
         m.d.sync += held.eq(held + accepted - Mux(self.done_input, beats, 0))
-        with m.If(accepted):
-            m.d.sync += came.eq(Mux(came == beats - 1, 0, came + 1))
-            with m.If(came == beats - 1):
-                m.d.sync += [
-                    self.last.bit_select(place, 1).eq(self.i.payload.last),
-                    place.eq(Mux(place == shape.ring - 1, 0, place + 1)),
-                ]
+        self._note_ends(m, accepted, beats)
 
         # The place of what leaves the transforms, and the whole inputs that wait.
         bank, address, ends = self._places(m, "x", written, first=0, count=shape.x_blocks, bases=shape.bases,
@@ -142,6 +136,20 @@ class Banks(wiring.Component):
         if shape.early:
             m.d.sync += self.have[2].eq(self.have[2] + written - Mux(self.done_input, beats, 0))
         return transforms, bank, address, written
+
+    def _note_ends(self, m: Module, accepted: Value, beats: int) -> None:
+        """Note for each input whether it is the last of its sequence."""
+        if self.shape.single:
+            m.d.comb += self.last.eq(-1)
+            return
+        came, place = Signal(range(max(2, beats))), Signal(range(self.shape.ring))
+        with m.If(accepted):
+            m.d.sync += came.eq(Mux(came == beats - 1, 0, came + 1))
+            with m.If(came == beats - 1):
+                m.d.sync += [
+                    self.last.bit_select(place, 1).eq(self.i.payload.last),
+                    place.eq(Mux(place == self.shape.ring - 1, 0, place + 1)),
+                ]
 
     def _own(self, m: Module, platform: Platform, h: Product) -> tuple[Value, Value, Value, data.View]:
         """Transform and count the layer's own blocks; returns when, where and what is written."""

@@ -201,6 +201,11 @@ class Dispatch(wiring.Component):
         place, at, turn = Signal(range(self.steps.shape().length)), Signal(range(shape.ring)), Signal(range(n))
         firsts, fresh, last = Signal(n, init=(1 << n) - 1), Signal(), Signal()
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
+        if shape.single:
+            with m.If(starts):
+                m.d.sync += at.eq(Mux(at == shape.ring - 1, 0, at + 1))
+            self._single(m)
+            return Const(1), bases[at]
         m.d.comb += [fresh.eq(firsts.bit_select(turn, 1)), last.eq(self.last.bit_select(at, 1))]
 
         # The step is noted in the ring of those under way.
@@ -221,6 +226,11 @@ class Dispatch(wiring.Component):
             with m.If(self.restart):
                 m.d.sync += firsts.eq(~self.resume)
         return fresh, bases[at]
+
+    def _single(self, m: Module) -> None:
+        """Each step is the first and the last one of its sequence."""
+        for step in self.steps:
+            m.d.comb += [step.first.eq(1), step.last.eq(1)]
 
     def _ring(self, m: Module) -> data.View:
         """The register behind ``steps``. It needs no reset: a step is noted before anybody asks for it."""

@@ -141,20 +141,21 @@ class FlattenLayer(wiring.Component):
         now: dict[str, Value] = {"valid": running, "ends": left, "final": left & (vector == vectors - 1),
                                  "upper": lower}
         for n in range(STAGES):
-            later = {name: Signal(name=f"{name}_{n}") for name in now}
+            later = {name: Signal(name=f"{name}_{n}", reset_less=name != "valid") for name in now}
             m.d.sync += [later[name].eq(value) for name, value in now.items()]
             stages.append(later)
             now = dict(later)
-        address, lane = Signal.like(ram.r_addr), rom.data[:lane_bits]
+        address, lane = Signal.like(ram.r_addr, reset_less=True), rom.data[:lane_bits]
         values = Signal(data.ArrayLayout(signed(layer.input_format.width), k), reset_less=True)
-        value = Signal(signed(layer.input_format.width))
+        value = Signal(signed(layer.input_format.width), reset_less=True)
         m.d.comb += [ram.r_en.eq(1), ram.r_addr.eq(address)]
         m.d.sync += [address.eq(Mux(stages[0]["upper"], words, 0) + rom.data[lane_bits:]),
                      Value.cast(values).eq(ram.r_data),
                      value.eq(Array([values[j] for j in range(k)])[delay(m, lane, STAGES - 2, name="lane")])]
 
         # Collecting: a block of the vector, zeros behind its end.
-        held, count = Signal(queue.i.payload.data.shape()), Signal(range(max(2, k_out)))
+        held = Signal(queue.i.payload.data.shape(), reset_less=True)
+        count = Signal(range(max(2, k_out)))
         full = Signal()
         m.d.comb += [full.eq((count == k_out - 1) | stages[-1]["ends"]),
                      queue.i.valid.eq(stages[-1]["valid"] & full), queue.i.payload.last.eq(stages[-1]["final"])]

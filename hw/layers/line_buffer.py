@@ -48,15 +48,15 @@ class _Group(NamedTuple):
         turn, part: of the kernel positions, and of the blocks of a pixel.
         offset: address of the kernel's first column within a line.
         rows: address of each line of the kernel.
-        inside_rows, inside_columns: whether they lie within the image.
+        inside_rows, inside_columns: whether each of them lies within the image.
     """
 
     turn: Signal
     part: Signal
     offset: Signal
     rows: list[Signal]
-    inside_rows: Signal
-    inside_columns: Signal
+    inside_rows: list[Value]
+    inside_columns: list[Value]
 
 
 class LineBuffer(wiring.Component):
@@ -219,7 +219,7 @@ class LineBuffer(wiring.Component):
         """Issue all groups of the pixel that was started last, pass after pass, and start the next one behind it
         without a gap; returns the group of this cycle, and whether it is the last one of its pixel."""
         shape, walk, window = self._shape, self._shape.walk, self._shape.walk.window
-        (height, width), (outer, inner), issue = walk.grid, shape.turns, self.issue
+        width, (outer, inner), issue = walk.grid[1], shape.turns, self.issue
         phase, weight = Signal.like(issue.phase), Signal.like(issue.weight)
         turn, part, number = (Signal(range(max(2, count))) for count in (outer, inner, shape.passes))
         whole, group_ends, finishes = Signal(), Signal(), Signal()
@@ -265,23 +265,38 @@ class LineBuffer(wiring.Component):
                     start()
 
         # The pixel under way: the lines of its kernel, and which rows and columns of it lie in the image.
-        rows = [Signal.like(base, name=f"row_{r}") for r, base in enumerate(pixel.bases)]
-        inside_rows, inside_columns = Signal(window.kernel[0]), Signal(window.kernel[1])
-        offset = Signal(signed(1 + max(width, window.padding[1] + 1).bit_length() + inner.bit_length() + 1))
+        rows = [Signal.like(base, name=f"row_{r}", reset_less=True) for r, base in enumerate(pixel.bases)]
+        offset = Signal(signed(1 + max(width, window.padding[1] + 1).bit_length() + inner.bit_length() + 1),
+                        reset_less=True)
         with m.If(pixel.starts):
             m.d.sync += [
                 offset.eq(constant_product(pixel.left, inner)),
                 *(row.eq(base) for row, base in zip(rows, pixel.bases, strict=True)),
-                inside_rows.eq(Cat((pixel.top + r >= 0) & (pixel.top + r < height) for r in range(window.kernel[0]))),
-                inside_columns.eq(Cat((pixel.left + c >= 0) & (pixel.left + c < width)
-                                      for c in range(window.kernel[1]))),
             ]
+        inside_rows, inside_columns = ([
+            self._inside(m, place, axis, n, pixel.starts) for n in range(window.kernel[axis])]
+            for axis, place in enumerate((pixel.top, pixel.left)))
 
         # A register between the walk and the array.
         m.d.sync += [issue.valid.eq(fsm.ongoing("ISSUE")), issue.weight.eq(weight), issue.number.eq(number),
                      issue.phase.eq(phase), issue.first.eq((turn == 0) & (part == 0)), issue.ends.eq(group_ends)]
         return _Group(turn=turn, part=part, offset=offset, rows=rows, inside_rows=inside_rows,
                       inside_columns=inside_columns), finishes
+
+    def _inside(self, m: Module, place: Value, axis: int, n: int, starts: Value) -> Value:
+        """Whether row, or column, ``n`` of the kernel lies in the image, for the pixel under way: asked only on the
+        sides where it can lie outside."""
+        walk, window = self._shape.walk, self._shape.walk.window
+        first = n - window.padding[axis]
+        last = first + (walk.output_grid[axis] - 1) * window.stride[axis]
+        sides = [*([place + n >= 0] if first < 0 else []), *([place + n < walk.grid[axis]] if last >= walk.grid[axis]
+                                                             else [])]
+        if not sides:
+            return Const(1)
+        inside = Signal(name=f"inside_{('row', 'column')[axis]}_{n}", reset_less=True)
+        with m.If(starts):
+            m.d.sync += inside.eq(Cat(*sides).all())
+        return inside
 
     def _free(self, m: Module, pixel: _Pixel, finishes: Value, freed: Signal) -> None:
         """Give back the lines that the rows to come do not see any more, when the last pixel of a row has been read."""

@@ -27,6 +27,7 @@ class LinearLayer(wiring.Component):
     Parameters:
         layer: the golden layer.
         program: the passes of a vector, and the array.
+        single: whether each vector is a sequence of its own.
         config: the port of a reloadable design; None otherwise.
 
     Members:
@@ -36,14 +37,14 @@ class LinearLayer(wiring.Component):
         busy: of a reloadable design: a vector is under way.
     """
 
-    def __init__(self, layer: Linear, *, program: Program, config: Config | None = None) -> None:
+    def __init__(self, layer: Linear, *, program: Program, single: bool = False, config: Config | None = None) -> None:
         self._config = config
         self._layer, product = layer, layer.product
         self._blocks = product.rows // product.block_size
         self._queue = Queue(block(product.block_size, product.output.width), depth=3 * self._blocks)
         self.program = program
         self._banks = BankShape(program.shape.columns, product, aside=spare_blocks(layer, program.shape),
-                                levels=program.shape.levels, early=program.early)
+                                levels=program.shape.levels, single=single, early=program.early)
         self._engine = Engine(name=layer.name, program=program, banks=self._banks,
                               blocks=self._blocks, room=self._queue.depth, config=config)
         super().__init__({
@@ -100,7 +101,7 @@ class LinearLayer(wiring.Component):
 
 @unit.register
 def _(layer: Linear, plan: LayerPlan, site: Site) -> LinearLayer:
-    return LinearLayer(layer, program=plan.program(layer), config=site.config)
+    return LinearLayer(layer, program=plan.program(layer), single=site.single, config=site.config)
 
 
 @loadable.register

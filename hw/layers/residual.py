@@ -30,7 +30,7 @@ from circulant.sim.golden.conv import Conv
 from circulant.sim.golden.layers import Layer
 from circulant.sim.golden.pool import Pool
 from circulant.sim.golden.residual import Residual
-from circulant.sim.shape.window import Grid
+from circulant.sim.shape.window import Flow, Grid
 
 __all__ = ["ResidualLayer", "needed", "waiting"]
 
@@ -201,6 +201,7 @@ def _through(unit: Unit) -> int:
 
 @unit.register
 def _(layer: Residual, plan: ResidualPlan, site: Site) -> ResidualLayer:
-    body, shortcut = (units_of(chain, plans, Site(k=site.k))
+    flow = Flow(layer.inputs, layer.grid, sequence=not site.single)
+    body, shortcut = (units_of(chain, plans, Site(k=site.k), flow)
                       for chain, plans in ((layer.body, plan.body), (layer.shortcut, plan.shortcut)))
     return ResidualLayer(layer, k=site.k, body=body, shortcut=shortcut)

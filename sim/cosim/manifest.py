@@ -73,6 +73,8 @@ class Manifest:
         max_steps: vectors of a sequence at the most; None where any length will do.
         over_images: whether a sequence is an image, pixel by pixel.
         gathered: cycles of a vector in all layers together, where some of them wait for whole sequences; else 0.
+        vectors_of_image: cycles of the layers that take what becomes of an image as vectors, which begin when it is
+            whole.
         cycles: of the slowest layer for a vector of a sequence, or for an image or a single vector.
         planned_step: cycles of a step at the most; None where the plan is none for each step: that of layers which
             share an array is a mean, and a linear layer has room for three vectors, so that one of a few cycles waits
@@ -96,6 +98,7 @@ class Manifest:
     max_steps: int | None
     over_images: bool = False
     gathered: int = 0
+    vectors_of_image: int = 0
     cycles: int = 1
     planned_step: int | None = None
     vectors: int = 1
@@ -139,12 +142,19 @@ class Manifest:
             input=_port(path, body["input"]), output=_port(path, body["output"]),
             per_step=body["output"]["per"] == "step",
             streams=body["streams"], max_steps=body["max_steps"], over_images=body.get("over_images", False),
-            gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in body["layers"])),
+            gathered=0 if body["max_steps"] is None else math.ceil(sum(layer["cycles"] for layer in layers)),
+            vectors_of_image=_behind_images(layers),
             cycles=cycles, planned_step=cycles if steady else None,
             vectors=body["output"].get("vectors", 1), latency=body.get("latency") or 0,
             flags=tuple(port["name"] for port in body.get("ports", []) if port["name"] in ("malformed", "overflow")),
             configuration=Configuration.from_json(body["configuration"], path) if "configuration" in body else None,
         )
+
+
+def _behind_images(layers: list[dict[str, Any]]) -> int:
+    kinds = [layer.get("kind") for layer in layers]
+    first = kinds.index("flatten") if "flatten" in kinds else len(layers)
+    return math.ceil(sum(layer["cycles"] for layer in layers[first:]))
 
 
 def _port(path: Path, body: dict[str, Any]) -> Port:

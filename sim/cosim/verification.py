@@ -168,9 +168,16 @@ def planned(manifest: Manifest, vectors: Vectors, drawn: Vectors | None, stalls:
     unsaid = _unsaid(manifest, more)
     longest, short = max(vectors_of), _short(vectors_of, manifest.streams, unsaid)
     extra = stimuli.exercised(len(played), len(more), longest, manifest.cycles * longest, short=short,
-                              span=round(1.5 * manifest.cycles * vectors_of[short]) + manifest.latency,
-                              misplaced=unsaid)
+                              span=_span(manifest, vectors_of[short]), misplaced=unsaid)
     return played.then(replace(more, members=more.members + len(vectors))), runs + extra, extra
+
+
+def _span(manifest: Manifest, vectors: int) -> int:
+    """Cycles from the first beat of so many vectors, or of an image, until all of it is out, about: while an image
+    comes, the layers over images are at work one behind the other, and those over vectors begin when these end."""
+    if manifest.over_images:
+        return 2 * manifest.cycles + manifest.vectors_of_image
+    return round(1.5 * manifest.cycles * vectors) + manifest.latency
 
 
 def _short(vectors: Sequence[int], streams: int, unsaid: Sequence[int]) -> int:

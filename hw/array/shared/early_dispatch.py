@@ -124,6 +124,9 @@ class EarlyDispatch(Dispatch):
         bases = Array([Const(base, range(max(2, shape.depth))) for base in shape.bases])
         with m.If(starts):
             m.d.sync += [place.eq(place + 1), at.eq(Mux(at == shape.ring - 1, 0, at + 1))]
+        if shape.single:
+            self._single(m)
+            return Const(1), bases[at]
 
         # The end of a sequence, marked when the input is there.
         unmarked, marks = Signal(), Signal()
